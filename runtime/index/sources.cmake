@@ -1,0 +1,1 @@
+# target_sources(sidbeam_core PRIVATE index/...)

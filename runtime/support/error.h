@@ -1,0 +1,18 @@
+// Failures inside the library: one exception type that carries a status and a finished message, and needs no memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sidbeam/base.h"
+
+namespace sidbeam {
+
+// Thrown by everything below runtime/capi, caught only there. The message says what, what was expected and what came.
+struct Failure {
+  sidbeam_status status;
+  char message[sizeof(sidbeam_error::message)];
+};
+
+// Throws a Failure with a printf-style message; one that does not fit is cut.
+[[noreturn]] void fail(sidbeam_status status, const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+}  // namespace sidbeam
