@@ -12,8 +12,8 @@ struct OrdinalRange {
   uint64_t lo = 0, hi = 0;
 };
 
-// The ordinals below `node` of level `level` (0 .. levels), by walking to its first leaf and to that of the node after
-// it.
+// The ordinals below `node` of level `level` (0 .. levels), by walking to its first and to its last leaf. In an index
+// of variable length the first leaf of the next node would not do: SIDs that ended above may lie between.
 OrdinalRange trie_ordinals(const IndexView& index, int level, uint64_t node);
 // The ordinal of a leaf: an edge of the last level, seen as node of level `levels`.
 uint64_t leaf_ordinal(const IndexView& index, uint64_t node);

@@ -1,1 +1,21 @@
-# target_sources(sidbeam_core PRIVATE index/...)
+target_sources(sidbeam_core PRIVATE
+  index/builder.cc
+  index/catalogue.cc
+  index/children.cc
+  index/emit.cc
+  index/fingerprint.cc
+  index/format.cc
+  index/header.cc
+  index/header_checks.cc
+  index/items.cc
+  index/lookup.cc
+  index/names.cc
+  index/open.cc
+  index/plan.cc
+  index/radix.cc
+  index/scan.cc
+  index/sorted.cc
+  index/verify.cc
+  index/verify_sids.cc
+  index/verify_trie.cc
+)

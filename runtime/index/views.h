@@ -81,4 +81,11 @@ struct IndexView {
   uint64_t name_bytes = 0;
 };
 
+// Codes of the widest level, the end not counted.
+inline uint32_t widest_level(const IndexView& index) {
+  uint32_t widest = 0;
+  for (int l = 0; l < index.levels; ++l) widest = index.level[l].codes > widest ? index.level[l].codes : widest;
+  return widest;
+}
+
 }  // namespace sidbeam

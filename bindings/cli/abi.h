@@ -1,0 +1,68 @@
+// The C ABI as this program uses it: handles that release themselves, and calls whose failure is an exception.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_ABI_H
+#define SIDBEAM_CLI_ABI_H
+
+#include <sidbeam/sidbeam.h>
+
+#include <memory>
+#include <string>
+
+#include "failure.h"
+
+namespace cli {
+
+template <auto release>
+struct Release {
+  template <class T>
+  void operator()(T* handle) const {
+    release(handle);
+  }
+};
+
+using Runtime = std::unique_ptr<sidbeam_runtime, Release<sidbeam_runtime_release>>;
+using Builder = std::unique_ptr<sidbeam_builder, Release<sidbeam_builder_destroy>>;
+using Index = std::unique_ptr<sidbeam_index, Release<sidbeam_index_release>>;
+using Constraint = std::unique_ptr<sidbeam_constraint, Release<sidbeam_constraint_release>>;
+using Session = std::unique_ptr<sidbeam_session, Release<sidbeam_session_destroy>>;
+
+struct LibraryFailure : Failure {
+  LibraryFailure(sidbeam_status code, const std::string& message) : Failure(message), status(code) {}
+  sidbeam_status status;
+};
+
+// Calls a function of the library with these arguments and an error, and throws what that error says.
+template <class... Parameters, class... Arguments>
+void call(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  if (const sidbeam_status status = function(arguments..., &err); status != SIDBEAM_OK) {
+    throw LibraryFailure(status, err.message[0] != '\0' ? err.message : sidbeam_status_name(status));
+  }
+}
+
+inline Runtime make_runtime(int32_t threads = 0) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  config.threads = threads;
+  sidbeam_runtime* runtime = nullptr;
+  call(sidbeam_runtime_create, &config, &runtime);
+  return Runtime(runtime);
+}
+
+inline Index open_index(const std::string& path, int32_t verify = SIDBEAM_VERIFY_HEADER, int32_t threads = 0) {
+  const Runtime runtime = make_runtime(threads);
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  config.verify = verify;
+  sidbeam_index* index = nullptr;
+  call(sidbeam_index_open, runtime.get(), path.c_str(), &config, &index);
+  return Index(index);
+}
+
+inline sidbeam_index_info index_info(const sidbeam_index* index) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  call(sidbeam_index_get_info, index, &info);
+  return info;
+}
+
+}  // namespace cli
+
+#endif

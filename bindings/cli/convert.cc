@@ -1,0 +1,260 @@
+// sidbeam convert: the arrays of STATIC (Su et al. 2026, github.com/youtube/static-constraint-decoding), for engines
+// that read those. With V the largest number of codes of a level and d = --dense-levels:
+//   start_mask          bool  [V]        codes that a SID may begin with
+//   dense_mask          bool  [V] * d    prefixes of d codes
+//   dense_states        int32 [V] * d    their states
+//   packed_csr          int32 [E + V, 2] [code, next state] of every edge that leaves a prefix of 1 .. L-1 codes, by
+//   state,
+//                                        then V rows [V, 0], so that reading past the end stays inside
+//   csr_indptr          int32 [S + 2]    first edge of each state; the last entry covers the V rows
+//   layer_max_branches  int32 [L]        most children of a prefix of l codes
+// State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a length
+// after the other. The state after the last code is 0.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "abi.h"
+#include "commands.h"
+#include "files.h"
+#include "interrupt.h"
+#include "json.h"
+#include "npy.h"
+
+namespace cli {
+namespace {
+
+struct Options {
+  std::string index, directory;
+  int32_t dense_levels = 2;
+  bool json = false;
+};
+
+// STATIC's own numbering of the nodes of an index.
+struct Numbering {
+  int64_t levels, codes, states, edges;
+  std::vector<int64_t> first_state;  // [l] of prefixes of l codes, 1 <= l < L
+  std::vector<int64_t> first_edge;   // [l] of edges that leave prefixes of l codes, 1 <= l < L
+};
+
+Numbering number_nodes(const sidbeam_index_info& info) {
+  Numbering n{info.levels, *std::max_element(info.codes, info.codes + info.levels), 0, 0, {0, 1}, {0}};
+  n.states = n.codes + 1;
+  for (int64_t l = 1; l < n.levels; ++l) {
+    n.first_edge.push_back(n.edges);
+    n.edges += info.nodes[l];
+    if (l + 1 == n.levels) break;
+    n.first_state.push_back(n.states);
+    n.states += info.nodes[l];
+  }
+  return n;
+}
+
+void check(const Options& o, const sidbeam_index_info& info, const Numbering& n) {
+  const std::string index = "'" + o.index + "': ";
+  if (info.variable_length != 0) throw Failure(index + "SIDs of different lengths, which STATIC has no form for");
+  if (o.dense_levels >= info.levels) {
+    throw Failure("--dense-levels: " + std::to_string(o.dense_levels) + ", expected less than the " +
+                  std::to_string(info.levels) + " levels of the index");
+  }
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (n.edges + n.codes > kMost || n.states > kMost) {
+    throw Failure(index + with_commas(n.edges) + " edges and " + with_commas(n.states) +
+                  " states, expected fewer than 2^31, as STATIC's int32 can number");
+  }
+}
+
+// One .npy file, mapped: its elements are zero until they are set.
+template <class T>
+class Array {
+ public:
+  Array(const std::string& directory, const char* name, const char* dtype, const std::vector<int64_t>& shape)
+      : name_(name), file_(directory + "/" + name + ".npy") {
+    const std::string header = npy_header(dtype, shape);
+    int64_t elements = 1;
+    for (const int64_t extent : shape) elements *= extent;
+    char* bytes = file_.map(header.size() + static_cast<size_t>(elements) * sizeof(T));
+    std::memcpy(bytes, header.data(), header.size());
+    data_ = reinterpret_cast<T*>(bytes + header.size());  // a header is a multiple of 64 bytes
+    shape_ = NpyArray{"", "", shape, nullptr, 0}.shape_text();
+  }
+
+  T& operator[](int64_t i) { return data_[i]; }
+  void commit(Json& arrays) {
+    file_.commit();
+    arrays[name_] = shape_;
+  }
+
+ private:
+  const char* name_;
+  OutputFile file_;
+  T* data_;
+  std::string shape_;
+};
+
+class Converter {
+ public:
+  Converter(const Options& o, const sidbeam_index* index, const sidbeam_index_info& info, const Numbering& n)
+      : o_(o),
+        index_(index),
+        info_(info),
+        n_(n),
+        dense_shape_(static_cast<size_t>(o.dense_levels), n.codes),
+        start_mask_(o.directory, "start_mask", "|b1", {n.codes}),
+        dense_mask_(o.directory, "dense_mask", "|b1", dense_shape_),
+        dense_states_(o.directory, "dense_states", "<i4", dense_shape_),
+        packed_csr_(o.directory, "packed_csr", "<i4", {n.edges + n.codes, 2}),
+        indptr_(o.directory, "csr_indptr", "<i4", {n.states + 2}),
+        max_branches_(o.directory, "layer_max_branches", "<i4", {n.levels}) {}
+
+  // One pass over the SIDs in order: every prefix that is new is the next of its length.
+  void fill() {
+    Progress progress;
+    const size_t levels = static_cast<size_t>(n_.levels);
+    std::vector<int32_t> before(levels, -1), sid(levels);
+    made_.assign(levels, -1);
+    for (int64_t ordinal = 0; ordinal < info_.sids; ++ordinal) {
+      int32_t length = 0;
+      call(sidbeam_index_sid, index_, ordinal, sid.data(), &length);
+      const auto differs = std::mismatch(sid.begin(), sid.end(), before.begin()).first;
+      for (auto l = differs - sid.begin(); l < n_.levels; ++l) add_node(l, sid);
+      std::swap(sid, before);
+      if (ordinal % 65536 == 0) {
+        throw_if_interrupted();
+        progress.show("converting", ordinal, info_.sids);
+      }
+    }
+    finish();
+  }
+
+  Json commit() {
+    Json arrays = Json::object();
+    start_mask_.commit(arrays);
+    dense_mask_.commit(arrays);
+    dense_states_.commit(arrays);
+    packed_csr_.commit(arrays);
+    indptr_.commit(arrays);
+    max_branches_.commit(arrays);
+    return arrays;
+  }
+
+ private:
+  // The prefix sid[0 .. l]: the edge that leads to it, its own state, and where its edges begin.
+  void add_node(int64_t l, const std::vector<int32_t>& sid) {
+    const int64_t number = ++made_[static_cast<size_t>(l)], code = sid[static_cast<size_t>(l)];
+    const bool last = l + 1 == n_.levels;
+    const int64_t state = last ? 0 : l == 0 ? 1 + code : n_.first_state[static_cast<size_t>(l + 1)] + number;
+    if (l == 0) start_mask_[code] = 1;
+    if (l + 1 == o_.dense_levels) {
+      const int64_t cell = l == 0 ? code : sid[0] * n_.codes + code;
+      dense_mask_[cell] = 1;
+      dense_states_[cell] = static_cast<int32_t>(state);
+    }
+    if (l > 0) {
+      const int64_t edge = n_.first_edge[static_cast<size_t>(l)] + number;
+      packed_csr_[2 * edge] = static_cast<int32_t>(code);
+      packed_csr_[2 * edge + 1] = static_cast<int32_t>(state);
+    }
+    if (last) return;
+    const int64_t first_child = made_[static_cast<size_t>(l + 1)] + 1;
+    begin_states(state, n_.first_edge[static_cast<size_t>(l + 1)] + first_child, l + 1);
+  }
+
+  // Row pointers up to `state`: states of a length come in rising order, and those between that no SID has are empty.
+  void begin_states(int64_t state, int64_t edge, int64_t length) {
+    int64_t& next = next_state_[static_cast<size_t>(length)];
+    if (next == 0) next = n_.first_state[static_cast<size_t>(length)];
+    while (next <= state) indptr_[next++] = static_cast<int32_t>(edge);
+  }
+
+  void finish() {
+    const int64_t first_edge_of_2 = n_.levels > 2 ? n_.first_edge[2] : n_.edges;
+    begin_states(n_.codes, first_edge_of_2, 1);
+    indptr_[n_.states] = static_cast<int32_t>(n_.edges);
+    indptr_[n_.states + 1] = static_cast<int32_t>(n_.edges + n_.codes);
+    for (int64_t i = 0; i < n_.codes; ++i) packed_csr_[2 * (n_.edges + i)] = static_cast<int32_t>(n_.codes);
+    for (int64_t l = 0; l < n_.levels; ++l) max_branches_[l] = info_.max_children[l];
+  }
+
+  const Options& o_;
+  const sidbeam_index* index_;
+  const sidbeam_index_info& info_;
+  const Numbering& n_;
+  std::vector<int64_t> dense_shape_;
+  Array<uint8_t> start_mask_, dense_mask_;
+  Array<int32_t> dense_states_, packed_csr_, indptr_, max_branches_;
+  std::vector<int64_t> made_;                     // [l] last node of l+1 codes
+  int64_t next_state_[SIDBEAM_MAX_LEVELS + 1]{};  // [l] first state of l codes that has no row pointer yet
+};
+
+// The output folder; one that was made here goes again if nothing came into it.
+struct Folder {
+  explicit Folder(const std::string& path) : path_(path), made_(::mkdir(path.c_str(), 0777) == 0) {
+    if (!made_ && errno != EEXIST) throw Failure("'" + path + "': cannot create: " + std::strerror(errno));
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    if (made_) ::rmdir(path_.c_str());
+  }
+
+ private:
+  const std::string& path_;
+  bool made_;
+};
+
+void run(const Options& o) {
+  const Stopwatch watch;
+  const Index index = open_index(o.index);
+  const sidbeam_index_info info = index_info(index.get());
+  const Numbering numbering = number_nodes(info);
+  check(o, info, numbering);
+  catch_interrupts(o.directory);
+  const Folder folder(o.directory);
+  Converter converter(o, index.get(), info, numbering);
+  converter.fill();
+  const Json arrays = converter.commit();
+  if (o.json) {
+    return print_json(Json{{"output_dir", o.directory},
+                           {"vocab_size", numbering.codes},
+                           {"dense_levels", o.dense_levels},
+                           {"states", numbering.states},
+                           {"edges", numbering.edges},
+                           {"arrays", arrays},
+                           {"seconds", watch.seconds()}});
+  }
+  Table table{2, {{"array", "shape"}}};
+  for (const auto& [name, shape] : arrays.items()) {
+    table.rows.push_back({o.directory + "/" + name + ".npy", shape.get<std::string>()});
+  }
+  print(table.text());
+}
+
+}  // namespace
+
+void add_convert(CLI::App& program) {
+  const auto o = std::make_shared<Options>();
+  CLI::App& command =
+      *program.add_subcommand("convert", "Write an index as STATIC's arrays, in its numbering (.npy files)");
+  add_index(command, o->index);
+  command
+      .add_option("--output-dir", o->directory,
+                  "folder for start_mask.npy, dense_mask.npy, dense_states.npy, "
+                  "packed_csr.npy, csr_indptr.npy, layer_max_branches.npy")
+      ->required()
+      ->type_name("DIR");
+  command.add_option("--dense-levels", o->dense_levels, "STATIC's d: levels that are tables, 1 or 2, below L")
+      ->check(CLI::Range(1, 2))
+      ->capture_default_str();
+  add_json(command, o->json);
+  command.footer("SIDs of one length only.\nExample:\n  sidbeam convert office.sidx --output-dir office_static");
+  command.callback([o] { run(*o); });
+}
+
+}  // namespace cli

@@ -1,0 +1,124 @@
+// Rows of a fixed number of bytes: .npy [N, L], raw int32 [N, L], and xLLM's records of an int64 id and three int32.
+// Where lengths vary (--variable-length), a row of .npy or raw ends with -1 for codes that it does not have.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "../failure.h"
+#include "../npy.h"
+#include "source.h"
+
+namespace cli {
+namespace {
+
+// Rows of integers, whatever file they come from.
+class MatrixSource final : public Source {
+ public:
+  MatrixSource(const CatalogueFiles& files, const Shape& shape, NpyArray array)
+      : Source(shape), array_(std::move(array)), rows_(array_.shape[0]), levels_(array_.shape[1]) {
+    if (rows_ == 0 || levels_ == 0) {
+      throw Failure("'" + array_.path + "': shape " + array_.shape_text() + ", expected at least one SID of one code");
+    }
+    if (files.ids) ids_.emplace(*files.ids, rows_, array_.path);
+    row_codes_.resize(static_cast<size_t>(levels_));
+  }
+
+  IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
+  int32_t levels() const override { return static_cast<int32_t>(std::min<int64_t>(levels_, INT32_MAX)); }
+  int64_t done() const override { return row_; }
+  int64_t total() const override { return rows_; }
+
+ protected:
+  bool read_row(Batch& batch) override {
+    if (row_ == rows_) return false;
+    load_integers(array_, row_ * levels_, levels_, row_codes_.data());
+    size_t length = row_codes_.size();
+    const bool huge = array_.dtype == "<u8";
+    while (shape().variable_length && !huge && length > 0 && row_codes_[length - 1] == -1) --length;
+    for (size_t i = 0; i < length; ++i) {
+      if (huge && row_codes_[i] < 0)
+        fail("code " + std::to_string(static_cast<uint64_t>(row_codes_[i])) + " is too large");
+      add_code(batch, row_codes_[i]);
+    }
+    end_row(batch);
+    if (ids_) ids_->next(batch);
+    ++row_;
+    return true;
+  }
+
+  std::string place() const override { return "'" + array_.path + "': row " + std::to_string(row_); }
+
+ private:
+  NpyArray array_;
+  int64_t rows_, levels_, row_ = 0;
+  std::optional<IdReader> ids_;
+  std::vector<int64_t> row_codes_;
+};
+
+class XllmSource final : public Source {
+ public:
+  static constexpr int32_t kLevels = 3;
+  static constexpr int64_t kRecord = 20;
+
+  XllmSource(const CatalogueFiles& files, const Shape& shape)
+      : Source(shape), file_(files.input), rows_(static_cast<int64_t>(file_.size()) / kRecord) {
+    if (file_.size() % kRecord == 0) return;
+    throw Failure("'" + file_.path() + "': " + std::to_string(file_.size()) +
+                  " bytes, expected a multiple of 20 (int64 id, 3 x int32)");
+  }
+
+  IdForm id_form() const override { return IdForm::kSigned; }
+  int32_t levels() const override { return kLevels; }
+  int64_t done() const override { return row_; }
+  int64_t total() const override { return rows_; }
+
+ protected:
+  bool read_row(Batch& batch) override {
+    if (row_ == rows_) return false;
+    const char* record = file_.data() + row_ * kRecord;
+    int64_t id;
+    int32_t codes[kLevels];
+    std::memcpy(&id, record, sizeof id);
+    std::memcpy(codes, record + sizeof id, sizeof codes);
+    for (const int32_t code : codes) add_code(batch, code);
+    end_row(batch);
+    batch.ids.push_back(id);
+    ++row_;
+    return true;
+  }
+
+  std::string place() const override { return "'" + file_.path() + "': row " + std::to_string(row_); }
+
+ private:
+  const FileBytes& file_;
+  int64_t rows_, row_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape) {
+  NpyArray array = read_npy(files.input);
+  if (!array.is_integer()) throw Failure("'" + array.path + "': dtype '" + array.dtype + "', expected integer codes");
+  if (array.shape.size() != 2) {
+    throw Failure("'" + array.path + "': shape " + array.shape_text() + ", expected (N, L)");
+  }
+  return std::make_unique<MatrixSource>(files, shape, std::move(array));
+}
+
+std::unique_ptr<Source> open_raw(const CatalogueFiles& files, const Shape& shape) {
+  if (shape.levels == 0) throw UsageError("--levels: raw rows need it, expected the number of codes of a row");
+  const int64_t levels = shape.levels, row = levels * 4, bytes = static_cast<int64_t>(files.input.size());
+  if (bytes % row != 0) {
+    throw Failure("'" + files.input.path() + "': " + std::to_string(bytes) + " bytes, expected a multiple of " +
+                  std::to_string(row) + " (" + std::to_string(levels) + " codes of 4 bytes)");
+  }
+  return std::make_unique<MatrixSource>(
+      files, shape, NpyArray{files.input.path(), "<i4", {bytes / row, levels}, files.input.data(), 4});
+}
+
+std::unique_ptr<Source> open_xllm(const CatalogueFiles& files, const Shape& shape) {
+  return std::make_unique<XllmSource>(files, shape);
+}
+
+}  // namespace cli

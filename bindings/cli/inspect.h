@@ -1,0 +1,35 @@
+// What inspect gathers, for its three ways to show it.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_INSPECT_H
+#define SIDBEAM_CLI_INSPECT_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "abi.h"
+
+namespace cli {
+
+struct Inspection {
+  std::string path, codebook;
+  sidbeam_index_info info;
+  std::vector<sidbeam_section_info> sections;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<double> mean_children;                       // by level; the end of a SID is not counted
+  std::vector<std::pair<int64_t, int64_t>> items_per_sid;  // (items, SIDs with so many), rising
+
+  size_t levels() const { return static_cast<size_t>(info.levels); }
+  std::string format_version() const {
+    return std::to_string(info.format_major) + "." + std::to_string(info.format_minor);
+  }
+  const char* id_type() const;
+  double bytes_per_item() const { return static_cast<double>(info.file_bytes) / static_cast<double>(info.items); }
+};
+
+// One self-contained page: inline pictures, nothing fetched, light and dark.
+std::string inspection_page(const Inspection& inspection);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,50 @@
+// SIDs and items of an index, as text.
+// SPDX-License-Identifier: Apache-2.0
+#include "items.h"
+
+#include "options.h"
+
+namespace cli {
+
+std::string item_text(const sidbeam_index* index, int32_t id_type, int64_t row) {
+  int64_t id = 0, bytes = 0;
+  const char* name = nullptr;
+  call(sidbeam_index_item_id, index, row, &id, &name, &bytes);
+  if (id_type == SIDBEAM_ID_STRING) return {name, static_cast<size_t>(bytes)};
+  return id_type == SIDBEAM_ID_U64 ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id);
+}
+
+std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, int64_t ordinal) {
+  std::vector<std::string> items;
+  if (ordinal < 0) return items;
+  int64_t lo = 0, hi = 0;
+  call(sidbeam_index_item_rows, index, ordinal, &lo, &hi);
+  for (int64_t row = lo; row < hi; ++row) items.push_back(item_text(index, id_type, row));
+  return items;
+}
+
+std::vector<int32_t> sid_of(const sidbeam_index* index, int32_t levels, int64_t ordinal) {
+  std::vector<int32_t> codes(static_cast<size_t>(levels));
+  int32_t length = 0;
+  call(sidbeam_index_sid, index, ordinal, codes.data(), &length);
+  codes.resize(static_cast<size_t>(length));
+  return codes;
+}
+
+int64_t find_item(const sidbeam_index* index, int32_t id_type, const std::string& text, int64_t from_row) {
+  int64_t id = 0, row = -1;
+  if (id_type != SIDBEAM_ID_STRING) {
+    const bool is_signed = id_type == SIDBEAM_ID_I64;
+    const auto parsed = is_signed ? parse_integer<int64_t>(text) : std::nullopt;
+    const auto parsed_unsigned = is_signed ? std::nullopt : parse_integer<uint64_t>(text);
+    if (!parsed && !parsed_unsigned) {
+      throw Failure("--item: '" + text + "', expected " + (is_signed ? "a signed" : "an unsigned") +
+                    " 64-bit integer, as the ids of this index are");
+    }
+    id = parsed ? *parsed : static_cast<int64_t>(*parsed_unsigned);
+  }
+  call(sidbeam_index_find_item, index, id, text.data(), static_cast<int64_t>(text.size()), from_row, &row);
+  return row;
+}
+
+}  // namespace cli

@@ -1,0 +1,22 @@
+// SIDs and items of an index, as text.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_ITEMS_H
+#define SIDBEAM_CLI_ITEMS_H
+
+#include <string>
+#include <vector>
+
+#include "abi.h"
+
+namespace cli {
+
+std::string item_text(const sidbeam_index* index, int32_t id_type, int64_t row);
+// The items of an ordinal, in their order; none for ordinal -1.
+std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, int64_t ordinal);
+std::vector<int32_t> sid_of(const sidbeam_index* index, int32_t levels, int64_t ordinal);
+// The item row of an id at or after from_row, or -1. Throws where the text cannot be an id of this index.
+int64_t find_item(const sidbeam_index* index, int32_t id_type, const std::string& id, int64_t from_row);
+
+}  // namespace cli
+
+#endif

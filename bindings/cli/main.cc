@@ -1,0 +1,78 @@
+// The sidbeam command: one more binding of the library, which it knows through include/sidbeam alone.
+// Exit status: 0 done, 1 failed (one line on standard error: what, where, why), 2 wrong usage.
+// SPDX-License-Identifier: Apache-2.0
+#include <sidbeam/sidbeam.h>
+
+#include <cstdio>
+#include <new>
+
+#include "commands.h"
+#include "failure.h"
+
+namespace {
+
+using AddCommand = void(CLI::App&);
+constexpr AddCommand* kCommands[] = {cli::add_build,  cli::add_synth,  cli::add_plan,    cli::add_inspect,
+                                     cli::add_verify, cli::add_lookup, cli::add_convert, cli::add_decode};
+
+std::string version() {
+  return std::string("sidbeam ") + sidbeam_version() + " (ABI " + std::to_string(sidbeam_abi_version()) + ", kernels " +
+         sidbeam_cpu_target() + ")";
+}
+
+// "sidbeam build", once the command is known.
+std::string command_name(const CLI::App& program) {
+  const auto parsed = program.get_subcommands();
+  return parsed.empty() ? "sidbeam" : "sidbeam " + parsed.front()->get_name();
+}
+
+int report(const CLI::App& program, std::string what, int status) {
+  for (char& c : what) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  const std::string name = command_name(program);
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
+  if (status == 2) std::fprintf(stderr, "See '%s --help'.\n", name.c_str());
+  return status;
+}
+
+// CLI11 says of an unknown command that a command is missing.
+void check_command(const CLI::App& program, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::string names;
+  for (const CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->check_name(argv[1])) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  throw cli::UsageError("'" + std::string(argv[1]) + "', expected a command: " + names);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App program(
+      "Beam search over Semantic IDs that returns only items that exist: index files, and decoding by hand.",
+      "sidbeam");
+  program.set_version_flag("--version", version);
+  program.require_subcommand(1);
+  program.footer(
+      "Example:\n"
+      "  sidbeam build --input catalogue.index.json --output catalogue.sidx\n"
+      "  sidbeam decode catalogue.sidx --logits logits.npy --beams 10\n"
+      "'sidbeam COMMAND --help' explains a command.");
+  try {
+    for (AddCommand* const add : kCommands) add(program);
+    check_command(program, argc, argv);
+    program.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
+    return report(program, error.what(), 2);
+  } catch (const cli::UsageError& error) {
+    return report(program, error.what(), 2);
+  } catch (const std::bad_alloc&) {
+    return report(program, "out of memory", 1);
+  } catch (const std::exception& error) {
+    return report(program, error.what(), 1);
+  }
+}

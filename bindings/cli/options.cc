@@ -1,0 +1,136 @@
+// Option values that CLI11 does not parse for us.
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <sidbeam/sidbeam.h>
+
+#include <charconv>
+#include <limits>
+
+#include "failure.h"
+
+namespace cli {
+namespace {
+
+struct Kind {
+  const char* name;
+  int32_t bit;
+};
+constexpr Kind kKinds[] = {{"trie", SIDBEAM_KIND_TRIE}, {"sorted", SIDBEAM_KIND_SORTED}, {"hash", SIDBEAM_KIND_HASH}};
+
+}  // namespace
+
+template <class Integer>
+std::optional<Integer> parse_integer(std::string_view text) {
+  Integer value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+template <class Integer>
+std::optional<Integer> parse_canonical(std::string_view text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || (digits[0] == '0' && (negative || digits.size() > 1))) return std::nullopt;
+  return parse_integer<Integer>(text);
+}
+
+template std::optional<int64_t> parse_integer(std::string_view);
+template std::optional<uint64_t> parse_integer(std::string_view);
+template std::optional<int64_t> parse_canonical(std::string_view);
+template std::optional<uint64_t> parse_canonical(std::string_view);
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<int64_t> parse_list(const std::string& option, const std::string& text) {
+  std::vector<int64_t> numbers;
+  if (text.empty()) return numbers;
+  for (const std::string& part : split(text, ',')) {
+    const auto number = parse_integer<int64_t>(part);
+    if (!number) throw UsageError(option + ": '" + text + "', expected integers separated by commas");
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+std::vector<int32_t> parse_list(const std::string& option, const std::string& text, int64_t least, int64_t most) {
+  std::vector<int32_t> numbers;
+  for (const int64_t number : parse_list(option, text)) {
+    if (number < least || number > most) {
+      throw UsageError(option + ": " + std::to_string(number) + ", expected " + std::to_string(least) + ".." +
+                       std::to_string(most));
+    }
+    numbers.push_back(static_cast<int32_t>(number));
+  }
+  return numbers;
+}
+
+int64_t parse_bytes(const std::string& option, const std::string& text) {
+  int shift = 0;
+  std::string_view digits = text;
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'K':
+        shift = 10;
+        break;
+      case 'M':
+        shift = 20;
+        break;
+      case 'G':
+        shift = 30;
+        break;
+      case 'T':
+        shift = 40;
+        break;
+      default:
+        break;
+    }
+  }
+  if (shift > 0) digits.remove_suffix(1);
+  const auto number = parse_integer<int64_t>(digits);
+  if (!number || *number < 1 || *number > (std::numeric_limits<int64_t>::max() >> shift)) {
+    throw UsageError(option + ": '" + text + "', expected a number of bytes such as 800000000, 512M or 16G");
+  }
+  return *number << shift;
+}
+
+int32_t parse_kinds(const std::string& text) {
+  int32_t kinds = 0;
+  for (const std::string& part : split(text, ',')) {
+    int32_t bit = 0;
+    for (const Kind& kind : kKinds) bit |= part == kind.name ? kind.bit : 0;
+    if (bit == 0) throw UsageError("--kinds: '" + part + "', expected some of trie,sorted,hash");
+    kinds |= bit;
+  }
+  return kinds;
+}
+
+std::vector<std::string> kind_names(int32_t kinds) {
+  std::vector<std::string> names;
+  for (const Kind& kind : kKinds) {
+    if ((kinds & kind.bit) != 0) names.emplace_back(kind.name);
+  }
+  return names;
+}
+
+std::vector<int32_t> parse_codes(const std::string& text, int32_t levels, bool variable_length) {
+  if (text.empty()) return {};
+  std::vector<int32_t> codes = parse_list("--codes", text, 1, SIDBEAM_MAX_CODES - (variable_length ? 1 : 0));
+  if (codes.size() == 1 && levels > 0) codes.assign(static_cast<size_t>(levels), codes[0]);
+  if (levels > 0 && codes.size() != static_cast<size_t>(levels)) {
+    throw UsageError("--codes: " + std::to_string(codes.size()) + " numbers, expected 1 or " + std::to_string(levels) +
+                     " (--levels)");
+  }
+  return codes;
+}
+
+}  // namespace cli

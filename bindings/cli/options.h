@@ -1,0 +1,37 @@
+// Option values that CLI11 does not parse for us. What is wrong with them is wrong usage.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_OPTIONS_H
+#define SIDBEAM_CLI_OPTIONS_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+// The integer that the whole of `text` is, or nothing.
+template <class Integer>
+std::optional<Integer> parse_integer(std::string_view text);
+
+// As parse_integer, but only the text that printing the integer would give: "7", not "07" or "+7".
+template <class Integer>
+std::optional<Integer> parse_canonical(std::string_view text);
+
+// "1,2,3"; an empty text is an empty list. `option` is named in the error.
+std::vector<int64_t> parse_list(const std::string& option, const std::string& text);
+// As parse_list, each between least and most.
+std::vector<int32_t> parse_list(const std::string& option, const std::string& text, int64_t least, int64_t most);
+std::vector<std::string> split(const std::string& text, char separator);
+// "512", "64K", "2G": bytes, with binary suffixes.
+int64_t parse_bytes(const std::string& option, const std::string& text);
+// "trie,sorted" to SIDBEAM_KIND_* or'ed.
+int32_t parse_kinds(const std::string& text);
+std::vector<std::string> kind_names(int32_t kinds);
+// --codes for `levels` levels (0: not known yet): one number serves every level.
+std::vector<int32_t> parse_codes(const std::string& text, int32_t levels, bool variable_length);
+
+}  // namespace cli
+
+#endif

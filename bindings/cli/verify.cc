@@ -1,0 +1,57 @@
+// sidbeam verify: is this file what it was when it was written?
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "abi.h"
+#include "commands.h"
+#include "json.h"
+
+namespace cli {
+namespace {
+
+struct Options {
+  std::string index;
+  bool full = false, json = false;
+  int32_t threads = 0;
+};
+
+void run(const Options& o) {
+  const Stopwatch watch;
+  const Index index = open_index(o.index, SIDBEAM_VERIFY_HEADER, o.threads);
+  call(sidbeam_index_verify, index.get(), int32_t{o.full ? SIDBEAM_VERIFY_FULL : SIDBEAM_VERIFY_CHECKSUMS});
+  const double seconds = watch.seconds();
+  const sidbeam_index_info info = index_info(index.get());
+  if (o.json) {
+    Json checked{"header", "checksums"};
+    if (o.full) checked.push_back("structure");
+    return print_json(Json{{"ok", true},
+                           {"checked", checked},
+                           {"sections", info.section_count},
+                           {"bytes", info.file_bytes},
+                           {"fingerprint", info.fingerprint},
+                           {"seconds", seconds}});
+  }
+  Table table{2,
+              {{"header", "ok"},
+               {"checksums", "ok, " + std::to_string(info.section_count) + " sections"},
+               {"structure", o.full ? "ok, " + with_commas(info.sids) + " SIDs of " + std::to_string(info.levels) +
+                                          " levels" + ", " + with_commas(info.items) + " items"
+                                    : "not checked (--full)"},
+               {"read", with_commas(info.file_bytes) + " bytes in " + fixed(seconds, 3) + " s"}}};
+  print(table.text());
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program) {
+  const auto o = std::make_shared<Options>();
+  CLI::App& command = *program.add_subcommand("verify", "Check an index file: every checksum, or the whole structure");
+  add_index(command, o->index);
+  command.add_flag("--full", o->full, "check the structure too: order, ranges, agreement between sections");
+  command.add_option("--threads", o->threads, "0: one a core")->check(CLI::Range(0, 4096))->capture_default_str();
+  add_json(command, o->json);
+  command.footer("Example:\n  sidbeam verify --full office.sidx");
+  command.callback([o] { run(*o); });
+}
+
+}  // namespace cli

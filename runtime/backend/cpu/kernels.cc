@@ -1,0 +1,70 @@
+// Compiles the kernels once per instruction set and chooses among them. Highway's own dispatch would need libhwy.so at
+// run time and one choice a process; here the choice belongs to a runtime. SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+// The baseline is portable code (SCALAR or EMU128 on x86-64): SSE4 has no fused multiply-add either, and machines
+// without AVX2 are not what this is tuned for.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// After highway.h, which knows the target.
+#include "backend/cpu/append-inl.h"
+#include "backend/cpu/log_sum_exp-inl.h"
+#include "backend/cpu/rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sidbeam::cpu::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_AVX3
+inline constexpr char kName[] = "avx512";
+#elif HWY_TARGET == HWY_AVX2
+inline constexpr char kName[] = "avx2";
+#elif HWY_TARGET == HWY_NEON
+inline constexpr char kName[] = "neon";
+#else
+inline constexpr char kName[] = "baseline";
+#endif
+
+inline constexpr Kernels kKernels = {kName, sum_exp, load, transform, largest, append, append_masked};
+
+}  // namespace sidbeam::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sidbeam::cpu {
+namespace {
+
+#if HWY_ARCH_X86
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+}
+#endif
+
+}  // namespace
+
+const Kernels* find_kernels(const char* name) {
+  const Kernels* usable[3] = {};  // best first
+  int count = 0;
+#if HWY_ARCH_X86
+  if (has_avx512()) usable[count++] = &N_AVX3::kKernels;
+  if (has_avx2()) usable[count++] = &N_AVX2::kKernels;
+#endif
+  usable[count++] =
+      &HWY_NAMESPACE::kKernels;  // what the compiler was told to assume: baseline on x86-64, neon on AArch64
+  for (int i = 0; i < count; ++i)
+    if (name == nullptr || std::strcmp(name, usable[i]->name) == 0) return usable[i];
+  return nullptr;
+}
+
+}  // namespace sidbeam::cpu
+#endif

@@ -1,0 +1,76 @@
+// The table for hosts that dlopen.
+// SPDX-License-Identifier: Apache-2.0
+#include "sidbeam/api.h"
+
+#include <cstddef>
+
+#include "capi/guard.h"
+
+namespace {
+
+constexpr sidbeam_api kApi = {
+    static_cast<uint32_t>(sizeof(sidbeam_api)),
+    sidbeam_version,
+    sidbeam_abi_version,
+    sidbeam_status_name,
+    sidbeam_cpu_target,
+    sidbeam_runtime_create,
+    sidbeam_runtime_release,
+    sidbeam_builder_create,
+    sidbeam_builder_add,
+    sidbeam_builder_add_named,
+    sidbeam_builder_set_metadata,
+    sidbeam_builder_plan,
+    sidbeam_plan_estimate,
+    sidbeam_builder_write,
+    sidbeam_builder_finish,
+    sidbeam_builder_destroy,
+    sidbeam_index_peek,
+    sidbeam_index_open,
+    sidbeam_index_open_memory,
+    sidbeam_index_retain,
+    sidbeam_index_release,
+    sidbeam_index_verify,
+    sidbeam_index_get_info,
+    sidbeam_index_get_section,
+    sidbeam_index_get_metadata,
+    sidbeam_index_codebook,
+    sidbeam_index_sid,
+    sidbeam_index_find_sid,
+    sidbeam_index_ordinals,
+    sidbeam_index_children,
+    sidbeam_index_item_rows,
+    sidbeam_index_item_ordinal,
+    sidbeam_index_item_id,
+    sidbeam_index_find_item,
+    sidbeam_constraint_create,
+    sidbeam_constraint_retain,
+    sidbeam_constraint_release,
+    sidbeam_session_create,
+    sidbeam_session_start,
+    sidbeam_session_step,
+    sidbeam_session_get_beams,
+    sidbeam_session_get_items,
+    sidbeam_session_stop,
+    sidbeam_session_get_stats,
+    sidbeam_session_destroy,
+    sidbeam_states_from_prefixes,
+    sidbeam_states_advance,
+    sidbeam_rows_mask,
+    sidbeam_rows_bitmask,
+    sidbeam_rows_topk,
+};
+
+// Entries stay where they are for ever.
+static_assert(offsetof(sidbeam_api, rows_topk) == 49 * sizeof(void*), "the table of ABI 1 has changed");
+
+}  // namespace
+
+extern "C" sidbeam_status sidbeam_get_api(uint32_t abi_version, const sidbeam_api** out, sidbeam_error* err) {
+  return sidbeam::capi::guarded(err, [&] {
+    sidbeam::capi::require(out, "out");
+    if (abi_version != SIDBEAM_ABI_VERSION)
+      sidbeam::fail(SIDBEAM_UNSUPPORTED, "abi_version is %u, expected %u, that of library %s", abi_version, SIDBEAM_ABI_VERSION, sidbeam_version());
+    *out = &kApi;
+  });
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sidbeam/builder.h"
+
+#include <memory>
+
+#include "capi/guard.h"
+#include "capi/log.h"
+#include "decode/objects.h"
+#include "index/builder.h"
+
+using namespace sidbeam;
+using namespace sidbeam::capi;
+
+struct sidbeam_builder {
+  Ref<sidbeam_runtime> runtime;
+  Builder builder;
+};
+
+extern "C" {
+
+sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(runtime, "runtime");
+    require(out, "out");
+    const sidbeam_builder_config copy = read_struct(config, "config");
+    if (copy.threads < 0) fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected at least 0", copy.threads);
+    const int threads = copy.threads > 0 ? copy.threads : runtime->threads;
+    *out = new sidbeam_builder{Ref<sidbeam_runtime>::share(runtime), Builder(copy, threads, runtime->allocator)};
+  });
+}
+
+sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids,
+                                   const int64_t* priorities, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    builder->builder.add(codes, lengths, count, ids, priorities);
+  });
+}
+
+sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count,
+                                         const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    builder->builder.add_named(codes, lengths, count, id_bytes, id_offsets, priorities);
+  });
+}
+
+sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    require(key, "key");
+    require(value, "value");
+    builder->builder.set_metadata(key, value);
+  });
+}
+
+sidbeam_status sidbeam_builder_plan(sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    check_output(out, "out");
+    builder->builder.plan(*out);
+  });
+}
+
+sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const sidbeam_builder_config copy = read_struct(config, "config");
+    check_output(out, "out");
+    estimate_plan(copy, sids, *out);
+  });
+}
+
+sidbeam_status sidbeam_builder_write(sidbeam_builder* builder, const char* path, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    require(path, "path");
+    builder->builder.write(path);
+    log(*builder->runtime, SIDBEAM_LOG_INFO, "wrote index '%s'", path);
+  });
+}
+
+sidbeam_status sidbeam_builder_finish(sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    require(out, "out");
+    auto handle = std::make_unique<sidbeam_index>();
+    handle->runtime = Ref<sidbeam_runtime>::share(builder->runtime.get());
+    handle->index = builder->builder.finish();
+    *out = handle.release();
+  });
+}
+
+void sidbeam_builder_destroy(sidbeam_builder* builder) { delete builder; }
+
+}  // extern "C"

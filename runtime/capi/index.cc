@@ -1,0 +1,157 @@
+// Opening, checking and describing an index.
+// SPDX-License-Identifier: Apache-2.0
+#include "sidbeam/index.h"
+
+#include <memory>
+
+#include "capi/guard.h"
+#include "capi/log.h"
+#include "decode/objects.h"
+
+using namespace sidbeam;
+using namespace sidbeam::capi;
+
+namespace {
+
+sidbeam_open_config open_config(const sidbeam_open_config* given) {
+  const sidbeam_open_config defaults = SIDBEAM_OPEN_CONFIG_INIT;
+  const sidbeam_open_config config = read_struct(given != nullptr ? given : &defaults, "config");
+  if (config.residency < SIDBEAM_RESIDENCY_MAP || config.residency > SIDBEAM_RESIDENCY_COPY)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.residency is %d, expected MAP (0) to COPY (3)", config.residency);
+  if (config.verify < SIDBEAM_VERIFY_HEADER || config.verify > SIDBEAM_VERIFY_FULL)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.verify is %d, expected HEADER (0) to FULL (2)", config.verify);
+  return config;
+}
+
+// A handle that still waits for its index.
+std::unique_ptr<sidbeam_index> new_handle(sidbeam_runtime* runtime) {
+  auto handle = std::make_unique<sidbeam_index>();
+  handle->runtime = Ref<sidbeam_runtime>::share(runtime);
+  return handle;
+}
+
+void copy_info(const IndexHeaderInfo& header, sidbeam_index_info* out) {
+  const uint32_t size = out->struct_size;
+  *out = header.info;
+  out->struct_size = size;
+}
+
+}  // namespace
+
+extern "C" {
+
+sidbeam_status sidbeam_index_peek(const char* path, sidbeam_index_info* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(path, "path");
+    check_output(out, "out");
+    copy_info(peek_index(path), out);
+  });
+}
+
+sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config, sidbeam_index** out,
+                                  sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(runtime, "runtime");
+    require(path, "path");
+    require(out, "out");
+    const sidbeam_open_config checked = open_config(config);
+    auto handle = new_handle(runtime);
+    handle->index = open_index(path, checked.residency, checked.verify, runtime->threads, runtime->allocator);
+    log(*runtime, SIDBEAM_LOG_INFO, "opened index '%s': %llu SIDs, fingerprint %s", path,
+        static_cast<unsigned long long>(handle->index.view.sids), handle->index.header.info.fingerprint);
+    *out = handle.release();
+  });
+}
+
+sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data, int64_t bytes, void (*release)(void* context), void* context,
+                                         const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(runtime, "runtime");
+    require(data, "data");
+    require(out, "out");
+    if (bytes < 0) fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
+    const sidbeam_open_config checked = open_config(config);
+    auto handle = new_handle(runtime);
+    std::function<void()> on_release;
+    if (release != nullptr) on_release = [release, context] { release(context); };
+    handle->index = open_index_memory(data, bytes, std::move(on_release), checked.residency, checked.verify, runtime->threads, runtime->allocator);
+    *out = handle.release();
+  });
+}
+
+void sidbeam_index_retain(sidbeam_index* index) {
+  if (index != nullptr) index->retain();
+}
+
+void sidbeam_index_release(sidbeam_index* index) {
+  if (index != nullptr) index->release();
+}
+
+sidbeam_status sidbeam_index_verify(const sidbeam_index* index, int32_t depth, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    if (depth < SIDBEAM_VERIFY_HEADER || depth > SIDBEAM_VERIFY_FULL)
+      fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected HEADER (0) to FULL (2)", depth);
+    verify_index(index->index, depth, index->runtime->threads);
+  });
+}
+
+sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    check_output(out, "out");
+    copy_info(index->index.header, out);
+  });
+}
+
+sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i, sidbeam_section_info* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    check_output(out, "out");
+    const auto& sections = index->index.header.sections;
+    if (i < 0 || static_cast<size_t>(i) >= sections.size())
+      fail(SIDBEAM_INVALID_ARGUMENT, "i is %d, expected 0..%zu", i, sections.size() - 1);
+    const SectionInfo& section = sections[static_cast<size_t>(i)];
+    out->level = section.level;
+    out->kind = section_kind_name(section.kind);
+    out->encoding = section_encoding_name(section.encoding);
+    out->offset = static_cast<int64_t>(section.offset);
+    out->bytes = static_cast<int64_t>(section.bytes);
+    out->checksum = static_cast<int64_t>(section.checksum);
+  });
+}
+
+sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i, const char** key, const char** value, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    require(key, "key");
+    require(value, "value");
+    const auto& metadata = index->index.header.metadata;
+    if (i < 0 || static_cast<size_t>(i) >= metadata.size())
+      fail(SIDBEAM_INVALID_ARGUMENT, "i is %d, expected less than %zu, the entries there are", i, metadata.size());
+    *key = metadata[static_cast<size_t>(i)].first.c_str();
+    *value = metadata[static_cast<size_t>(i)].second.c_str();
+  });
+}
+
+const char* sidbeam_index_codebook(const sidbeam_index* index) { return index != nullptr ? index->index.header.codebook.c_str() : nullptr; }
+
+sidbeam_status sidbeam_constraint_create(sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    require(out, "out");
+    auto constraint = std::make_unique<sidbeam_constraint>();
+    constraint->index = Ref<sidbeam_index>::share(index);
+    *out = constraint.release();
+  });
+}
+
+void sidbeam_constraint_retain(sidbeam_constraint* constraint) {
+  if (constraint != nullptr) constraint->retain();
+}
+
+void sidbeam_constraint_release(sidbeam_constraint* constraint) {
+  if (constraint != nullptr) constraint->release();
+}
+
+}  // extern "C"

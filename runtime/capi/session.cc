@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/session.h"
+
+#include "capi/guard.h"
+
+using namespace sidbeam;
+using namespace sidbeam::capi;
+
+extern "C" {
+
+sidbeam_status sidbeam_session_create(sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(runtime, "runtime");
+    require(out, "out");
+    sidbeam_session_config copy = read_struct(config, "config");
+    sidbeam_vocabulary vocabulary;
+    if (copy.vocabulary != nullptr) {
+      vocabulary = read_struct(copy.vocabulary, "config.vocabulary");
+      copy.vocabulary = &vocabulary;
+    }
+    *out = create_session(runtime, copy).release();
+  });
+}
+
+sidbeam_status sidbeam_session_start(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    start_slots(*session, read_struct(args, "args"));
+  });
+}
+
+sidbeam_status sidbeam_session_step(sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    sidbeam_step_args copy = read_struct(args, "args");
+    const sidbeam_rows rows = read_struct(copy.rows, "rows");
+    copy.rows = &rows;
+    step_session(*session, copy);
+  });
+}
+
+sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    check_output(out, "out");
+    get_beams(*session, *out);
+  });
+}
+
+sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out,
+                                         sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    sidbeam_items buffers = read_struct(out, "out");
+    get_items(*session, slots, count, buffers);
+  });
+}
+
+sidbeam_status sidbeam_session_stop(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err) {
+  (void)stream;  // work of a CPU session is done when a call returns
+  return guarded(err, [&] {
+    require(session, "session");
+    stop_slots(*session, slots, count);
+  });
+}
+
+sidbeam_status sidbeam_session_get_stats(const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    check_output(out, "out");
+    get_stats(*session, *out);
+  });
+}
+
+void sidbeam_session_destroy(sidbeam_session* session) { delete session; }
+
+}  // extern "C"

@@ -1,0 +1,30 @@
+// The shared objects behind the handles of the C ABI.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+#include "index/index.h"
+#include "support/memory.h"
+#include "support/ref_counted.h"
+
+struct sidbeam_runtime final : sidbeam::RefCounted<sidbeam_runtime> {
+  sidbeam::Allocator allocator;
+  int threads = 1;  // of builds and verifications
+  void (*log)(void* context, int32_t level, const char* message) = nullptr;
+  void* log_context = nullptr;
+  int32_t log_level = 0;
+  std::unique_ptr<sidbeam::Backend> cpu;
+};
+
+struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
+  sidbeam::Ref<sidbeam_runtime> runtime;  // before the index: its memory goes back to the runtime's allocator
+  sidbeam::Index index;
+};
+
+struct sidbeam_constraint final : sidbeam::RefCounted<sidbeam_constraint> {
+  sidbeam::Ref<sidbeam_index> index;
+
+  const sidbeam::IndexView& view() const { return index->index.view; }
+};

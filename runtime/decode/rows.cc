@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/rows.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int64_t kMaxColumns = int64_t{1} << 40;
+
+void check_count(const char* what, const char* field, int64_t value, int64_t highest) {
+  if (value < 0 || value > highest)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.%s is %lld, expected 0..%lld", what, field, static_cast<long long>(value),
+         static_cast<long long>(highest));
+}
+
+// (count - 1) * stride must be an offset that exists.
+void check_stride(const char* what, const char* field, int64_t count, int64_t stride) {
+  int64_t offset = 0;
+  if (count > 1 &&
+      (__builtin_mul_overflow(count - 1, stride, &offset) || offset > std::numeric_limits<int64_t>::max() / 16 ||
+       offset < std::numeric_limits<int64_t>::min() / 16))
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.%s is %lld, which overflows over %lld of them", what, field,
+         static_cast<long long>(stride), static_cast<long long>(count));
+}
+
+}  // namespace
+
+void check_rows(const sidbeam_rows* rows, const char* what) {
+  if (rows == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected logits", what);
+  if (rows->dtype < SIDBEAM_F32 || rows->dtype > SIDBEAM_BF16)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.dtype is %d, expected F32 (0), F16 (1) or BF16 (2)", what, rows->dtype);
+  if (rows->device_type != SIDBEAM_CPU)
+    fail(SIDBEAM_NO_DEVICE, "%s.device_type is %d, expected CPU (0), where the session is", what, rows->device_type);
+  check_count(what, "slots", rows->slots, int64_t{1} << 32);
+  check_count(what, "rows", rows->rows, int64_t{1} << 32);
+  check_count(what, "columns", rows->columns, kMaxColumns);
+  check_stride(what, "slot_stride", rows->slots, rows->slot_stride);
+  check_stride(what, "row_stride", rows->rows, rows->row_stride);
+  if (rows->data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s.data is NULL, expected logits", what);
+  const uintptr_t bytes = rows->dtype == SIDBEAM_F32 ? 4 : 2;
+  if (reinterpret_cast<uintptr_t>(rows->data) % bytes != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.data is not aligned to its elements of %d bytes", what, static_cast<int>(bytes));
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,177 @@
+// Making a session, and the slot lists of its calls.
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/session.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "index/state.h"
+#include "sidbeam/builder.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int32_t kMaxSlots = 1 << 20;
+
+void check_range(const char* what, int64_t value, int64_t lowest, int64_t highest) {
+  if (value < lowest || value > highest)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %lld, expected %lld..%lld", what, static_cast<long long>(value),
+         static_cast<long long>(lowest), static_cast<long long>(highest));
+}
+
+void check_config(const sidbeam_session_config& config) {
+  check_range("config.slots", config.slots, 1, kMaxSlots);
+  check_range("config.beams", config.beams, 1, SIDBEAM_MAX_BEAMS);
+  check_range("config.strategy", config.strategy, SIDBEAM_STRATEGY_TRIE, SIDBEAM_STRATEGY_NONE);
+  check_range("config.normalization", config.normalization, SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_NONE);
+  check_range("config.top_k", config.top_k, 0, SIDBEAM_MAX_CODES);
+  check_range("config.log_probs_promised", config.log_probs_promised, 0, 1);
+  if (config.constraint == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.constraint is NULL, expected a constraint");
+  const bool unconstrained = config.strategy == SIDBEAM_STRATEGY_HASH_FINAL || config.strategy == SIDBEAM_STRATEGY_NONE;
+  if (unconstrained && config.normalization == SIDBEAM_NORMALIZE_VALID)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.normalization is VALID, expected FULL, LEVEL or NONE with strategy %s, which does not know the valid "
+         "codes",
+         config.strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
+  check_range("config.device_type", config.device_type, SIDBEAM_CPU, SIDBEAM_CUDA);
+  if (config.device_type != SIDBEAM_CPU)
+    fail(SIDBEAM_NO_DEVICE,
+         "config.device_type is CUDA, expected CPU: this build has no CUDA backend (libsidbeam_cuda.so.1)");
+  if (config.device_id != 0)
+    fail(SIDBEAM_NO_DEVICE, "config.device_id is %d, expected 0 for the CPU", config.device_id);
+}
+
+template <class T>
+void take(Buffer<T>& buffer, const Allocator& allocator, int64_t count, T value) {
+  buffer = Buffer<T>(allocator, count);
+  std::fill(buffer.begin(), buffer.end(), value);
+}
+
+void take_memory(sidbeam_session& session, const Allocator& allocator) {
+  const int64_t slots = session.slots, beams = slots * session.beams, history = checked_bytes(beams, session.levels);
+  take(session.states, allocator, beams, kDeadState);
+  if (needs_columns(session.strategy)) take(session.range_ends, allocator, beams, uint64_t{0});
+  take(session.scores, allocator, beams, -std::numeric_limits<float>::infinity());
+  take(session.parents, allocator, beams, -1);
+  take(session.tokens, allocator, beams, -1);
+  take(session.history_parents, allocator, history, -1);
+  take(session.history_tokens, allocator, history, -1);
+  take(session.live, allocator, slots, 0);
+  take(session.active, allocator, slots, 0);
+  take(session.level, allocator, slots, -1);
+  take(session.errors, allocator, slots, int32_t{SIDBEAM_SLOT_OK});
+  take(session.marks, allocator, slots, int64_t{0});
+  take(session.start_states, allocator, slots, kDeadState);
+  take(session.start_range_ends, allocator, slots, int64_t{0});
+  session.steps = Buffer<SlotStep>(allocator, slots);
+  session.slot.resize(static_cast<size_t>(slots));
+}
+
+}  // namespace
+
+bool needs_columns(int32_t strategy) {
+  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
+}
+
+void check_strategy(int32_t strategy, const IndexView& index) {
+  if (strategy == SIDBEAM_STRATEGY_TRIE && !index.has_trie)
+    fail(SIDBEAM_MISSING_SECTION,
+         "strategy trie needs the trie sections, expected an index built with kinds trie (SIDBEAM_KIND_TRIE)");
+  if (needs_columns(strategy) && !index.has_columns)
+    fail(SIDBEAM_MISSING_SECTION,
+         "strategy %s needs the columns, expected an index built with kinds sorted (SIDBEAM_KIND_SORTED)",
+         strategy == SIDBEAM_STRATEGY_SORTED ? "sorted" : "sorted_topk");
+  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL && index.hash.keys == nullptr)
+    fail(SIDBEAM_MISSING_SECTION,
+         "strategy hash_final needs the hash set, expected an index built with kinds hash (SIDBEAM_KIND_HASH)");
+  const bool fixed_only = strategy == SIDBEAM_STRATEGY_HASH_FINAL || strategy == SIDBEAM_STRATEGY_NONE;
+  if (fixed_only && index.variable_length)
+    fail(SIDBEAM_UNSUPPORTED, "strategy %s needs SIDs of one length, but the index has variable length",
+         strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
+}
+
+int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i) {
+  const int64_t slot = slots != nullptr ? slots[i] : i;
+  if (slot < 0 || slot >= session.slots)
+    fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %lld, expected 0..%d", static_cast<long long>(i),
+         static_cast<long long>(slot), session.slots - 1);
+  if (session.marks[slot] == session.calls)
+    fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %lld, which is named before, expected each slot once",
+         static_cast<long long>(i), static_cast<long long>(slot));
+  session.marks[slot] = session.calls;
+  return static_cast<int32_t>(slot);
+}
+
+void check_slot_count(const sidbeam_session& session, int64_t count) {
+  check_range("count", count, 0, session.slots);
+}
+
+std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config) {
+  check_config(config);
+  const IndexView& index = config.constraint->view();
+  check_strategy(config.strategy, index);
+  auto session = std::make_unique<sidbeam_session>();
+  session->runtime = Ref<sidbeam_runtime>::share(runtime);
+  session->constraint = Ref<sidbeam_constraint>::share(config.constraint);
+  session->slots = config.slots;
+  session->beams = config.beams;
+  session->levels = index.levels;
+  session->strategy = config.strategy;
+  session->normalization = config.normalization;
+  const bool probes = config.strategy == SIDBEAM_STRATEGY_SORTED_TOPK || config.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
+  session->top_k = !probes ? 0 : config.top_k > 0 ? config.top_k : config.beams;
+  session->log_probs_promised = config.log_probs_promised != 0;
+  session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
+  check_vocabulary(session->vocabulary, index, "config.constraint");
+  take_memory(*session, runtime->allocator);
+  session->stepper = runtime->cpu->make_stepper(runtime->allocator);
+  session->stepper->reserve({session->beams, session->levels, session->top_k, widest_level(index)});
+  return session;
+}
+
+void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count) {
+  check_slot_count(session, count);
+  ++session.calls;
+  for (int64_t i = 0; i < count; ++i) named_slot(session, slots, i);
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t slot = slots != nullptr ? slots[i] : i, first = slot * session.beams;
+    session.slot[static_cast<size_t>(slot)].constraint = {};
+    session.live[slot] = session.active[slot] = 0;
+    session.level[slot] = -1;
+    session.errors[slot] = SIDBEAM_SLOT_OK;
+    std::fill_n(session.states.data() + first, session.beams, kDeadState);
+    std::fill_n(session.parents.data() + first, session.beams, -1);
+    std::fill_n(session.tokens.data() + first, session.beams, -1);
+    std::fill_n(session.scores.data() + first, session.beams, -std::numeric_limits<float>::infinity());
+  }
+}
+
+void get_beams(const sidbeam_session& session, sidbeam_beams& out) {
+  out.slots = session.slots;
+  out.beams = session.beams;
+  out.levels = session.levels;
+  out.state_words = 1;
+  out.parents = session.parents.data();
+  out.tokens = session.tokens.data();
+  out.scores = session.scores.data();
+  out.states = session.states.data();
+  out.live = session.live.data();
+  out.active = session.active.data();
+  out.level = session.level.data();
+  out.errors = session.errors.data();
+}
+
+void get_stats(const sidbeam_session& session, sidbeam_stats& out) {
+  const uint32_t size = out.struct_size;
+  out = session.stats;
+  out.struct_size = size;
+  out.memory_bytes = session.stepper->memory_bytes() + session.vocabulary.maps.bytes() + session.states.bytes() +
+                     session.range_ends.bytes() + session.scores.bytes() + session.parents.bytes() +
+                     session.tokens.bytes() + session.history_parents.bytes() + session.history_tokens.bytes() +
+                     session.live.bytes() + session.active.bytes() + session.level.bytes() + session.errors.bytes() +
+                     session.marks.bytes() + session.steps.bytes() + session.start_states.bytes() +
+                     session.start_range_ends.bytes();
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,59 @@
+// A decoder session: the table of slots, the beams of each, and the memory for a step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.h"
+#include "decode/objects.h"
+#include "decode/vocabulary.h"
+#include "sidbeam/session.h"
+
+// Arrays are by slot, then (level, then) beam. One thread at a time.
+struct sidbeam_session {
+  sidbeam::Ref<sidbeam_runtime> runtime;
+  sidbeam::Ref<sidbeam_constraint> constraint;  // of slots that name none
+  int32_t slots = 0, beams = 0, levels = 0;     // S, M, L
+  int32_t strategy = 0, normalization = 0, top_k = 0;
+  bool log_probs_promised = false;
+  sidbeam::Vocabulary vocabulary;
+  std::unique_ptr<sidbeam::Stepper> stepper;
+
+  struct Slot {
+    sidbeam::Ref<sidbeam_constraint> constraint;  // empty: idle
+    int32_t width = 0;
+  };
+  std::vector<Slot> slot;                                    // [S]
+  sidbeam::Buffer<int64_t> states;                           // [S, M]
+  sidbeam::Buffer<uint64_t> range_ends;                      // [S, M], of the sorted strategies
+  sidbeam::Buffer<float> scores;                             // [S, M]
+  sidbeam::Buffer<int32_t> parents, tokens;                  // [S, M]
+  sidbeam::Buffer<int32_t> history_parents, history_tokens;  // [S, L, M]
+  sidbeam::Buffer<int32_t> live, active, level, errors;      // [S]
+  sidbeam::Buffer<int64_t> marks;            // [S] number of the call that last named the slot, to find repetitions
+  sidbeam::Buffer<sidbeam::SlotStep> steps;  // [S] of the step that is under way
+  sidbeam::Buffer<int64_t> start_states, start_range_ends;  // [S] of the start that is under way
+  int64_t calls = 0;
+  sidbeam_stats stats{};
+};
+
+namespace sidbeam {
+
+bool needs_columns(int32_t strategy);
+// Throws where a strategy cannot run on an index.
+void check_strategy(int32_t strategy, const IndexView& index);
+// The slot of entry i of a list (nullptr: i), checked, and marked as named by this call.
+int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i);
+void check_slot_count(const sidbeam_session& session, int64_t count);
+
+std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config);
+void start_slots(sidbeam_session& session, const sidbeam_start_args& args);
+void step_session(sidbeam_session& session, const sidbeam_step_args& args);
+void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count);
+void get_beams(const sidbeam_session& session, sidbeam_beams& out);
+void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, sidbeam_items& out);
+void get_stats(const sidbeam_session& session, sidbeam_stats& out);
+
+}  // namespace sidbeam

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/states.h"
+
+#include "index/state.h"
+
+namespace sidbeam {
+
+int64_t trie_state(const IndexView& index, const int32_t* prefix, int32_t length) {
+  if (length < 0 || length > index.levels) return kDeadState;
+  int64_t state = 0;
+  for (int32_t l = 0; l < length && is_live(state); ++l) {
+    const bool in_range = prefix[l] >= 0 && static_cast<uint32_t>(prefix[l]) < index.level[l].codes;
+    state = in_range ? next_state(index, state, static_cast<uint32_t>(prefix[l])) : kDeadState;
+  }
+  return state;
+}
+
+int64_t advance_state(const IndexView& index, int64_t state, int32_t token) {
+  if (!is_trie_state(index, state)) return kDeadState;
+  if (is_ended(state)) return token == -1 ? state : kDeadState;
+  if (token < 0 || decode_state(state).level >= index.levels) return kDeadState;
+  return next_state(index, state, static_cast<uint32_t>(token));
+}
+
+}  // namespace sidbeam

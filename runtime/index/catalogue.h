@@ -1,0 +1,126 @@
+// What a builder has been given: SIDs packed into words, ids and priorities, in the order in which they came.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "index/views.h"
+#include "sidbeam/builder.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+// An array that grows by chunks of doubling size, so that growing copies nothing and an element is found by arithmetic.
+template <class T>
+class ChunkedArray {
+ public:
+  explicit ChunkedArray(const Allocator& allocator) : allocator_(allocator) {}
+
+  // Makes room for `count` elements in all; what is there stays where it is.
+  void reserve(int64_t count) {
+    while (capacity_ < count) {
+      chunks_.reserve(chunks_.size() + 1);
+      chunks_.push_back(Buffer<T>(allocator_, kFirst << chunks_.size()));
+      capacity_ += chunks_.back().size();
+    }
+  }
+  T& operator[](int64_t i) {
+    const Place place = place_of(i);
+    return chunks_[place.chunk][place.offset];
+  }
+  const T& operator[](int64_t i) const { return const_cast<ChunkedArray&>(*this)[i]; }
+  int64_t bytes() const { return capacity_ * static_cast<int64_t>(sizeof(T)); }
+  bool empty() const { return capacity_ == 0; }
+  // Elements from i on that lie side by side with it.
+  int64_t run(int64_t i) const {
+    const Place place = place_of(i);
+    return chunks_[place.chunk].size() - place.offset;
+  }
+
+ private:
+  static constexpr int64_t kFirst = 1024;
+  struct Place {
+    size_t chunk;
+    int64_t offset;
+  };
+  static Place place_of(int64_t i) {
+    const auto shifted = static_cast<uint64_t>(i + kFirst);
+    const int chunk = std::countl_zero(static_cast<uint64_t>(kFirst)) - std::countl_zero(shifted);
+    return {static_cast<size_t>(chunk), i + kFirst - (kFirst << chunk)};
+  }
+
+  Allocator allocator_;
+  std::vector<Buffer<T>> chunks_;
+  int64_t capacity_ = 0;
+};
+
+// Where the code of each level lies in a key of 64-bit words. Level 0 is in the highest bits of word 0 and no code
+// straddles words, so keys compare as SIDs do, word by word.
+struct KeyLayout {
+  struct Place {
+    int8_t word = 0, shift = 0, bits = 0;
+  };
+  int levels = 0, words = 0;
+  bool variable_length = false;
+  uint32_t codes[kMaxLevels] = {};
+  Place place[kMaxLevels];
+  int word_bits[kMaxLevels] = {};             // bits used, from the lowest on
+  uint8_t level_of_bit[kMaxLevels][64] = {};  // [word][bit]
+
+  KeyLayout(int levels, const int32_t* codes, bool variable_length);
+  uint32_t code(int level, uint64_t word) const {
+    return static_cast<uint32_t>(word >> place[level].shift & ((uint64_t{1} << place[level].bits) - 1));
+  }
+  // The first level in which two keys differ, from their words of one number, which differ.
+  int first_difference(int word, uint64_t a, uint64_t b) const {
+    return level_of_bit[word][63 - std::countl_zero(a ^ b)];
+  }
+};
+
+// INVALID_ARGUMENT where a builder cannot have this configuration.
+void check_config(const sidbeam_builder_config& config);
+
+struct Catalogue {
+  Catalogue(const sidbeam_builder_config& config, const Allocator& allocator);
+
+  // One call of add: all of it is added, or nothing and a Failure.
+  struct Pairs {
+    const int32_t* codes = nullptr;
+    const int32_t* lengths = nullptr;
+    int64_t count = 0;
+    const int64_t* ids = nullptr;
+    const char* id_bytes = nullptr;
+    const int64_t* id_offsets = nullptr;
+    const int64_t* priorities = nullptr;
+  };
+  void add(const Pairs& pairs, int threads);
+
+  int64_t id(int64_t row) const { return has_ids ? ids[row] : row; }
+  int64_t priority(int64_t row) const { return has_priorities ? priorities[row] : 0; }
+  int64_t bytes() const;
+
+  Allocator allocator;
+  KeyLayout layout;
+  IdType id_type;
+  int64_t rows = 0;
+  bool has_ids = false;                       // integer ids came with the pairs
+  bool has_priorities = false;                // an entry other than 0 may be there
+  std::vector<ChunkedArray<uint64_t>> words;  // by word of the key
+  ChunkedArray<int64_t> ids;
+  ChunkedArray<std::string_view> names;  // into name_chunks
+  std::vector<Buffer<char>> name_chunks;
+  ChunkedArray<int64_t> priorities;
+
+ private:
+  void check_ids(const Pairs& pairs) const;
+  void reserve(const Pairs& pairs);
+  void pack(const Pairs& pairs, int64_t begin, int64_t end);
+  void copy_names(const Pairs& pairs);
+
+  int64_t name_room_ = 0;  // bytes not used at the end of the last chunk of names
+};
+
+}  // namespace sidbeam

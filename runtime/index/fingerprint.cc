@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "index/emit.h"
+#include "support/hashing.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int64_t kBlock = 4096;
+
+Hash128 digest_of_offsets(const IndexView& index) {
+  Stream128 stream;
+  uint64_t block[kBlock];
+  const auto count = static_cast<int64_t>(index.sids) + 1;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const int64_t size = std::min(kBlock, count - begin);
+    for (int64_t i = 0; i < size; ++i) block[i] = index.item_offsets[static_cast<uint64_t>(begin + i)];
+    stream.add(block, static_cast<size_t>(size) * sizeof(uint64_t));
+  }
+  return stream.value();
+}
+
+Hash128 digest_of_ids(const IndexView& index) {
+  if (index.id_type != IdType::kString) return xxh3_128(index.ids, index.items * sizeof(int64_t));
+  Stream128 stream;
+  stream.add(index.name_offsets, (index.items + 1) * sizeof(uint64_t));
+  stream.add(index.names, index.name_bytes);
+  return stream.value();
+}
+
+}  // namespace
+
+std::vector<Hash128> column_digests(const SortedCatalogue& sorted, int threads) {
+  std::vector<Hash128> digests(static_cast<size_t>(sorted.layout.levels));
+  parallel_for(threads, sorted.layout.levels, [&](int64_t level) {
+    Stream128 stream;
+    uint32_t block[kBlock];
+    for (int64_t begin = 0; begin < sorted.sids; begin += kBlock) {
+      const int64_t size = std::min(kBlock, sorted.sids - begin);
+      for (int64_t i = 0; i < size; ++i) block[i] = sorted.code(static_cast<int>(level), begin + i);
+      stream.add(block, static_cast<size_t>(size) * sizeof(uint32_t));
+    }
+    digests[static_cast<size_t>(level)] = stream.value();
+  });
+  return digests;
+}
+
+// Numbers of fixed width in a fixed order, so that no two catalogues give the same stream.
+Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests) {
+  std::vector<uint64_t> stream = {static_cast<uint64_t>(index.levels), index.variable_length ? 1u : 0u,
+                                  static_cast<uint64_t>(index.id_type), index.sids, index.items};
+  for (int l = 0; l < index.levels; ++l) {
+    const Hash128& digest = column_digests[static_cast<size_t>(l)];
+    stream.insert(stream.end(), {index.level[l].codes, digest.low, digest.high});
+  }
+  const Hash128 offsets = index.item_offsets ? digest_of_offsets(index) : Hash128{};
+  const Hash128 ids = digest_of_ids(index);
+  stream.insert(stream.end(), {offsets.low, offsets.high, ids.low, ids.high});
+  return xxh3_128(stream.data(), stream.size() * sizeof(uint64_t));
+}
+
+}  // namespace sidbeam

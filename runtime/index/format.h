@@ -1,0 +1,90 @@
+// The container of an index file: what the counts of a catalogue make of it, the same for who writes and who reads.
+// schemas/README.md describes it byte by byte.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "index/views.h"
+#include "schemas/index_generated.h"
+
+namespace sidbeam {
+
+inline constexpr char kMagic[8] = {'S', 'I', 'D', 'B', 'E', 'A', 'M', '\n'};
+inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 0;
+inline constexpr uint64_t kMaxItems = uint64_t{1} << 40;  // exclusive
+inline constexpr uint64_t kSectionAlignment = 64;
+inline constexpr uint64_t kLargeSection = 65536, kLargeSectionAlignment = 4096;
+inline constexpr uint64_t kMaxHeaderBytes = uint64_t{1} << 26;
+inline constexpr uint64_t kMaxMetadataBytes = uint64_t{1} << 24;
+inline constexpr uint64_t kMaxMetadataEntries = 65536;
+inline constexpr uint64_t kMaxSections = 4096;
+
+struct Preamble {
+  char magic[8];
+  uint32_t major, minor;
+  uint64_t header_bytes;
+  uint64_t checksum;  // XXH3-64 of the preamble, this field zero, and the header
+};
+static_assert(sizeof(Preamble) == 32);
+
+struct LevelShape {
+  uint32_t codes = 0, max_children = 0;
+  uint64_t nodes = 0, edges = 0, ends = 0, dense_nodes = 0;
+};
+
+// The counts that fix which sections there are and how long each is.
+struct Shape {
+  int32_t levels = 0;
+  bool variable_length = false;
+  IdType id_type = IdType::kI64;
+  bool trie = false, columns = false, hash = false;
+  uint64_t sids = 0, items = 0, name_bytes = 0;
+  LevelShape level[kMaxLevels];
+
+  // Values that a code may have at a level, the end counted; the end is counted at every level, so that a level's
+  // width does not hang on its number.
+  uint64_t symbols(int l) const { return uint64_t{level[l].codes} + (variable_length ? 1 : 0); }
+  uint64_t ends() const;
+};
+
+struct SectionSpec {
+  format::SectionKind kind = format::SectionKind::None;
+  format::Encoding encoding = format::Encoding::None;
+  int level = -1;
+  uint64_t length = 0;  // bytes
+  bool required = true;
+};
+
+struct Section {
+  SectionSpec spec;
+  uint64_t offset = 0, checksum = 0;
+};
+
+// Every section of an index of this shape, in the order of the file.
+std::vector<SectionSpec> sections_of(const Shape& shape);
+// Places sections after a header; returns the length of the file.
+uint64_t place_sections(uint64_t header_bytes, std::vector<Section>& sections);
+// The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are passed over.
+IndexView view_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
+
+// Slots of the hash set: a power of two, at least half of them empty.
+uint64_t hash_capacity(uint64_t sids);
+// Whether all SIDs have mixed-radix keys below 2^63.
+bool has_mixed_radix(const Shape& shape);
+
+// A mask is worth its space and time where a node has many children: measured break-even with the list is 200 children
+// of 2048, and below a cache line of children the list always wins (research: performance, section 2c).
+inline bool is_dense(uint64_t children, uint64_t codes) {
+  return children >= 64 && children * 10 >= codes;
+}
+
+inline uint64_t divide_up(uint64_t value, uint64_t unit) {
+  return value / unit + (value % unit != 0);
+}
+inline uint64_t align_up(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) & ~(alignment - 1);
+}
+
+}  // namespace sidbeam

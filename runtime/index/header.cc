@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/header.h"
+
+#include <cstdio>
+#include <cstring>
+
+#include "sidbeam/builder.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+using ull = unsigned long long;
+
+flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& fbb, const FileHeader& header) {
+  const Shape& shape = header.shape;
+  std::vector<flatbuffers::Offset<format::Level>> levels;
+  for (int l = 0; l < shape.levels; ++l) {
+    const LevelShape& level = shape.level[l];
+    levels.push_back(format::CreateLevel(fbb, level.codes, level.nodes, level.edges, level.ends, level.dense_nodes,
+                                         level.max_children));
+  }
+  std::vector<flatbuffers::Offset<format::Section>> sections;
+  for (const Section& section : header.sections) {
+    const SectionSpec& spec = section.spec;
+    sections.push_back(format::CreateSection(fbb, spec.kind, spec.encoding, static_cast<int16_t>(spec.level),
+                                             spec.required, section.offset, spec.length, section.checksum));
+  }
+  std::vector<flatbuffers::Offset<format::KeyValue>> metadata;
+  for (const auto& [key, value] : header.metadata)
+    metadata.push_back(format::CreateKeyValue(fbb, fbb.CreateString(key), fbb.CreateString(value)));
+  const auto codebook = fbb.CreateString(header.codebook);
+  const auto level_vector = fbb.CreateVector(levels);
+  const auto section_vector = fbb.CreateVector(sections);
+  const auto metadata_vector = fbb.CreateVector(metadata);
+  return format::CreateIndexHeader(
+      fbb, shape.sids, shape.items, header.merged_pairs, header.collisions, header.max_items_per_sid,
+      shape.variable_length, static_cast<uint16_t>(header.shortest), static_cast<uint16_t>(header.longest),
+      static_cast<format::IdType>(shape.id_type), header.fingerprint.low, header.fingerprint.high, codebook,
+      header.file_bytes, level_vector, section_vector, metadata_vector);
+}
+
+uint64_t header_checksum(std::span<const uint8_t> bytes) {
+  std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+  std::memset(copy.data() + offsetof(Preamble, checksum), 0, sizeof(uint64_t));
+  return xxh3_64(copy.data(), copy.size());
+}
+
+std::string text_of(const flatbuffers::String* string) {
+  return string == nullptr ? std::string() : string->str();
+}
+
+void copy_levels(const format::IndexHeader& from, Shape& shape) {
+  const auto* levels = from.levels();
+  const uint32_t count = levels == nullptr ? 0 : levels->size();
+  if (count < 1 || count > kMaxLevels)
+    fail(SIDBEAM_CORRUPT, "the header has %u levels, expected 1 to %d", count, kMaxLevels);
+  shape.levels = static_cast<int32_t>(count);
+  for (uint32_t l = 0; l < count; ++l) {
+    const format::Level& level = *levels->Get(l);
+    shape.level[l] = {level.codes(), level.max_children(), level.nodes(),
+                      level.edges(), level.ends(),         level.dense_nodes()};
+  }
+}
+
+void copy_sections(const format::IndexHeader& from, FileHeader& header) {
+  const auto* sections = from.sections();
+  const uint32_t count = sections == nullptr ? 0 : sections->size();
+  if (count > kMaxSections)
+    fail(SIDBEAM_CORRUPT, "the header has %u sections, expected at most %llu", count, static_cast<ull>(kMaxSections));
+  for (uint32_t i = 0; i < count; ++i) {
+    const format::Section& section = *sections->Get(i);
+    header.sections.push_back(
+        {{section.kind(), section.encoding(), section.level(), section.length(), section.required()},
+         section.offset(),
+         section.checksum()});
+  }
+}
+
+// Tables of a FlatBuffer may be shared, so what is copied out could be far larger than the header: it is counted.
+void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t header_bytes) {
+  const auto* metadata = from.metadata();
+  uint64_t copied = 0;
+  for (uint32_t i = 0; metadata != nullptr && i < metadata->size(); ++i) {
+    const format::KeyValue& entry = *metadata->Get(i);
+    const uint64_t value_bytes = entry.value() == nullptr ? 0 : entry.value()->size();
+    copied += entry.key()->size() + value_bytes;
+    if (copied > header_bytes) fail(SIDBEAM_CORRUPT, "the header's metadata overlaps");
+    header.metadata.emplace_back(entry.key()->str(), text_of(entry.value()));
+    if (i > 0 && header.metadata[i - 1].first >= header.metadata[i].first)
+      fail(SIDBEAM_CORRUPT, "the header's metadata is not sorted by key: entry %u", i);
+  }
+}
+
+}  // namespace
+
+SectionName::SectionName(uint16_t kind, int level) {
+  if (level < 0) {
+    std::snprintf(text, sizeof text, "section %s", section_kind_name(kind));
+  } else {
+    std::snprintf(text, sizeof text, "section %s of level %d", section_kind_name(kind), level);
+  }
+}
+
+std::vector<uint8_t> encode_header(const FileHeader& header) {
+  flatbuffers::FlatBufferBuilder fbb;
+  // So that the length is known before the checksums are.
+  fbb.ForceDefaults(true);
+  format::FinishIndexHeaderBuffer(fbb, build(fbb, header));
+  Preamble preamble{};
+  std::memcpy(preamble.magic, kMagic, sizeof kMagic);
+  preamble.major = kFormatMajor;
+  preamble.minor = header.minor;
+  preamble.header_bytes = fbb.GetSize();
+  std::vector<uint8_t> bytes(sizeof preamble + fbb.GetSize());
+  std::memcpy(bytes.data(), &preamble, sizeof preamble);
+  std::memcpy(bytes.data() + sizeof preamble, fbb.GetBufferPointer(), fbb.GetSize());
+  const uint64_t checksum = xxh3_64(bytes.data(), bytes.size());
+  std::memcpy(bytes.data() + offsetof(Preamble, checksum), &checksum, sizeof checksum);
+  return bytes;
+}
+
+uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes) {
+  Preamble preamble;
+  if (file_bytes < sizeof preamble)
+    fail(SIDBEAM_CORRUPT, "file too short: %llu bytes, an index has at least %zu", static_cast<ull>(file_bytes),
+         sizeof preamble);
+  std::memcpy(&preamble, start.data(), sizeof preamble);
+  if (std::memcmp(preamble.magic, kMagic, sizeof kMagic) != 0)
+    fail(SIDBEAM_CORRUPT, "wrong magic: not a sidbeam index, which begins with the bytes \"SIDBEAM\\n\"");
+  if (preamble.major != kFormatMajor)
+    fail(preamble.major > kFormatMajor ? SIDBEAM_UNSUPPORTED : SIDBEAM_CORRUPT,
+         "format version %u.%u, this library reads version %u", preamble.major, preamble.minor, kFormatMajor);
+  const uint64_t room = file_bytes - sizeof preamble;
+  if (preamble.header_bytes > room)
+    fail(SIDBEAM_CORRUPT, "file too short: a header of %llu bytes does not fit a file of %llu",
+         static_cast<ull>(preamble.header_bytes), static_cast<ull>(file_bytes));
+  if (preamble.header_bytes > kMaxHeaderBytes)
+    fail(SIDBEAM_CORRUPT, "the header has %llu bytes, expected at most %llu", static_cast<ull>(preamble.header_bytes),
+         static_cast<ull>(kMaxHeaderBytes));
+  return sizeof preamble + preamble.header_bytes;
+}
+
+FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
+  const uint64_t length = header_length(bytes, file_bytes);
+  Preamble preamble;
+  std::memcpy(&preamble, bytes.data(), sizeof preamble);
+  if (header_checksum(bytes.first(length)) != preamble.checksum)
+    fail(SIDBEAM_CORRUPT, "wrong checksum: the header is damaged");
+  const uint8_t* data = bytes.data() + sizeof preamble;
+  constexpr flatbuffers::uoffset_t kDepth = 8, kTables = 1 << 20;
+  flatbuffers::Verifier verifier(data, preamble.header_bytes, kDepth, kTables);
+  if (!format::VerifyIndexHeaderBuffer(verifier))
+    fail(SIDBEAM_CORRUPT, "the header is not a valid FlatBuffer of an index");
+  const format::IndexHeader& from = *format::GetIndexHeader(data);
+
+  FileHeader header;
+  header.minor = preamble.minor;
+  header.shape.sids = from.sids();
+  header.shape.items = from.items();
+  header.shape.variable_length = from.variable_length();
+  if (from.id_type() > format::IdType::MAX)
+    fail(SIDBEAM_CORRUPT, "the header has the unknown id type %d", static_cast<int>(from.id_type()));
+  header.shape.id_type = static_cast<IdType>(from.id_type());
+  header.merged_pairs = from.merged_pairs();
+  header.collisions = from.collisions();
+  header.max_items_per_sid = from.max_items_per_sid();
+  header.shortest = from.shortest();
+  header.longest = from.longest();
+  header.fingerprint = {from.fingerprint_low(), from.fingerprint_high()};
+  header.codebook = text_of(from.codebook());
+  header.file_bytes = from.file_bytes();
+  copy_levels(from, header.shape);
+  copy_sections(from, header);
+  copy_metadata(from, header, preamble.header_bytes);
+  if (header.file_bytes != file_bytes)
+    fail(SIDBEAM_CORRUPT, "the file has %llu bytes, its header says %llu", static_cast<ull>(file_bytes),
+         static_cast<ull>(header.file_bytes));
+  check_counts(header);
+  check_sections(header, length);
+  return header;
+}
+
+IndexHeaderInfo header_info(const FileHeader& header) {
+  IndexHeaderInfo out{};
+  sidbeam_index_info& info = out.info;
+  const Shape& shape = header.shape;
+  info.format_major = static_cast<int32_t>(kFormatMajor);
+  info.format_minor = static_cast<int32_t>(header.minor);
+  info.levels = shape.levels;
+  info.variable_length = shape.variable_length;
+  info.shortest = header.shortest;
+  info.longest = header.longest;
+  info.id_type = static_cast<int32_t>(shape.id_type);
+  info.kinds = (shape.trie ? SIDBEAM_KIND_TRIE : 0) | (shape.columns ? SIDBEAM_KIND_SORTED : 0) |
+               (shape.hash ? SIDBEAM_KIND_HASH : 0);
+  info.section_count = static_cast<int32_t>(header.sections.size());
+  info.metadata_count = static_cast<int32_t>(header.metadata.size());
+  for (int l = 0; l < shape.levels; ++l) {
+    info.codes[l] = static_cast<int32_t>(shape.level[l].codes);
+    info.max_children[l] = static_cast<int32_t>(shape.level[l].max_children);
+    info.nodes[l] = static_cast<int64_t>(shape.level[l].edges - shape.level[l].ends);
+  }
+  info.sids = static_cast<int64_t>(shape.sids);
+  info.items = static_cast<int64_t>(shape.items);
+  info.merged_pairs = static_cast<int64_t>(header.merged_pairs);
+  info.collisions = static_cast<int64_t>(header.collisions);
+  info.max_items_per_sid = static_cast<int64_t>(header.max_items_per_sid);
+  info.file_bytes = static_cast<int64_t>(header.file_bytes);
+  std::snprintf(info.fingerprint, sizeof info.fingerprint, "%016llx%016llx", static_cast<ull>(header.fingerprint.high),
+                static_cast<ull>(header.fingerprint.low));
+  out.codebook = header.codebook;
+  out.metadata = header.metadata;
+  for (const Section& section : header.sections)
+    out.sections.push_back({static_cast<uint16_t>(section.spec.kind), static_cast<uint16_t>(section.spec.encoding),
+                            section.spec.level, section.offset, section.spec.length, section.checksum});
+  return out;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,48 @@
+// The header of an index file in memory, to and from its bytes.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "index/format.h"
+#include "index/index.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+
+struct FileHeader {
+  uint32_t minor = kFormatMinor;
+  Shape shape;
+  uint64_t merged_pairs = 0, collisions = 0, max_items_per_sid = 0;
+  int32_t shortest = 0, longest = 0;
+  Hash128 fingerprint;
+  std::string codebook;
+  std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
+  uint64_t file_bytes = 0;
+  std::vector<Section> sections;  // in the order of the file; when read, unknown optional ones included
+};
+
+// Preamble and FlatBuffer. Their length does not hang on the numbers in them.
+std::vector<uint8_t> encode_header(const FileHeader& header);
+
+// Length of preamble and header, from the first bytes of a file of `file_bytes`; throws where these are not an index.
+uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes);
+// Reads and checks all that the header says. `bytes`: at least header_length() bytes, at a multiple of 8.
+FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes);
+IndexHeaderInfo header_info(const FileHeader& header);
+
+// "section tokens of level 2", for messages.
+struct SectionName {
+  SectionName(uint16_t kind, int level);
+  char text[64];
+};
+
+// header_checks.cc: what follows from the counts, and the sections against them. Both throw.
+void check_counts(const FileHeader& header);
+void check_sections(FileHeader& header, uint64_t header_end);
+
+}  // namespace sidbeam

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/lookup.h"
+
+#include <algorithm>
+
+#include "index/trie.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+namespace {
+
+// The first i in [lo, hi) for which holds(i), where it does not turn false again; hi where there is none.
+template <class Holds>
+uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
+  while (lo < hi) {
+    const uint64_t middle = lo + (hi - lo) / 2;
+    if (holds(middle)) {
+      hi = middle;
+    } else {
+      lo = middle + 1;
+    }
+  }
+  return lo;
+}
+
+bool is_end_node(const IndexView& index, int level, uint64_t node) {
+  if (!index.variable_length || level < 2) return false;  // no SID is empty, so no edge of the root is an end
+  const LevelView& above = index.level[level - 1];
+  return node < above.edges && above.tokens[node] == above.codes;
+}
+
+uint64_t first_ordinal(const IndexView& index, int level, uint64_t node) {
+  for (;; ++level) {
+    if (is_end_node(index, level, node)) return end_ordinal(index, level - 1, node);
+    if (level == index.levels) return leaf_ordinal(index, node);
+    const LevelView& at = index.level[level];
+    if (node >= at.nodes) return index.sids;
+    if (at.ordinals) return std::min(at.ordinals[node], index.sids);
+    node = std::min(at.row_pointers[node], at.edges);
+  }
+}
+
+uint64_t last_ordinal(const IndexView& index, int level, uint64_t node) {
+  for (;; ++level) {
+    if (is_end_node(index, level, node)) return end_ordinal(index, level - 1, node);
+    if (level == index.levels) return leaf_ordinal(index, node);
+    const Row row = row_of(index.level[level], node);
+    if (row.count == 0) return index.sids;  // damaged: a node that is no end has children
+    node = row.begin + row.count - 1;
+  }
+}
+
+uint32_t clamped_code(const LevelView& level, uint64_t code) {
+  return static_cast<uint32_t>(std::min<uint64_t>(code, level.codes - 1));
+}
+
+// Number of ends before an ordinal, of all levels.
+uint64_t ends_before(const IndexView& index, uint64_t ordinal) {
+  if (index.ends == 0) return 0;
+  return first_where(0, index.ends, [&](uint64_t i) { return index.end_ordinals[i] >= ordinal; });
+}
+
+struct Leaf {
+  int level;      // the edge's
+  uint64_t edge;  // level's edges or more: damaged
+};
+
+// The edge that an ordinal's SID ends with.
+Leaf leaf_of(const IndexView& index, uint64_t ordinal) {
+  const int last = index.levels - 1;
+  if (!index.variable_length) return {last, ordinal};
+  const uint64_t before = ends_before(index, ordinal);
+  if (before < index.ends && index.end_ordinals[before] == ordinal) {
+    for (int l = 1; l <= last; ++l) {
+      const LevelView& level = index.level[l];
+      if (level.ends == 0) continue;
+      const uint64_t i = first_where(0, level.ends, [&](uint64_t k) { return level.end_ordinals[k] >= ordinal; });
+      if (i < level.ends && level.end_ordinals[i] == ordinal) return {l, level.end_edges[i]};
+    }
+  }
+  // The full-length leaves are the edges of the last level that are no ends.
+  const LevelView& level = index.level[last];
+  const uint64_t leaf = ordinal - std::min(ordinal, before);
+  if (level.ends == 0) return {last, leaf};
+  return {last, leaf + first_where(0, level.ends, [&](uint64_t i) {
+                  const uint64_t edge = level.end_edges[i];
+                  return edge < i || edge - i > leaf;
+                })};
+}
+
+// The node of a level that an edge leaves.
+uint64_t node_of(const LevelView& level, uint64_t edge) {
+  const uint64_t after = first_where(0, level.nodes + 1, [&](uint64_t n) { return level.row_pointers[n] > edge; });
+  return std::min(after == 0 ? 0 : after - 1, level.nodes - 1);
+}
+
+int sid_of_columns(const IndexView& index, uint64_t ordinal, int32_t* codes) {
+  for (int l = 0; l < index.levels; ++l) {
+    const LevelView& level = index.level[l];
+    const uint64_t code = level.column[ordinal];
+    if (index.variable_length && l > 0 && code == level.codes) return l;
+    codes[l] = static_cast<int32_t>(clamped_code(level, code));
+  }
+  return index.levels;
+}
+
+int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
+  const Leaf leaf = leaf_of(index, ordinal);
+  uint64_t edge = leaf.edge;
+  int length = leaf.level + 1;
+  for (int l = leaf.level; l >= 0; --l) {
+    const LevelView& level = index.level[l];
+    if (level.edges == 0 || level.nodes == 0) return 0;  // damaged
+    edge = std::min(edge, level.edges - 1);
+    const uint32_t token = static_cast<uint32_t>(level.tokens[edge]);
+    if (index.variable_length && l > 0 && l == leaf.level && token == level.codes) {
+      length = l;
+    } else {
+      codes[l] = static_cast<int32_t>(clamped_code(level, token));
+    }
+    edge = node_of(level, edge);
+  }
+  return length;
+}
+
+bool in_range(const LevelView& level, int32_t code) {
+  return code >= 0 && static_cast<uint32_t>(code) < level.codes;
+}
+
+// The node of level `length` that a prefix leads to, or kNoEdge.
+uint64_t find_node(const IndexView& index, const int32_t* prefix, int length) {
+  uint64_t node = 0;
+  for (int l = 0; l < length && node != kNoEdge; ++l) {
+    const LevelView& level = index.level[l];
+    if (!in_range(level, prefix[l])) return kNoEdge;
+    node = find_edge(level, row_of(level, node), static_cast<uint32_t>(prefix[l]));
+  }
+  return node;
+}
+
+int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
+  const uint64_t node = find_node(index, codes, length);
+  if (node == kNoEdge) return -1;
+  uint64_t ordinal = index.sids;
+  if (length == index.levels) {
+    ordinal = leaf_ordinal(index, node);
+  } else {
+    const LevelView& level = index.level[length];
+    const uint64_t edge = find_edge(level, row_of(level, node), level.codes);
+    if (edge != kNoEdge) ordinal = end_ordinal(index, length, edge);
+  }
+  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
+}
+
+OrdinalRange prefix_in_columns(const IndexView& index, const int32_t* prefix, int length) {
+  OrdinalRange range{0, index.sids};
+  for (int l = 0; l < length; ++l) {
+    if (!in_range(index.level[l], prefix[l])) return {};
+    range = column_range(index, l, range, static_cast<uint32_t>(prefix[l]));
+  }
+  return range;
+}
+
+int64_t find_sid_in_columns(const IndexView& index, const int32_t* codes, int length) {
+  OrdinalRange range = prefix_in_columns(index, codes, length);
+  if (length < index.levels) range = column_range(index, length, range, index.level[length].codes);
+  return range.lo < range.hi ? static_cast<int64_t>(range.lo) : -1;
+}
+
+bool matches(const IndexView& index, uint64_t ordinal, const int32_t* codes) {
+  for (int l = 0; l < index.levels; ++l) {
+    if (index.level[l].column[ordinal] != static_cast<uint32_t>(codes[l])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
+  if (!index.variable_length || index.ends == 0) return std::min(node, index.sids);
+  const int last = index.levels - 1;
+  if (is_end_node(index, index.levels, node)) return end_ordinal(index, last, node);
+  const LevelView& level = index.level[last];
+  uint64_t leaf = node;
+  if (level.ends != 0) leaf -= first_where(0, level.ends, [&](uint64_t i) { return level.end_edges[i] >= node; });
+  // Ends that come before the leaf are those with at most `leaf` full-length SIDs before them.
+  const uint64_t ends = first_where(0, index.ends, [&](uint64_t i) {
+    const uint64_t ordinal = index.end_ordinals[i];
+    return ordinal >= i && ordinal - i > leaf;
+  });
+  return std::min(leaf + ends, index.sids);
+}
+
+uint64_t end_ordinal(const IndexView& index, int level, uint64_t edge) {
+  const LevelView& at = index.level[level];
+  if (at.ends == 0) return index.sids;
+  const uint64_t i = first_where(0, at.ends, [&](uint64_t k) { return at.end_edges[k] >= edge; });
+  if (i == at.ends || at.end_edges[i] != edge) return index.sids;
+  return std::min(at.end_ordinals[i], index.sids);
+}
+
+OrdinalRange trie_ordinals(const IndexView& index, int level, uint64_t node) {
+  const uint64_t nodes = level == index.levels ? index.level[level - 1].edges : index.level[level].nodes;
+  if (node >= nodes) return {};
+  const uint64_t lo = first_ordinal(index, level, node);
+  const bool direct = !index.variable_length && level < index.levels && index.level[level].ordinals;
+  const uint64_t hi = direct ? std::min(index.level[level].ordinals[node + 1], index.sids)
+                             : std::min(last_ordinal(index, level, node) + 1, index.sids);
+  return {lo, std::max(lo, hi)};
+}
+
+OrdinalRange column_range(const IndexView& index, int level, OrdinalRange within, uint32_t token) {
+  const UintArray& column = index.level[level].column;
+  const uint64_t end = std::min(within.hi, index.sids);
+  const uint64_t lo = first_where(within.lo, end, [&](uint64_t i) { return column[i] >= token; });
+  const uint64_t hi = first_where(lo, end, [&](uint64_t i) { return column[i] > token; });
+  return {lo, hi};
+}
+
+OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int length) {
+  if (length < 0 || length > index.levels) return {};
+  if (length == 0) return {0, index.sids};
+  if (!index.has_trie) return prefix_in_columns(index, prefix, length);
+  const uint64_t node = find_node(index, prefix, length);
+  return node == kNoEdge ? OrdinalRange{} : trie_ordinals(index, length, node);
+}
+
+int64_t find_sid(const IndexView& index, const int32_t* codes, int length) {
+  if (length < 1 || length > index.levels || (length < index.levels && !index.variable_length)) return -1;
+  if (index.has_trie) return find_sid_in_trie(index, codes, length);
+  if (index.hash.keys == nullptr) return find_sid_in_columns(index, codes, length);
+  int32_t whole[kMaxLevels];
+  for (int l = 0; l < index.levels; ++l) {
+    if (l < length && !in_range(index.level[l], codes[l])) return -1;
+    whole[l] = l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);
+  }
+  return hash_find(index, whole);
+}
+
+int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes) {
+  return index.has_columns ? sid_of_columns(index, ordinal, codes) : sid_of_trie(index, ordinal, codes);
+}
+
+uint64_t hash_key(const IndexView& index, const int32_t* codes) {
+  if (index.hash.hashed) {
+    return xxh3_64(codes, static_cast<size_t>(index.levels) * sizeof(int32_t)) & ~(uint64_t{1} << 63);
+  }
+  uint64_t key = 0;
+  for (int l = index.levels - 1; l >= 0; --l) {
+    const uint64_t radix = uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0);
+    key = key * radix + static_cast<uint32_t>(codes[l]);
+  }
+  return key;
+}
+
+int64_t hash_find(const IndexView& index, const int32_t* codes) {
+  for (int l = 0; l < index.levels; ++l) {
+    // Mixed radix is unambiguous only for codes in range.
+    const uint32_t most = index.level[l].codes - (index.variable_length ? 0 : 1);
+    if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) > most) return -1;
+  }
+  const uint64_t key = hash_key(index, codes), slots = index.hash.capacity - 1;
+  for (uint64_t probe = 0, slot = mix64(key) & slots; probe <= slots; ++probe, slot = (slot + 1) & slots) {
+    const uint64_t found = index.hash.keys[slot];
+    if (found == ~uint64_t{0}) return -1;
+    if (found != key) continue;
+    const uint64_t ordinal = index.hash.ordinals[slot];
+    if (ordinal < index.sids && (!index.hash.hashed || matches(index, ordinal, codes)))
+      return static_cast<int64_t>(ordinal);
+  }
+  return -1;
+}
+
+OrdinalRange item_rows(const IndexView& index, uint64_t ordinal) {
+  if (!index.item_offsets) return {ordinal, ordinal + 1};
+  const uint64_t lo = std::min(index.item_offsets[ordinal], index.items);
+  return {lo, std::clamp(index.item_offsets[ordinal + 1], lo, index.items)};
+}
+
+}  // namespace sidbeam

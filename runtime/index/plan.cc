@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/plan.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "index/builder.h"
+#include "index/catalogue.h"
+#include "index/sorted.h"
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+namespace {
+
+using format::SectionKind;
+
+int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan) {
+  const int level = spec.level;
+  switch (spec.kind) {
+    case SectionKind::RowPointers:
+      return plan.row_pointer_bytes[level];
+    case SectionKind::Tokens:
+      return plan.token_bytes[level];
+    case SectionKind::DenseNodes:
+    case SectionKind::DenseNodeRanks:
+    case SectionKind::DenseMasks:
+    case SectionKind::DenseMaskRanks:
+      return plan.dense_bytes[level];
+    case SectionKind::Ordinals:
+      return plan.ordinal_bytes[level];
+    case SectionKind::EndEdges:
+    case SectionKind::EndOrdinals:
+      // The ordinals of all ends belong to no level; they are counted with the last.
+      return plan.end_bytes[level < 0 ? last_level : level];
+    case SectionKind::Columns:
+      return plan.sorted_bytes[level];
+    case SectionKind::HashKeys:
+    case SectionKind::HashOrdinals:
+      return plan.hash_bytes;
+    default:
+      return plan.item_bytes;
+  }
+}
+
+// Distinct values of n uniform draws from k.
+double expected_distinct(double n, double k) {
+  return -k * std::expm1(-n / k);
+}
+
+void estimate_levels(uint64_t sids, Shape& shape) {
+  double prefixes = 1;
+  for (int l = 0; l < shape.levels; ++l) {
+    LevelShape& level = shape.level[l];
+    prefixes *= level.codes;
+    level.nodes = l == 0 ? 1 : shape.level[l - 1].edges;
+    const auto expected = static_cast<uint64_t>(std::llround(expected_distinct(static_cast<double>(sids), prefixes)));
+    level.edges = l == shape.levels - 1 ? sids : std::clamp(expected, level.nodes, sids);
+    const uint64_t children = level.edges / level.nodes;
+    if (shape.trie && is_dense(children, level.codes)) level.dense_nodes = level.nodes;
+  }
+  if (static_cast<double>(sids) > prefixes)
+    fail(SIDBEAM_INVALID_ARGUMENT, "sids is %llu, but these codes allow only %.0f SIDs",
+         static_cast<unsigned long long>(sids), prefixes);
+}
+
+}  // namespace
+
+void fill_plan(const FileHeader& header, sidbeam_plan& out) {
+  const uint32_t struct_size = out.struct_size;
+  out = {};
+  out.struct_size = struct_size;
+  out.sids = static_cast<int64_t>(header.shape.sids);
+  out.items = static_cast<int64_t>(header.shape.items);
+  out.file_bytes = static_cast<int64_t>(header.file_bytes);
+  for (int l = 0; l < header.shape.levels; ++l)
+    out.nodes[l] = static_cast<int64_t>(header.shape.level[l].edges - header.shape.level[l].ends);
+  for (const Section& section : header.sections)
+    plan_entry(section.spec, header.shape.levels - 1, out) += static_cast<int64_t>(section.spec.length);
+}
+
+void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_plan& out) {
+  check_config(config);
+  if (sids < 1 || static_cast<uint64_t>(sids) >= kMaxItems)
+    fail(SIDBEAM_INVALID_ARGUMENT, "sids is %lld, expected 1 to 2^40 - 1", static_cast<long long>(sids));
+  FileHeader header;
+  Shape& shape = header.shape;
+  const int kinds = config.kinds == 0 ? SIDBEAM_KIND_TRIE : config.kinds;
+  shape.levels = config.levels;
+  shape.variable_length = config.variable_length != 0;
+  shape.trie = (kinds & SIDBEAM_KIND_TRIE) != 0;
+  shape.hash = (kinds & SIDBEAM_KIND_HASH) != 0;
+  shape.columns = shape.hash || (kinds & SIDBEAM_KIND_SORTED) != 0;
+  shape.sids = shape.items = static_cast<uint64_t>(sids);
+  for (int l = 0; l < config.levels; ++l) shape.level[l].codes = static_cast<uint32_t>(config.codes[l]);
+  estimate_levels(shape.sids, shape);
+  for (const SectionSpec& spec : sections_of(shape)) header.sections.push_back({spec, 0, 0});
+  if (config.codebook != nullptr) header.codebook = config.codebook;
+  header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
+  fill_plan(header, out);
+  const KeyLayout layout(config.levels, config.codes, shape.variable_length);
+  const int64_t added = checked_bytes(sids, 8 * layout.words), laid_out = checked_bytes(sids, 8 * layout.words + 9);
+  out.peak_bytes = added + std::max(sort_bytes(layout, sids, thread_count(config.threads)), laid_out + out.file_bytes);
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,276 @@
+// Sort (key, row) records word by word; settle each group of equal SIDs in place; then lay the rest out side by side.
+// SPDX-License-Identifier: Apache-2.0
+#include "index/sorted.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "index/format.h"
+#include "index/progress.h"
+#include "index/radix.h"
+#include "support/error.h"
+#include "support/mapped_file.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr uint64_t kGroupStart = uint64_t{1} << 63;  // in Record::row, once groups are settled
+
+int64_t chunks_of(int64_t count) {
+  return static_cast<int64_t>(divide_up(static_cast<uint64_t>(count), kChunk));
+}
+
+Buffer<Record> record_buffer(const Allocator& allocator, int64_t count) {
+  Buffer<Record> records(allocator, count);
+  advise_huge_pages(records.data(), records.bytes());
+  return records;
+}
+
+// Words from the last to the first, each by a stable sort: what is left is the order of whole keys, then of rows.
+void sort_records(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
+                  Buffer<Record>& records) {
+  const KeyLayout& layout = catalogue.layout;
+  const int64_t rows = catalogue.rows;
+  int64_t work = 0;
+  for (int w = 0; w < layout.words; ++w) work += rows * (1 + radix_passes(layout.word_bits[w]));
+  Progress progress(config, SIDBEAM_PHASE_SORT, work);
+  Buffer<Record> spare = record_buffer(catalogue.allocator, rows);
+  for (int w = layout.words - 1; w >= 0; --w) {
+    const auto& word = catalogue.words[static_cast<size_t>(w)];
+    const bool first = w == layout.words - 1;
+    parallel_for(threads, chunks_of(rows), [&](int64_t chunk) {
+      const int64_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
+      for (int64_t i = begin; i < end; ++i) {
+        const uint64_t row = first ? static_cast<uint64_t>(i) : records[i].row;
+        records[i] = {word[static_cast<int64_t>(row)], row};
+      }
+      progress.advance(end - begin);
+    });
+    radix_sort(records, spare, layout.word_bits[w], threads, catalogue.allocator, progress);
+  }
+}
+
+// The first level in which the SIDs of two records differ; levels where they are the same.
+int first_difference(const Catalogue& catalogue, const Record& a, const Record& b) {
+  const KeyLayout& layout = catalogue.layout;
+  if (a.key != b.key) return layout.first_difference(0, a.key, b.key);
+  for (int w = 1; w < layout.words; ++w) {
+    const auto& word = catalogue.words[static_cast<size_t>(w)];
+    const uint64_t x = word[static_cast<int64_t>(a.row)], y = word[static_cast<int64_t>(b.row)];
+    if (x != y) return layout.first_difference(w, x, y);
+  }
+  return layout.levels;
+}
+
+bool same_sid(const Catalogue& catalogue, const Record& a, const Record& b) {
+  return first_difference(catalogue, a, b) == catalogue.layout.levels;
+}
+
+// Below 0, 0 or above as the id of row a comes before, with or after that of row b.
+int compare_ids(const Catalogue& catalogue, uint64_t a, uint64_t b) {
+  const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+  if (catalogue.id_type == IdType::kString) return catalogue.names[x].compare(catalogue.names[y]);
+  const int64_t i = catalogue.id(x), j = catalogue.id(y);
+  if (i == j) return 0;
+  if (catalogue.id_type == IdType::kU64) return static_cast<uint64_t>(i) < static_cast<uint64_t>(j) ? -1 : 1;
+  return i < j ? -1 : 1;
+}
+
+// Records of one SID: drops pairs that are there twice, the highest priority stays; orders the others. Returns how
+// many.
+int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
+  const auto priority = [&](const Record& record) { return catalogue.priority(static_cast<int64_t>(record.row)); };
+  std::sort(group, group + count, [&](const Record& a, const Record& b) {
+    const int order = compare_ids(catalogue, a.row, b.row);
+    return order != 0 ? order < 0 : priority(a) > priority(b);
+  });
+  Record* end = std::unique(group, group + count, [&](const Record& a, const Record& b) {
+    return compare_ids(catalogue, a.row, b.row) == 0;
+  });
+  if (catalogue.has_priorities) {
+    std::sort(group, end, [&](const Record& a, const Record& b) {
+      const int64_t p = priority(a), q = priority(b);
+      return p != q ? p > q : compare_ids(catalogue, a.row, b.row) < 0;
+    });
+  }
+  return end - group;
+}
+
+// What one chunk of records came to.
+struct Settled {
+  int64_t begin = 0;                        // of its records, moved on to the first that begins a SID
+  int64_t sids = 0, items = 0, merged = 0;  // its items are records[begin, begin + items)
+  int64_t collisions = 0, max_items = 0;
+  int64_t collision = -1;                     // first record of the first SID with several items
+  int64_t sids_before = 0, items_before = 0;  // in the chunks before
+};
+
+// Settles records [begin, end), whole SIDs.
+Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t begin,
+               int64_t end) {
+  Settled out;
+  out.begin = begin;
+  int64_t write = begin;
+  for (int64_t group = begin; group < end;) {
+    int64_t group_end = group + 1;
+    while (group_end < end && same_sid(catalogue, records[group], records[group_end])) ++group_end;
+    const int64_t pairs = group_end - group;
+    int64_t kept = pairs == 1 ? 1 : order_items(catalogue, records + group, pairs);
+    out.merged += pairs - kept;
+    if (kept > 1 && config.collisions == SIDBEAM_COLLISIONS_ERROR) {
+      out.collision = group;
+      return out;
+    }
+    if (config.collisions == SIDBEAM_COLLISIONS_FIRST) kept = 1;
+    if (write != group) std::copy(records + group, records + group + kept, records + write);
+    records[write].row |= kGroupStart;
+    write += kept;
+    ++out.sids;
+    out.collisions += kept > 1;
+    out.max_items = std::max(out.max_items, kept);
+    group = group_end;
+  }
+  out.items = write - begin;
+  return out;
+}
+
+void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
+  const auto r = static_cast<int64_t>(row);
+  if (catalogue.id_type == IdType::kString) {
+    const std::string_view name = catalogue.names[r];
+    std::snprintf(out, sizeof out, "'%.*s'", static_cast<int>(std::min<size_t>(name.size(), 64)), name.data());
+  } else if (catalogue.id_type == IdType::kU64) {
+    std::snprintf(out, sizeof out, "%" PRIu64, static_cast<uint64_t>(catalogue.id(r)));
+  } else {
+    std::snprintf(out, sizeof out, "%" PRId64, catalogue.id(r));
+  }
+}
+
+[[noreturn]] void collision(const Catalogue& catalogue, const Record& a, const Record& b) {
+  const KeyLayout& layout = catalogue.layout;
+  std::string sid;
+  for (int l = 0; l < layout.levels && sid.size() < 200; ++l) {
+    const auto& word = catalogue.words[static_cast<size_t>(layout.place[l].word)];
+    const uint32_t code = layout.code(l, word[static_cast<int64_t>(a.row)]);
+    if (layout.variable_length && code == layout.codes[l]) break;
+    if (l > 0) sid += ',';
+    sid += std::to_string(code);
+  }
+  char id_a[80], id_b[80];
+  format_id(catalogue, a.row, id_a);
+  format_id(catalogue, b.row, id_b);
+  fail(SIDBEAM_COLLISION, "the SID %s has the items %s (row %llu) and %s (row %llu), expected one", sid.c_str(), id_a,
+       static_cast<unsigned long long>(a.row), id_b, static_cast<unsigned long long>(b.row));
+}
+
+std::vector<Settled> settle_all(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
+                                Buffer<Record>& records, Progress& progress) {
+  const int64_t rows = records.size(), chunks = chunks_of(rows);
+  // A chunk takes the SIDs that begin in it; one in which none begins leaves its records to a chunk before.
+  std::vector<int64_t> begins(static_cast<size_t>(chunks) + 1, rows);
+  parallel_for(threads, chunks, [&](int64_t chunk) {
+    const int64_t end = std::min(rows, (chunk + 1) * kChunk);
+    int64_t begin = chunk * kChunk;
+    while (begin > 0 && begin < end && same_sid(catalogue, records[begin - 1], records[begin])) ++begin;
+    begins[static_cast<size_t>(chunk)] = begin < end ? begin : -1;
+  });
+  for (auto chunk = static_cast<size_t>(chunks); chunk-- > 0;) {
+    if (begins[chunk] < 0) begins[chunk] = begins[chunk + 1];
+  }
+  std::vector<Settled> settled(static_cast<size_t>(chunks));
+  parallel_for(threads, chunks, [&](int64_t chunk) {
+    const auto c = static_cast<size_t>(chunk);
+    settled[c] = settle(catalogue, config, records.data(), begins[c], begins[c + 1]);
+    progress.advance(std::min(kChunk, rows - chunk * kChunk));
+  });
+  for (const Settled& part : settled) {
+    if (part.collision >= 0) collision(catalogue, records[part.collision], records[part.collision + 1]);
+  }
+  return settled;
+}
+
+void add_up(std::vector<Settled>& settled, SortedCatalogue& out) {
+  for (Settled& part : settled) {
+    part.sids_before = out.sids;
+    part.items_before = out.items;
+    out.sids += part.sids;
+    out.items += part.items;
+    out.merged_pairs += part.merged;
+    out.collisions += part.collisions;
+    out.max_items = std::max(out.max_items, part.max_items);
+  }
+}
+
+// Lays out the items of one chunk; `before` is the last record of the chunks before, or null.
+void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, const Record* before,
+             SortedCatalogue& out) {
+  int64_t sid = part.sids_before - 1;
+  Record last = before == nullptr ? Record{} : *before;
+  last.row &= ~kGroupStart;
+  for (int64_t i = 0; i < part.items; ++i) {
+    Record record = records[part.begin + i];
+    const bool start = (record.row & kGroupStart) != 0;
+    record.row &= ~kGroupStart;
+    const auto row = static_cast<int64_t>(record.row);
+    const int64_t item = part.items_before + i;
+    if (start) {
+      ++sid;
+      out.first_new[sid] = static_cast<uint8_t>(sid == 0 ? 0 : first_difference(catalogue, last, record));
+      out.words[0][sid] = record.key;
+      for (size_t w = 1; w < out.words.size(); ++w) out.words[w][sid] = catalogue.words[w][row];
+      if (out.item_offsets.size() != 0) out.item_offsets[sid] = item;
+    }
+    out.ids[item] = catalogue.id_type == IdType::kString ? row : catalogue.id(row);
+    last = record;
+  }
+}
+
+void lay_out_all(const Catalogue& catalogue, const Buffer<Record>& records, const std::vector<Settled>& settled,
+                 int threads, SortedCatalogue& out, Progress& progress) {
+  const Allocator& allocator = catalogue.allocator;
+  for (int w = 0; w < catalogue.layout.words; ++w) out.words.push_back(Buffer<uint64_t>(allocator, out.sids));
+  out.first_new = Buffer<uint8_t>(allocator, out.sids);
+  if (out.items != out.sids) {
+    out.item_offsets = Buffer<int64_t>(allocator, out.sids + 1);
+    out.item_offsets[out.sids] = out.items;
+  }
+  out.ids = Buffer<int64_t>(allocator, out.items);
+  parallel_for(threads, static_cast<int64_t>(settled.size()), [&](int64_t chunk) {
+    const Settled& part = settled[static_cast<size_t>(chunk)];
+    const Record* before = nullptr;
+    for (int64_t c = chunk - 1; c >= 0 && before == nullptr; --c) {
+      const Settled& earlier = settled[static_cast<size_t>(c)];
+      if (earlier.items > 0) before = &records[earlier.begin + earlier.items - 1];
+    }
+    lay_out(catalogue, records.data(), part, before, out);
+    progress.advance(std::min(kChunk, records.size() - chunk * kChunk));
+  });
+}
+
+}  // namespace
+
+int64_t SortedCatalogue::bytes() const {
+  int64_t sum = first_new.bytes() + item_offsets.bytes() + ids.bytes();
+  for (const auto& word : words) sum += word.bytes();
+  return sum;
+}
+
+int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
+  const auto record = static_cast<int64_t>(sizeof(Record));
+  const int64_t laid_out = 8 * layout.words + 1 + 8 + 8;
+  return checked_bytes(rows, record + std::max(record, laid_out)) + threads * kRadixBytesPerThread;
+}
+
+SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
+  SortedCatalogue out(catalogue.layout);
+  Buffer<Record> records = record_buffer(catalogue.allocator, catalogue.rows);
+  sort_records(catalogue, config, threads, records);
+  Progress progress(config, SIDBEAM_PHASE_SCAN, 2 * catalogue.rows);
+  std::vector<Settled> settled = settle_all(catalogue, config, threads, records, progress);
+  add_up(settled, out);
+  lay_out_all(catalogue, records, settled, threads, out, progress);
+  return out;
+}
+
+}  // namespace sidbeam

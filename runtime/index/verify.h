@@ -1,0 +1,23 @@
+// The parts of a full verification. All throw Failure(CORRUPT), naming section, level and position; none trusts what
+// another has not checked before it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "index/format.h"
+#include "index/index.h"
+
+namespace sidbeam {
+
+// Row pointers, tokens, ends and masks of one level.
+void verify_trie_level(const IndexView& index, int level);
+// Every SID in order, from the trie (verified before) or the columns: that all sections agree on it, and the header's
+// counts and fingerprint.
+void verify_sids(const Index& index);
+void verify_hash(const IndexView& index);
+void verify_items(const Index& index);
+
+// Fails with "section <kind> of level <level>: <message>".
+[[noreturn]] void corrupt(format::SectionKind kind, int level, const char* message, ...)
+    __attribute__((format(printf, 3, 4)));
+
+}  // namespace sidbeam

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "index/emit.h"
+#include "index/lookup.h"
+#include "index/verify.h"
+#include "support/error.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+namespace {
+
+using format::SectionKind;
+using ull = unsigned long long;
+
+// The SIDs of an index, one after the other. The trie must be verified; columns are checked on the way.
+class SidWalk {
+ public:
+  explicit SidWalk(const IndexView& index) : index_(index) {}
+
+  uint32_t codes[kMaxLevels] = {};  // V_l from the end on
+  int length = 0;
+  int first_new = 0;  // the first level in which this SID differs from the one before
+
+  // Moves to `ordinal`, the one after the last.
+  void next(uint64_t ordinal) {
+    if (index_.has_trie) {
+      next_in_trie(ordinal == 0);
+      if (index_.has_columns) compare_columns(ordinal);
+    } else {
+      next_in_columns(ordinal);
+    }
+  }
+  // The edge of `level` that this SID goes through; with a trie, and level up to where it ends.
+  uint64_t edge(int level) const { return edge_[level]; }
+
+ private:
+  void enter(int level, uint64_t node) {
+    edge_[level] = index_.level[level].row_pointers[node];
+    row_end_[level] = index_.level[level].row_pointers[node + 1];
+  }
+
+  void next_in_trie(bool first) {
+    int l = 0;
+    if (first) {
+      enter(0, 0);
+    } else {
+      l = leaf_level_;
+      while (l > 0 && edge_[l] + 1 == row_end_[l]) --l;
+      ++edge_[l];
+    }
+    first_new = l;
+    for (;; ++l) {
+      const LevelView& level = index_.level[l];
+      codes[l] = static_cast<uint32_t>(level.tokens[edge_[l]]);
+      const bool end = index_.variable_length && codes[l] == level.codes;
+      length = end ? l : l + 1;
+      leaf_level_ = l;
+      for (int k = l + 1; end && k < index_.levels; ++k) codes[k] = index_.level[k].codes;
+      if (end || l + 1 == index_.levels) return;
+      enter(l + 1, edge_[l]);
+    }
+  }
+
+  void next_in_columns(uint64_t ordinal) {
+    bool differs = ordinal == 0;
+    first_new = 0;
+    length = index_.levels;
+    for (int l = 0; l < index_.levels; ++l) {
+      const LevelView& level = index_.level[l];
+      const uint64_t code = level.column[ordinal];
+      const bool may_end = index_.variable_length && l > 0;
+      if (code >= uint64_t{level.codes} + (may_end ? 1 : 0) || (length < l && code != level.codes))
+        corrupt(SectionKind::Columns, l, "entry %llu is %llu, expected %s %u", static_cast<ull>(ordinal),
+                static_cast<ull>(code), length < l ? "the end," : "less than",
+                length < l ? level.codes : level.codes + (may_end ? 1u : 0u));
+      if (code == level.codes && length > l) length = l;
+      if (!differs && code != codes[l]) {
+        if (code < codes[l])
+          corrupt(SectionKind::Columns, l, "entry %llu falls (%llu after %u)", static_cast<ull>(ordinal),
+                  static_cast<ull>(code), codes[l]);
+        differs = true;
+        first_new = l;
+      }
+      codes[l] = static_cast<uint32_t>(code);
+    }
+    if (!differs) corrupt(SectionKind::Columns, 0, "SID %llu is there twice", static_cast<ull>(ordinal));
+  }
+
+  void compare_columns(uint64_t ordinal) const {
+    for (int l = 0; l < index_.levels; ++l) {
+      if (index_.level[l].column[ordinal] != codes[l])
+        corrupt(SectionKind::Columns, l, "entry %llu is %llu, the trie has %u", static_cast<ull>(ordinal),
+                static_cast<ull>(index_.level[l].column[ordinal]), codes[l]);
+    }
+  }
+
+  const IndexView& index_;
+  uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
+  int leaf_level_ = 0;
+};
+
+// XXH3-128 of each column as u32, as it was when the index was built.
+class ColumnDigests {
+ public:
+  explicit ColumnDigests(int levels)
+      : streams_(static_cast<size_t>(levels)), blocks_(static_cast<size_t>(levels) * kBlock) {}
+  void add(const uint32_t* codes) {
+    for (size_t l = 0; l < streams_.size(); ++l) blocks_[l * kBlock + used_] = codes[l];
+    if (++used_ == kBlock) flush();
+  }
+  std::vector<Hash128> values() {
+    flush();
+    std::vector<Hash128> out;
+    for (const Stream128& stream : streams_) out.push_back(stream.value());
+    return out;
+  }
+
+ private:
+  static constexpr size_t kBlock = 1024;
+  void flush() {
+    for (size_t l = 0; l < streams_.size(); ++l) streams_[l].add(&blocks_[l * kBlock], used_ * sizeof(uint32_t));
+    used_ = 0;
+  }
+  std::vector<Stream128> streams_;
+  std::vector<uint32_t> blocks_;
+  size_t used_ = 0;
+};
+
+// The header's counts, counted again.
+struct Counts {
+  uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {}, row[kMaxLevels] = {}, longest_row[kMaxLevels] = {};
+  uint64_t all_ends = 0;
+  int shortest = kMaxLevels, longest = 0;
+
+  void add(const SidWalk& sid, int levels) {
+    for (int l = sid.first_new; l <= std::min(sid.length, levels - 1); ++l) {
+      if (l > sid.first_new) row[l] = 0;
+      ++edges[l];
+      longest_row[l] = std::max(longest_row[l], ++row[l]);
+    }
+    if (sid.length < levels) {
+      ++ends[sid.length];
+      ++all_ends;
+    }
+    shortest = std::min(shortest, sid.length);
+    longest = std::max(longest, sid.length);
+  }
+};
+
+void need_ordinal(SectionKind kind, int level, uint64_t entry, uint64_t found, uint64_t expected) {
+  if (found != expected)
+    corrupt(kind, level, "entry %llu is %llu, expected %llu", static_cast<ull>(entry), static_cast<ull>(found),
+            static_cast<ull>(expected));
+}
+
+// The ordinals that a trie keeps of nodes and ends that are first met at this SID; `counts` is without it.
+void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const Counts& counts) {
+  for (int l = sid.first_new + 1; l <= std::min(sid.length + 1, index.levels - 1); ++l) {
+    const UintArray& ordinals = index.level[l].ordinals;
+    if (ordinals) need_ordinal(SectionKind::Ordinals, l, sid.edge(l - 1), ordinals[sid.edge(l - 1)], ordinal);
+  }
+  if (sid.length == index.levels) return;
+  const uint64_t end = counts.ends[sid.length];
+  need_ordinal(SectionKind::EndOrdinals, sid.length, end, index.level[sid.length].end_ordinals[end], ordinal);
+  need_ordinal(SectionKind::EndOrdinals, -1, counts.all_ends, index.end_ordinals[counts.all_ends], ordinal);
+}
+
+void verify_outer_ordinals(const IndexView& index) {
+  for (int l = 0; l < index.levels; ++l) {
+    const LevelView& level = index.level[l];
+    if (!level.ordinals) continue;
+    need_ordinal(SectionKind::Ordinals, l, 0, level.ordinals[0], 0);
+    need_ordinal(SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
+  }
+}
+
+void need_count(const char* what, int level, uint64_t header, uint64_t found) {
+  if (header == found) return;
+  if (level < 0)
+    fail(SIDBEAM_CORRUPT, "the header's %s is %llu, the SIDs give %llu", what, static_cast<ull>(header),
+         static_cast<ull>(found));
+  fail(SIDBEAM_CORRUPT, "the header's %s of level %d is %llu, the SIDs give %llu", what, level,
+       static_cast<ull>(header), static_cast<ull>(found));
+}
+
+void verify_counts(const Index& index, const Counts& counts) {
+  const IndexView& view = index.view;
+  for (int l = 0; l < view.levels; ++l) {
+    need_count("edges", l, view.level[l].edges, counts.edges[l]);
+    need_count("ends", l, view.level[l].ends, counts.ends[l]);
+    need_count("max_children", l, view.level[l].max_children, counts.longest_row[l]);
+  }
+  need_count("shortest", -1, static_cast<uint64_t>(index.header.info.shortest), static_cast<uint64_t>(counts.shortest));
+  need_count("longest", -1, static_cast<uint64_t>(index.header.info.longest), static_cast<uint64_t>(counts.longest));
+}
+
+}  // namespace
+
+void verify_sids(const Index& index) {
+  const IndexView& view = index.view;
+  SidWalk sid(view);
+  Counts counts;
+  ColumnDigests digests(view.levels);
+  if (view.has_trie) verify_outer_ordinals(view);
+  for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
+    sid.next(ordinal);
+    if (view.has_trie) verify_ordinals(view, sid, ordinal, counts);
+    counts.add(sid, view.levels);
+    digests.add(sid.codes);
+  }
+  verify_counts(index, counts);
+  const Hash128 found = fingerprint(view, digests.values());
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<ull>(found.high), static_cast<ull>(found.low));
+  if (std::strcmp(text, index.header.info.fingerprint) != 0)
+    fail(SIDBEAM_CORRUPT, "the header's fingerprint is %s, the contents give %s", index.header.info.fingerprint, text);
+}
+
+// Not by looking every SID up: crafted clusters would make that quadratic. Instead every used slot is checked to hold
+// its own SID's key, no SID twice, and to be reached from where its key begins without meeting an empty slot.
+void verify_hash(const IndexView& index) {
+  const HashView& hash = index.hash;
+  const uint64_t slots = hash.capacity - 1, empty = ~uint64_t{0};
+  uint64_t used = 0, start = 0;
+  for (uint64_t slot = 0; slot <= slots; ++slot) {
+    if (hash.keys[slot] == empty) start = slot;
+    used += hash.keys[slot] != empty;
+  }
+  if (used != index.sids)
+    corrupt(SectionKind::HashKeys, -1, "%llu slots are used, expected one for each of %llu SIDs",
+            static_cast<ull>(used), static_cast<ull>(index.sids));
+  std::vector<uint64_t> seen(divide_up(index.sids, 64), 0);
+  for (uint64_t step = 1, run = 0; step <= slots; ++step) {
+    const uint64_t slot = (start + step) & slots, key = hash.keys[slot];
+    if (key == empty) {
+      run = 0;
+      continue;
+    }
+    ++run;
+    const uint64_t ordinal = hash.ordinals[slot];
+    if (ordinal >= index.sids || (seen[ordinal / 64] >> ordinal % 64 & 1) != 0)
+      corrupt(SectionKind::HashOrdinals, -1, "slot %llu has ordinal %llu, which is %s", static_cast<ull>(slot),
+              static_cast<ull>(ordinal), ordinal >= index.sids ? "no SID's" : "another slot's too");
+    seen[ordinal / 64] |= uint64_t{1} << ordinal % 64;
+    int32_t codes[kMaxLevels];
+    for (int l = 0; l < index.levels; ++l) codes[l] = static_cast<int32_t>(index.level[l].column[ordinal]);
+    if (hash_key(index, codes) != key)
+      corrupt(SectionKind::HashKeys, -1, "slot %llu has not the key of its SID, %llu", static_cast<ull>(slot),
+              static_cast<ull>(ordinal));
+    if (((slot - mix64(key)) & slots) >= run)
+      corrupt(SectionKind::HashKeys, -1, "slot %llu is cut off from where its key begins", static_cast<ull>(slot));
+  }
+}
+
+void verify_items(const Index& index) {
+  const IndexView& view = index.view;
+  uint64_t collisions = 0, most = 1, before = 0;
+  for (uint64_t o = 0; view.item_offsets && o <= view.sids; ++o) {
+    const uint64_t offset = view.item_offsets[o];
+    if (o == 0 ? offset != 0 : offset <= before || offset > view.items)
+      corrupt(SectionKind::ItemOffsets, -1, "entry %llu is %llu after %llu, expected to rise from 0 to %llu",
+              static_cast<ull>(o), static_cast<ull>(offset), static_cast<ull>(before), static_cast<ull>(view.items));
+    if (o > 0) {
+      collisions += offset - before > 1;
+      most = std::max(most, offset - before);
+    }
+    before = offset;
+  }
+  if (view.item_offsets && before != view.items)
+    corrupt(SectionKind::ItemOffsets, -1, "the last entry is %llu, expected the %llu items", static_cast<ull>(before),
+            static_cast<ull>(view.items));
+  need_count("collisions", -1, static_cast<uint64_t>(index.header.info.collisions), collisions);
+  need_count("max_items_per_sid", -1, static_cast<uint64_t>(index.header.info.max_items_per_sid), most);
+  if (view.id_type != IdType::kString) return;
+  for (uint64_t i = 0; i <= view.items; ++i) {
+    const uint64_t offset = view.name_offsets[i], least = i == 0 ? 0 : view.name_offsets[i - 1];
+    if (offset < least || offset > view.name_bytes || (i == 0 && offset != 0) ||
+        (i == view.items && offset != view.name_bytes))
+      corrupt(SectionKind::ItemNameOffsets, -1, "entry %llu is %llu, expected to rise from 0 to %llu",
+              static_cast<ull>(i), static_cast<ull>(offset), static_cast<ull>(view.name_bytes));
+  }
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,36 @@
+// XXH3, the only hash of the formats.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sidbeam {
+
+struct Hash128 {
+  uint64_t low = 0, high = 0;
+  bool operator==(const Hash128&) const = default;
+};
+
+uint64_t xxh3_64(const void* data, size_t bytes);
+Hash128 xxh3_128(const void* data, size_t bytes);
+
+// XXH3-128 of a stream that comes in pieces. Holds its state in place, so it needs no memory.
+class Stream128 {
+ public:
+  Stream128();
+  void add(const void* data, size_t bytes);
+  Hash128 value() const;
+
+ private:
+  alignas(64) unsigned char state_[640];
+};
+
+// Spreads the bits of a key (the finaliser of MurmurHash3); a bijection, and part of the file format.
+inline uint64_t mix64(uint64_t key) {
+  key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
+  key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53u;
+  return key ^ key >> 33;
+}
+
+}  // namespace sidbeam

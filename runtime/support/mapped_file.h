@@ -1,0 +1,60 @@
+// Files that are read: opened, mapped or copied. Errors are Failure(IO_ERROR) with the path and the reason.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace sidbeam {
+
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct InputFile {
+  FileDescriptor descriptor;
+  int64_t bytes = 0;
+};
+
+// Opens a regular file; anything else (a folder, a pipe) is refused without waiting for it.
+InputFile open_file(const char* path);
+// Fills `out` from `offset` on; a file that ends before is an error.
+void read_file(const InputFile& file, const char* path, int64_t offset, void* out, int64_t bytes);
+
+// A private, read-only mapping of a whole file of at least one byte, which needs the descriptor no longer.
+class Mapping {
+ public:
+  Mapping(const InputFile& file, const char* path, bool prefault);
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&&) = delete;
+  ~Mapping();
+  const uint8_t* data() const { return data_; }
+  int64_t size() const { return bytes_; }
+  void lock(const char* path) const;
+  // Gives the mapping up; whoever takes it unmaps it.
+  void release() { data_ = nullptr; }
+
+ private:
+  const uint8_t* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+void unmap(const uint8_t* data, int64_t bytes);
+
+// Asks for huge pages in the part of the memory that can have them; where the system has none nothing happens.
+void advise_huge_pages(void* memory, int64_t bytes);
+
+}  // namespace sidbeam

@@ -1,0 +1,36 @@
+# Installs what Debian 12 lacks to build and test sidbeam; sourced by quickstart.sh and tests/run.sh.
+# SPDX-License-Identifier: Apache-2.0
+
+build_packages="g++ cmake ninja-build pkg-config libflatbuffers-dev flatbuffers-compiler libxxhash-dev libhwy-dev
+  libcli11-dev libsimdjson-dev nlohmann-json3-dev"
+test_packages="libgtest-dev clang libclang-rt-14-dev clang-tidy clang-format python3 valgrind"
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || echo "$package"
+  done
+}
+
+# install_packages PACKAGE ...   does nothing where all are there or SIDBEAM_PACKAGES=skip says that they came another way
+install_packages() {
+  [ "${SIDBEAM_PACKAGES:-}" = skip ] && return
+  local missing as_root=
+  missing=$(missing_packages "$@" | tr '\n' ' ')
+  [ -z "$missing" ] && return
+  if ! grep -qs '^ID=debian$' /etc/os-release || ! command -v apt-get >/dev/null; then
+    echo "This is not Debian. Install what these Debian 12 packages hold, then run again with SIDBEAM_PACKAGES=skip:" >&2
+    echo "  $(echo $*)" >&2
+    exit 1
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "These packages are missing, and installing them needs root or sudo: $missing" >&2
+      exit 1
+    fi
+    as_root=sudo
+  fi
+  echo "== Installing packages: $missing"
+  $as_root apt-get update -qq
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+}

@@ -1,0 +1,43 @@
+/* ABI version 1 is a promise: every public struct keeps its fields where they are and grows at its end alone, constants
+ * keep their numbers, and the table of api.h its order. Most of this is checked by compiling it (C11, for
+ * _Static_assert; 64-bit hosts); the program then checks that each entry of the loaded table is the function of its
+ * name. SPDX-License-Identifier: Apache-2.0 */
+#include <sidbeam/sidbeam.h>
+#include <stdio.h>
+
+#define STRUCT(type, bytes) _Static_assert(sizeof(type) >= (bytes), #type " has shrunk");
+#define FIELD(type, field, at, bytes)                                           \
+  _Static_assert(offsetof(type, field) == (at), #type "." #field " has moved"); \
+  _Static_assert(sizeof(((type*)0)->field) == (bytes), #type "." #field " has another size");
+#define CONSTANT(name, value) _Static_assert((name) == (value), #name " has another value");
+#define ENTRY(place, name) _Static_assert(offsetof(sidbeam_api, name) == (place) * sizeof(void*), #name " has moved");
+#include "abi_v1.inc"
+#undef STRUCT
+#undef FIELD
+#undef CONSTANT
+#undef ENTRY
+
+#define STRUCT(type, bytes)
+#define FIELD(type, field, at, bytes)
+#define CONSTANT(name, value)
+#define ENTRY(place, name)                                                      \
+  if (api->name != sidbeam_##name) {                                            \
+    fprintf(stderr, "entry " #name " of the table is not sidbeam_" #name "\n"); \
+    return 1;                                                                   \
+  }
+
+int main(void) {
+  const sidbeam_api* api;
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  if (sidbeam_get_api(1, &api, &err) != SIDBEAM_OK) {
+    fprintf(stderr, "sidbeam_get_api: %s\n", err.message);
+    return 1;
+  }
+  if (api->struct_size < sizeof *api) {
+    fprintf(stderr, "struct_size: expected %zu, got %u\n", sizeof *api, (unsigned)api->struct_size);
+    return 1;
+  }
+#include "abi_v1.inc"
+  puts("ABI 1 is as it was");
+  return 0;
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Prints the lists of abi_v1.c from the headers: fields with offset and size, constants, entries of the table.
+
+    python3 tests/abi/freeze.py > tests/abi/abi_v1.inc
+
+For use when something has been added. The difference must then be additions only: once a version has been published, a
+line that changes or goes is a new ABI version.
+SPDX-License-Identifier: Apache-2.0"""
+import pathlib
+import re
+import subprocess
+import tempfile
+
+INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+HEADERS = ["base", "runtime", "builder", "index", "rows", "session", "states", "api"]
+
+
+def declarations():
+    text = "\n".join((INCLUDE / "sidbeam" / f"{name}.h").read_text() for name in HEADERS)
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+
+
+def structs(text):
+    for name, body in re.findall(r"typedef struct (sidbeam_\w+) \{(.*?)\} \1;", text, flags=re.S):
+        body = re.sub(r"\(\*(\w+)\)\s*\([^;]*\);", r"\1;", body)  # function pointers: the name is what counts
+        fields = []
+        for declaration in body.split(";"):
+            for part in declaration.split(","):
+                match = re.search(r"(\w+)\s*(?:\[\w+\])?\s*$", part.strip())
+                if match:
+                    fields.append(match.group(1))
+        yield name, fields
+
+
+def constants(text):
+    for body in re.findall(r"enum \{(.*?)\}", text, flags=re.S):
+        yield from re.findall(r"(SIDBEAM_\w+) =", body)
+
+
+def measured(text):
+    """The lists, with the numbers that the C compiler gives."""
+    lines = []
+    for name, fields in structs(text):
+        if name == "sidbeam_api":
+            lines += [f'printf("ENTRY(%zu, {field})\\n", offsetof(sidbeam_api, {field}) / sizeof(void*));'
+                      for field in fields if field != "struct_size"]
+            continue
+        lines.append(f'printf("STRUCT({name}, %zu)\\n", sizeof({name}));')
+        lines += [f'printf("FIELD({name}, {field}, %zu, %zu)\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));'
+                  for field in fields]
+    lines += [f'printf("CONSTANT({name}, %d)\\n", {name});' for name in constants(text)]
+    program = "#include <sidbeam/sidbeam.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        binary = f"{folder}/freeze"
+        subprocess.run(["cc", "-x", "c", "-I", INCLUDE, "-o", binary, "-"], input=program, text=True, check=True)
+        return subprocess.run([binary], capture_output=True, text=True, check=True).stdout
+
+
+print("// ABI version 1, as freeze.py wrote it. SPDX-License-Identifier: Apache-2.0")
+print(measured(declarations()), end="")

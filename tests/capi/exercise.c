@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "exercise.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 64, BEAMS = 5, ROOM = 96 };
+
+typedef struct exercise {
+  sidbeam_runtime* runtime;
+  sidbeam_index* index;
+  sidbeam_constraint* constraint;
+  sidbeam_index_info info;
+  float* row; /* [columns] */
+  int64_t columns;
+  uint32_t noise;
+  int internal;
+  volatile int64_t sink; /* where values go that are only read to be touched */
+} exercise;
+
+static int tried(exercise* e, sidbeam_status status) {
+  if (status == SIDBEAM_INTERNAL) ++e->internal;
+  return status == SIDBEAM_OK;
+}
+
+static uint32_t next_noise(exercise* e) {
+  e->noise = e->noise * 1664525u + 1013904223u;
+  return e->noise >> 8;
+}
+
+static void read_header(exercise* e) {
+  for (int32_t i = 0; i < e->info.section_count; ++i) {
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    if (tried(e, sidbeam_index_get_section(e->index, i, &section, NULL)))
+      e->sink += section.kind[0] + section.encoding[0];
+  }
+  for (int32_t i = 0; i < e->info.metadata_count; ++i) {
+    const char *key = NULL, *value = NULL;
+    if (tried(e, sidbeam_index_get_metadata(e->index, i, &key, &value, NULL))) e->sink += key[0] + value[0];
+  }
+  e->sink += sidbeam_index_codebook(e->index)[0];
+}
+
+static void read_items(exercise* e) {
+  for (int64_t row = 0; row < e->info.items && row < MOST; ++row) {
+    int64_t ordinal = 0, id = 0, bytes = 0, found = 0;
+    const char* name = NULL;
+    (void)tried(e, sidbeam_index_item_ordinal(e->index, row, &ordinal, NULL));
+    if (!tried(e, sidbeam_index_item_id(e->index, row, &id, &name, &bytes, NULL))) continue;
+    for (int64_t i = 0; i < bytes; ++i) e->sink += name[i];
+    if (name != NULL)
+      (void)tried(e, sidbeam_index_find_item(e->index, id, name, bytes, 0, &found, NULL));
+    else
+      (void)tried(e, sidbeam_index_find_item(e->index, id, "", 0, 0, &found, NULL));
+  }
+}
+
+static void look_up_sids(exercise* e) {
+  for (int64_t ordinal = 0; ordinal < e->info.sids && ordinal < MOST; ++ordinal) {
+    int32_t codes[64] = {0}, length = 0;
+    int64_t lo = 0, hi = 0;
+    (void)tried(e, sidbeam_index_item_rows(e->index, ordinal, &lo, &hi, NULL));
+    if (!tried(e, sidbeam_index_sid(e->index, ordinal, codes, &length, NULL))) continue;
+    (void)tried(e, sidbeam_index_find_sid(e->index, codes, length, &lo, NULL));
+    for (int32_t cut = 0; cut <= length; ++cut) {
+      (void)tried(e, sidbeam_index_ordinals(e->index, codes, cut, &lo, &hi, NULL));
+    }
+  }
+}
+
+/* Every prefix that children lead to, up to a few of each level. */
+static void walk_children(exercise* e, int32_t* prefix, int32_t length) {
+  int32_t tokens[MOST], end = 0;
+  int64_t count = 0, lo = 0, hi = 0;
+  (void)tried(e, sidbeam_index_ordinals(e->index, prefix, length, &lo, &hi, NULL));
+  if (length >= e->info.levels) return;
+  if (!tried(e, sidbeam_index_children(e->index, prefix, length, tokens, MOST, &count, &end, NULL))) return;
+  for (int64_t i = 0; i < count && i < (length < 3 ? 4 : 1); ++i) {
+    prefix[length] = tokens[i];
+    walk_children(e, prefix, length + 1);
+  }
+}
+
+static sidbeam_rows rows_of(exercise* e, int64_t slots, int64_t rows) {
+  sidbeam_rows result = SIDBEAM_ROWS_INIT;
+  result.data = e->row;
+  result.slots = slots;
+  result.rows = rows;
+  result.columns = e->columns;
+  return result;
+}
+
+static sidbeam_vocabulary vocabulary_of(const exercise* e) {
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  vocabulary.levels = e->info.levels;
+  vocabulary.end_column = e->columns - 1;
+  return vocabulary;
+}
+
+static void read_results(exercise* e, sidbeam_session* session, int32_t slots) {
+  int64_t ordinals[2 * BEAMS], rows[2 * 8], offsets[2 * (BEAMS + 1)];
+  int32_t sids[2 * BEAMS * 64], lengths[2 * BEAMS], truncated[2];
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.limit = 8;
+  items.ordinals = ordinals;
+  items.sids = sids;
+  items.lengths = lengths;
+  items.rows = rows;
+  items.offsets = offsets;
+  items.truncated = truncated;
+  if (!tried(e, sidbeam_session_get_items(session, NULL, slots, &items, NULL))) return;
+  for (int64_t i = offsets[0]; i < offsets[BEAMS]; ++i) e->sink += rows[i];
+}
+
+static void decode(exercise* e, int32_t strategy, int32_t normalization) {
+  const sidbeam_vocabulary vocabulary = vocabulary_of(e);
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  sidbeam_session* session = NULL;
+  const sidbeam_rows rows = rows_of(e, 2, BEAMS);
+  int32_t prefixes[2] = {0, 0}, lengths[2] = {0, 1};
+  config.slots = 2;
+  config.beams = BEAMS;
+  config.strategy = strategy;
+  config.normalization = normalization;
+  config.constraint = e->constraint;
+  config.vocabulary = &vocabulary;
+  if (!tried(e, sidbeam_session_create(e->runtime, &config, &session, NULL))) return;
+  start.count = 2;
+  prefixes[1] = (int32_t)(next_noise(e) % (uint32_t)e->info.codes[0]);
+  start.prefixes = prefixes;
+  start.prefix_stride = 1;
+  start.prefix_lengths = lengths;
+  step.rows = &rows;
+  if (tried(e, sidbeam_session_start(session, &start, NULL))) {
+    for (int32_t level = 0; level <= e->info.levels; ++level) {
+      if (!tried(e, sidbeam_session_step(session, &step, NULL))) break;
+      read_results(e, session, 2);
+    }
+  }
+  (void)tried(e, sidbeam_session_get_stats(session, &stats, NULL));
+  sidbeam_session_destroy(session);
+}
+
+static void use_stateless_forms(exercise* e) {
+  const sidbeam_vocabulary vocabulary = vocabulary_of(e);
+  const sidbeam_rows rows = rows_of(e, 0, 4);
+  sidbeam_state states[4] = {0, -1, 0, 0}, next[12];
+  int32_t codes[4], lengths[4] = {0, 1, 1, 1}, tokens[12];
+  float log_probs[12];
+  uint32_t words[4 * ROOM];
+  for (int i = 0; i < 4; ++i) codes[i] = (int32_t)(next_noise(e) % (uint32_t)e->info.codes[0]);
+  (void)tried(e, sidbeam_states_from_prefixes(&e->constraint, 1, NULL, codes, 1, lengths, 4, states, NULL, NULL));
+  for (int32_t level = 0; level <= e->info.levels; ++level) {
+    if (e->columns <= 32 * ROOM) {
+      (void)tried(e, sidbeam_rows_bitmask(&e->constraint, 1, NULL, &vocabulary, states, 4, words, ROOM, NULL, NULL));
+    }
+    if (!tried(e, sidbeam_rows_topk(&e->constraint, 1, NULL, &vocabulary, states, &rows, SIDBEAM_NORMALIZE_VALID, 3,
+                                    tokens, log_probs, next, NULL, NULL))) {
+      return;
+    }
+    for (int i = 0; i < 4; ++i) codes[i] = tokens[3 * i + (int)(next_noise(e) % 3)];
+    (void)tried(e, sidbeam_states_advance(&e->constraint, 1, NULL, states, 4, NULL, codes, 4, states, NULL, NULL));
+    if (level % 2 == 0) states[next_noise(e) % 4] = next[next_noise(e) % 12];
+  }
+  states[0] = (sidbeam_state)((uint64_t)next_noise(e) << 40 | next_noise(e));
+  (void)tried(e, sidbeam_rows_bitmask(&e->constraint, 1, NULL, &vocabulary, states, 4, words, ROOM, NULL, NULL));
+  /* Last, since it writes -inf over the row that all others read. */
+  (void)tried(e, sidbeam_rows_mask(&e->constraint, 1, NULL, &vocabulary, states, &rows, NULL, NULL));
+}
+
+int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise) {
+  exercise e = {runtime, index, NULL, SIDBEAM_INDEX_INFO_INIT, NULL, 0, noise, 0, 0};
+  int32_t prefix[64] = {0}, widest = 0;
+  if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;
+  read_header(&e);
+  read_items(&e);
+  look_up_sids(&e);
+  walk_children(&e, prefix, 0);
+  for (int32_t l = 0; l < e.info.levels; ++l) widest = e.info.codes[l] > widest ? e.info.codes[l] : widest;
+  e.columns = (int64_t)widest + 1;
+  /* A damaged header may ask for rows of a million columns; reading those would only cost time. */
+  if (widest <= 8192) e.row = malloc(sizeof(float) * (size_t)e.columns);
+  if (e.row != NULL && tried(&e, sidbeam_constraint_create(index, &e.constraint, NULL))) {
+    for (int64_t c = 0; c < e.columns; ++c) e.row[c] = -(float)(next_noise(&e) % 64) / 8;
+    for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {
+      decode(&e, strategy, SIDBEAM_NORMALIZE_FULL + (int32_t)(next_noise(&e) % 4));
+    }
+    use_stateless_forms(&e);
+    sidbeam_constraint_release(e.constraint);
+  }
+  free(e.row);
+  return e.internal;
+}

@@ -1,0 +1,18 @@
+/* Uses all that an opened index offers, whatever its bytes say. Of a damaged one the answers may be wrong; what the
+ * tests look for is a read outside it, a crash or SIDBEAM_INTERNAL. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_TESTS_CAPI_EXERCISE_H
+#define SIDBEAM_TESTS_CAPI_EXERCISE_H
+
+#include <sidbeam/sidbeam.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 0, or the number of calls that gave SIDBEAM_INTERNAL. `noise` varies prefixes, logits and choices. */
+int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

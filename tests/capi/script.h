@@ -1,0 +1,12 @@
+/* One use of everything that takes memory, from a runtime to items, which reports the first failure and leaves nothing
+ * behind. For the tests of allocation failure and of threads. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_TESTS_CAPI_SCRIPT_H
+#define SIDBEAM_TESTS_CAPI_SCRIPT_H
+
+#include "fixtures.h"
+
+/* Statuses other than OK are of the call that failed; err (own, may be NULL) has its message. A search that ends with
+ * other beams than it must is SIDBEAM_INTERNAL. allocator NULL: the library's own. `path` is overwritten. */
+sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, const char* path, sidbeam_error* error);
+
+#endif

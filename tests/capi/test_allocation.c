@@ -1,0 +1,192 @@
+/* The caller's allocator: every byte comes back, steps take none, and a failure at any call is OUT_OF_MEMORY, leaves
+ * nothing behind and spoils nothing. SPDX-License-Identifier: Apache-2.0 */
+#include "script.h"
+
+/* Counts calls and bytes; the call numbered fail_at, or with `forever` every one from it on, gives nothing. Builds may
+ * allocate from their threads. */
+typedef struct counter {
+  long long calls, live_blocks, live_bytes, wrong_sizes;
+  long long fail_at;
+  int forever;
+} counter;
+
+static long long add(long long* number, long long value) {
+  return __atomic_fetch_add(number, value, __ATOMIC_SEQ_CST);
+}
+
+/* Before each block, what it was asked with: release must say the same. */
+typedef struct stamp {
+  int64_t bytes, alignment;
+} stamp;
+
+static void* allocate(void* context, int64_t bytes, int64_t alignment) {
+  counter* c = context;
+  void* memory = NULL;
+  const long long call = add(&c->calls, 1);
+  if (call == c->fail_at || (c->forever && call > c->fail_at)) return NULL;
+  if (bytes <= 0 || alignment <= 0 || alignment > 4096 || (alignment & (alignment - 1)) != 0) {
+    add(&c->wrong_sizes, 1);
+    return NULL;
+  }
+  const int64_t room = alignment < (int64_t)sizeof(stamp) ? (int64_t)sizeof(stamp) : alignment;
+  if (posix_memalign(&memory, (size_t)room, (size_t)(room + bytes)) != 0) return NULL;
+  *(stamp*)((char*)memory + room - sizeof(stamp)) = (stamp){bytes, alignment};
+  add(&c->live_blocks, 1);
+  add(&c->live_bytes, bytes);
+  return (char*)memory + room;
+}
+
+static void release(void* context, void* memory, int64_t bytes, int64_t alignment) {
+  counter* c = context;
+  const stamp asked = *(stamp*)((char*)memory - sizeof(stamp));
+  const int64_t room = asked.alignment < (int64_t)sizeof(stamp) ? (int64_t)sizeof(stamp) : asked.alignment;
+  if (asked.bytes != bytes || asked.alignment != alignment) add(&c->wrong_sizes, 1);
+  add(&c->live_blocks, -1);
+  add(&c->live_bytes, -asked.bytes);
+  free((char*)memory - room);
+}
+
+static sidbeam_allocator counting(counter* c, long long fail_at, int forever) {
+  sidbeam_allocator allocator = SIDBEAM_ALLOCATOR_INIT;
+  memset(c, 0, sizeof *c);
+  c->fail_at = fail_at;
+  c->forever = forever;
+  allocator.context = c;
+  allocator.allocate = allocate;
+  allocator.release = release;
+  return allocator;
+}
+
+static void everything_that_was_taken_comes_back_as_it_was_asked_for(void) {
+  counter c;
+  for (int32_t threads = 1; threads <= 3; threads += 2) {
+    const sidbeam_allocator allocator = counting(&c, -1, 0);
+    CHECK_OK(run_script(&allocator, threads, temporary_path("script.sidx"), &err));
+    CHECK(c.calls > 0);
+    CHECK_INT(c.live_blocks, 0);
+    CHECK_INT(c.live_bytes, 0);
+    CHECK_INT(c.wrong_sizes, 0);
+  }
+}
+
+static void fail_at_every_call(int32_t threads, int forever) {
+  counter c;
+  sidbeam_allocator allocator;
+  for (long long at = 0;; ++at) {
+    allocator = counting(&c, at, forever);
+    clear_error();
+    const sidbeam_status status = run_script(&allocator, threads, temporary_path("script.sidx"), &err);
+    CHECK_INT(c.live_blocks, 0);
+    CHECK_INT(c.live_bytes, 0);
+    CHECK_INT(c.wrong_sizes, 0);
+    if (c.calls <= at) { /* not reached: all has been tried */
+      check_ok(__FILE__, __LINE__, "run_script", status);
+      CHECK(at > 10);
+      return;
+    }
+    if (status != SIDBEAM_OUT_OF_MEMORY || err.code != status) printf("allocation %lld of the script:\n", at);
+    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
+    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
+    CHECK(err.message[0] != '\0');
+    allocator = counting(&c, -1, 0);
+    CHECK_OK(run_script(&allocator, threads, temporary_path("script.sidx"), &err));
+  }
+}
+
+static void a_failure_at_any_call_is_out_of_memory_and_leaves_nothing(void) {
+  fail_at_every_call(1, 0);
+}
+static void failing_from_any_call_on_is_out_of_memory_and_leaves_nothing(void) {
+  fail_at_every_call(1, 1);
+}
+static void failures_on_building_threads_are_no_different(void) {
+  fail_at_every_call(3, 0);
+}
+
+static void a_failed_start_changes_no_slot(void) {
+  /* A constraint wider than the session's own may need more memory at start. */
+  static const int32_t codes[3] = {600, 4, 4};
+  int32_t sids[600 * 3];
+  catalogue wide = small;
+  counter c;
+  const sidbeam_allocator allocator = counting(&c, -1, 0);
+  sidbeam_runtime_config runtime_config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_session* session = NULL;
+  sidbeam_constraint* own = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  const sidbeam_session_config config = session_config(own);
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  for (int32_t i = 0; i < 600; ++i) memcpy(sids + 3 * i, (const int32_t[]){i, 1, 2}, 3 * sizeof(int32_t));
+  wide.codes = codes;
+  wide.sids = sids;
+  wide.ids = wide.priorities = NULL;
+  wide.count = 600;
+  sidbeam_constraint* const other = make_constraint(&wide, SIDBEAM_KIND_TRIE);
+  runtime_config.allocator = &allocator;
+  CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
+  CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
+  start_all(session, 1);
+  step_all(session, halving);
+  c.fail_at = c.calls;
+  args.count = 1;
+  args.constraints = &other;
+  clear_error();
+  if (sidbeam_session_start(session, &args, &err) != SIDBEAM_OK) {
+    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
+    CHECK_INT(beams_of(session).live[0], 3);
+    CHECK_INT(beams_of(session).level[0], 1);
+    CHECK_OK(sidbeam_session_start(session, &args, &err));
+  }
+  CHECK_INT(beams_of(session).level[0], 0);
+  sidbeam_session_destroy(session);
+  sidbeam_runtime_release(runtime);
+  sidbeam_constraint_release(own);
+  sidbeam_constraint_release(other);
+  CHECK_INT(c.live_blocks, 0);
+}
+
+static void steps_and_results_take_no_memory(void) {
+  for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {
+    counter c;
+    const sidbeam_allocator allocator = counting(&c, -1, 0);
+    sidbeam_runtime_config runtime_config = SIDBEAM_RUNTIME_CONFIG_INIT;
+    sidbeam_runtime* runtime = NULL;
+    sidbeam_session* session = NULL;
+    sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
+    sidbeam_session_config config = session_config(constraint);
+    sidbeam_stats stats = SIDBEAM_STATS_INIT;
+    int64_t ordinals[256];
+    sidbeam_items items = SIDBEAM_ITEMS_INIT;
+    items.ordinals = ordinals;
+    config.strategy = strategy;
+    config.normalization = SIDBEAM_NORMALIZE_FULL;
+    config.beams = 64;
+    config.slots = 4;
+    runtime_config.allocator = &allocator;
+    CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
+    CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
+    start_all(session, 4);
+    const long long before = c.calls;
+    for (int i = 0; i < 3; ++i) step_all(session, halving);
+    CHECK_OK(sidbeam_session_get_items(session, NULL, 4, &items, &err));
+    CHECK_INT(c.calls, before);
+    CHECK_OK(sidbeam_session_get_stats(session, &stats, &err));
+    CHECK(stats.memory_bytes > 0 && stats.memory_bytes <= c.live_bytes);
+    sidbeam_session_destroy(session);
+    sidbeam_runtime_release(runtime);
+    sidbeam_constraint_release(constraint);
+    CHECK_INT(c.live_blocks, 0);
+  }
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(everything_that_was_taken_comes_back_as_it_was_asked_for),
+      TEST(a_failure_at_any_call_is_out_of_memory_and_leaves_nothing),
+      TEST(failing_from_any_call_on_is_out_of_memory_and_leaves_nothing),
+      TEST(failures_on_building_threads_are_no_different),
+      TEST(a_failed_start_changes_no_slot),
+      TEST(steps_and_results_take_no_memory),
+  };
+  return RUN_TESTS(tests);
+}

@@ -1,0 +1,200 @@
+/* Damaged files: every truncation, and every byte changed two ways, of a small index of each kind. What each depth of
+ * verification must find it finds, and what is opened without may be wrong but stays inside its bytes, which stand in a
+ * block of exactly their size so that AddressSanitizer sees a step outside. SPDX-License-Identifier: Apache-2.0 */
+#include "exercise.h"
+#include "fixtures.h"
+
+typedef struct specimen {
+  unsigned char* bytes;   /* as the builder wrote them */
+  unsigned char* damaged; /* a copy that the tests change and restore */
+  int64_t size;
+  int64_t header_end; /* bytes before it are the preamble and the header */
+  sidbeam_runtime* runtime;
+} specimen;
+
+static const struct {
+  const char* name;
+  const catalogue* from;
+  int32_t kinds;
+} kinds[] = {
+    {"trie", &two_levels, SIDBEAM_KIND_TRIE},
+    {"trie, collisions and names", &small_named, SIDBEAM_KIND_TRIE},
+    {"trie, variable length", &small_variable, SIDBEAM_KIND_TRIE},
+    {"sorted, collisions", &small, SIDBEAM_KIND_SORTED},
+    {"sorted, variable length", &small_variable, SIDBEAM_KIND_SORTED},
+    {"hash", &small, SIDBEAM_KIND_HASH},
+    {"hash, variable length", &small_variable, SIDBEAM_KIND_HASH},
+    {"everything", &small_named, ALL_KINDS},
+};
+
+static specimen prepare(size_t kind) {
+  specimen s = {NULL, NULL, 0, 0, make_runtime()};
+  void* copy = NULL;
+  sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+  sidbeam_index* index = NULL;
+  uint64_t header = 0;
+  s.bytes = index_bytes(kinds[kind].from, kinds[kind].kinds, &s.size);
+  CHECK(posix_memalign(&copy, 64, (size_t)s.size) == 0);
+  memcpy(copy, s.bytes, (size_t)s.size);
+  s.damaged = copy;
+  CHECK_OK(sidbeam_index_open_memory(s.runtime, s.bytes, s.size, NULL, NULL, NULL, &index, &err));
+  CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, &err));
+  CHECK_OK(sidbeam_index_get_section(index, 0, &section, &err));
+  CHECK_INT(exercise_index(s.runtime, index, 1), 0);
+  sidbeam_index_release(index);
+  memcpy(&header, s.bytes + 16, sizeof header); /* magic, major and minor, length of the header */
+  s.header_end = 32 + (int64_t)header;
+  CHECK(s.header_end <= section.offset);
+  return s;
+}
+
+static void finish(specimen* s) {
+  sidbeam_runtime_release(s->runtime);
+  free(s->bytes);
+  free(s->damaged);
+}
+
+static sidbeam_status try_open(const specimen* s, const unsigned char* data, int64_t size, int32_t verify,
+                               sidbeam_index** out) {
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  config.verify = verify;
+  *out = NULL;
+  clear_error();
+  return sidbeam_index_open_memory(s->runtime, data, size, NULL, NULL, &config, out, &err);
+}
+
+/* A refusal says CORRUPT, or UNSUPPORTED where the version is what has changed, in one line. */
+static void check_refused(const specimen* s, size_t kind, int64_t at, int mask, int32_t verify) {
+  sidbeam_index* index = NULL;
+  const sidbeam_status status = try_open(s, s->damaged, s->size, verify, &index);
+  const int version = at >= 8 && at < 16;
+  if (status == SIDBEAM_CORRUPT || (version && status == SIDBEAM_UNSUPPORTED)) {
+    CHECK(index == NULL && err.code == status && err.message[0] != '\0' && strchr(err.message, '\n') == NULL);
+    return;
+  }
+  printf("%s, byte %lld of %lld (header ends at %lld) xor 0x%02x, verify %d: %s: %s\n", kinds[kind].name, (long long)at,
+         (long long)s->size, (long long)s->header_end, mask, verify, sidbeam_status_name(status), err.message);
+  sidbeam_index_release(index);
+  CHECK(status == SIDBEAM_CORRUPT);
+}
+
+/* Opened as it is, it may be refused or give wrong answers, and no more. */
+static void use_damaged(const specimen* s, const unsigned char* data, int64_t size, uint32_t noise) {
+  sidbeam_index* index = NULL;
+  const sidbeam_status status = try_open(s, data, size, SIDBEAM_VERIFY_HEADER, &index);
+  CHECK(status == SIDBEAM_OK || status == SIDBEAM_CORRUPT || status == SIDBEAM_UNSUPPORTED);
+  if (status != SIDBEAM_OK) return;
+  CHECK_INT(exercise_index(s->runtime, index, noise), 0);
+  const sidbeam_status full = sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, NULL);
+  CHECK(full == SIDBEAM_OK || full == SIDBEAM_CORRUPT);
+  sidbeam_index_release(index);
+}
+
+static void every_truncation_is_refused(void) {
+  for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
+    specimen s = prepare(kind);
+    for (int64_t size = 0; size < s.size; ++size) {
+      void* cut = NULL;
+      sidbeam_index* index = NULL;
+      CHECK(posix_memalign(&cut, 64, size == 0 ? 1 : (size_t)size) == 0);
+      memcpy(cut, s.bytes, (size_t)size);
+      for (int32_t verify = SIDBEAM_VERIFY_HEADER; verify <= SIDBEAM_VERIFY_FULL; ++verify) {
+        const sidbeam_status status = try_open(&s, cut, size, verify, &index);
+        if (status != SIDBEAM_CORRUPT)
+          printf("%s, %lld of %lld bytes:\n", kinds[kind].name, (long long)size, (long long)s.size);
+        CHECK_INT(status, SIDBEAM_CORRUPT);
+        CHECK(index == NULL && err.code == SIDBEAM_CORRUPT && err.message[0] != '\0');
+      }
+      free(cut);
+    }
+    finish(&s);
+  }
+}
+
+static void every_changed_byte_is_found_by_the_depth_that_covers_it(void) {
+  static const unsigned char masks[2] = {0x01, 0xff};
+  for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
+    specimen s = prepare(kind);
+    for (int64_t at = 0; at < s.size; ++at) {
+      for (size_t m = 0; m < COUNT(masks); ++m) {
+        s.damaged[at] ^= masks[m];
+        if (at < s.header_end) check_refused(&s, kind, at, masks[m], SIDBEAM_VERIFY_HEADER);
+        check_refused(&s, kind, at, masks[m], SIDBEAM_VERIFY_CHECKSUMS);
+        check_refused(&s, kind, at, masks[m], SIDBEAM_VERIFY_FULL);
+        s.damaged[at] = s.bytes[at];
+      }
+    }
+    finish(&s);
+  }
+}
+
+static void every_changed_byte_is_harmless_without_verification(void) {
+  static const unsigned char masks[2] = {0x01, 0xff};
+  for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
+    specimen s = prepare(kind);
+    for (int64_t at = s.header_end; at < s.size; ++at) {
+      for (size_t m = 0; m < COUNT(masks); ++m) {
+        s.damaged[at] ^= masks[m];
+        use_damaged(&s, s.damaged, s.size, (uint32_t)at);
+        s.damaged[at] = s.bytes[at];
+      }
+    }
+    finish(&s);
+  }
+}
+
+static void sections_of_noise_are_harmless_without_verification(void) {
+  for (size_t kind = 0; kind < COUNT(kinds); ++kind) {
+    specimen s = prepare(kind);
+    uint32_t state = 1;
+    for (int round = 0; round < 300; ++round) {
+      for (int64_t at = s.header_end; at < s.size; ++at) {
+        state = state * 1664525u + 1013904223u;
+        /* Noise, or small numbers that lead further in, or only a part of the bytes. */
+        if (round % 3 == 0) s.damaged[at] = (unsigned char)(state >> 24);
+        if (round % 3 == 1) s.damaged[at] = (unsigned char)(state >> 24 & 7);
+        if (round % 3 == 2 && state >> 28 == 0) s.damaged[at] ^= (unsigned char)(state >> 16);
+      }
+      use_damaged(&s, s.damaged, s.size, state);
+      memcpy(s.damaged, s.bytes, (size_t)s.size);
+    }
+    finish(&s);
+  }
+}
+
+static void trailing_bytes_are_refused(void) {
+  specimen s = prepare(0);
+  sidbeam_index* index = NULL;
+  void* longer = NULL;
+  CHECK(posix_memalign(&longer, 64, (size_t)s.size + 64) == 0);
+  memset(longer, 0, (size_t)s.size + 64);
+  memcpy(longer, s.bytes, (size_t)s.size);
+  CHECK_INT(try_open(&s, longer, s.size + 64, SIDBEAM_VERIFY_HEADER, &index), SIDBEAM_CORRUPT);
+  free(longer);
+  finish(&s);
+}
+
+static void other_files_are_told_from_damaged_ones(void) {
+  specimen s = prepare(0);
+  sidbeam_index* index = NULL;
+  memset(s.damaged, 'x', 8);
+  CHECK_INT(try_open(&s, s.damaged, s.size, SIDBEAM_VERIFY_HEADER, &index), SIDBEAM_CORRUPT);
+  CHECK(strstr(err.message, "magic") != NULL);
+  memcpy(s.damaged, s.bytes, 8);
+  s.damaged[8] = 9; /* the major version */
+  CHECK_INT(try_open(&s, s.damaged, s.size, SIDBEAM_VERIFY_HEADER, &index), SIDBEAM_UNSUPPORTED);
+  CHECK(strstr(err.message, "9") != NULL && strstr(err.message, "format") != NULL);
+  finish(&s);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(every_truncation_is_refused),
+      TEST(every_changed_byte_is_found_by_the_depth_that_covers_it),
+      TEST(every_changed_byte_is_harmless_without_verification),
+      TEST(sections_of_noise_are_harmless_without_verification),
+      TEST(trailing_bytes_are_refused),
+      TEST(other_files_are_told_from_damaged_ones),
+  };
+  return RUN_TESTS(tests);
+}

@@ -1,0 +1,378 @@
+/* An opened index: opening, peeking, lookups, items, and who lives how long. SPDX-License-Identifier: Apache-2.0 */
+#include "fixtures.h"
+
+static const int32_t sorted_small[5][3] = {{0, 1, 2}, {0, 1, 3}, {0, 3, 0}, {2, 2, 1}, {3, 0, 0}};
+
+static void count_release(void* context) {
+  ++*(int*)context;
+}
+
+static const char* written(const catalogue* from, int32_t kinds) {
+  const char* path = temporary_path("index.sidx");
+  sidbeam_builder* builder = make_builder(from, kinds);
+  CHECK_OK(sidbeam_builder_write(builder, path, &err));
+  sidbeam_builder_destroy(builder);
+  return path;
+}
+
+static void handles_may_be_null_where_released(void) {
+  sidbeam_index_release(NULL);
+  sidbeam_constraint_release(NULL);
+  CHECK(sidbeam_index_codebook(NULL) == NULL);
+}
+
+static void null_arguments_are_refused(void) {
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index *index = make_index(&small, SIDBEAM_KIND_TRIE), *other = NULL;
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  sidbeam_constraint* constraint = NULL;
+  int64_t a = 0, b = 0;
+  int32_t codes[3] = {0, 0, 0}, n = 0;
+  const char* text = NULL;
+  CHECK_FAILS(sidbeam_index_peek(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "path", "NULL");
+  CHECK_FAILS(sidbeam_index_peek("x", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_index_open(NULL, "x", NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "runtime", "NULL");
+  CHECK_FAILS(sidbeam_index_open(runtime, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "path", "NULL");
+  CHECK_FAILS(sidbeam_index_open(runtime, "x", NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_index_open_memory(runtime, NULL, 64, NULL, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT,
+              "data", "NULL");
+  CHECK_FAILS(sidbeam_index_verify(NULL, 0, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_get_info(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_get_info(index, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_index_get_section(index, 0, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_index_sid(NULL, 0, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_sid(index, 0, NULL, &n, &err), SIDBEAM_INVALID_ARGUMENT, "codes", "NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(NULL, codes, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(index, NULL, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "codes", "NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(index, codes, 3, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "NULL");
+  CHECK_FAILS(sidbeam_index_ordinals(NULL, codes, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_ordinals(index, NULL, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "prefix", "NULL");
+  CHECK_FAILS(sidbeam_index_children(NULL, codes, 1, NULL, 0, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_children(index, codes, 1, NULL, 4, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "tokens",
+              "NULL");
+  CHECK_FAILS(sidbeam_index_item_rows(NULL, 0, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_item_ordinal(NULL, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_item_id(NULL, 0, &a, &text, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_index_find_item(NULL, 0, NULL, 0, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_constraint_create(NULL, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
+  CHECK_FAILS(sidbeam_constraint_create(index, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  sidbeam_index_release(index);
+  sidbeam_runtime_release(runtime);
+}
+
+static void numbers_out_of_range_are_refused(void) {
+  sidbeam_index* index = make_index(&small, SIDBEAM_KIND_TRIE);
+  sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+  int64_t a = 0, b = 0;
+  int32_t codes[3] = {0, 1, 2}, n = 0;
+  const char *key = NULL, *value = NULL;
+  CHECK_FAILS(sidbeam_index_sid(index, 5, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "5");
+  CHECK_FAILS(sidbeam_index_sid(index, -1, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "-1");
+  CHECK_FAILS(sidbeam_index_item_rows(index, 5, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "5");
+  CHECK_FAILS(sidbeam_index_item_ordinal(index, 6, &a, &err), SIDBEAM_INVALID_ARGUMENT, "row", "6");
+  CHECK_FAILS(sidbeam_index_item_id(index, -1, &a, &key, &b, &err), SIDBEAM_INVALID_ARGUMENT, "row", "-1");
+  CHECK_FAILS(sidbeam_index_get_section(index, 999, &section, &err), SIDBEAM_INVALID_ARGUMENT, "999");
+  CHECK_FAILS(sidbeam_index_get_metadata(index, 0, &key, &value, &err), SIDBEAM_INVALID_ARGUMENT, "0");
+  CHECK_FAILS(sidbeam_index_ordinals(index, codes, 4, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "length", "4", "3");
+  CHECK_FAILS(sidbeam_index_ordinals(index, codes, -1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "length", "-1");
+  CHECK_FAILS(sidbeam_index_children(index, codes, 3, NULL, 0, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "length", "3");
+  CHECK_FAILS(sidbeam_index_verify(index, 3, &err), SIDBEAM_INVALID_ARGUMENT, "depth", "3");
+  sidbeam_index_release(index);
+}
+
+static void struct_sizes_are_checked(void) {
+  const char* path = written(&small, SIDBEAM_KIND_TRIE);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  CHECK_FAILS(sidbeam_index_open(runtime, path, grown(&config, sizeof config, 1), &index, &err), SIDBEAM_UNSUPPORTED,
+              "config");
+  CHECK_OK(sidbeam_index_open(runtime, path, grown(&config, sizeof config, 0), &index, &err));
+  info.struct_size = 40;
+  CHECK_FAILS(sidbeam_index_get_info(index, &info, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "40");
+  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "40");
+  section.struct_size = 4;
+  CHECK_FAILS(sidbeam_index_get_section(index, 0, &section, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "4");
+  info.struct_size = (uint32_t)sizeof info;
+  CHECK_OK(sidbeam_index_get_info(index, grown(&info, sizeof info, 0), &err));
+  sidbeam_index_release(index);
+  config.struct_size = 8;
+  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "8");
+  sidbeam_runtime_release(runtime);
+}
+
+static void unknown_residency_and_depth_are_refused(void) {
+  const char* path = written(&small, SIDBEAM_KIND_TRIE);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  config.residency = 4;
+  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "residency", "4");
+  config.residency = 0;
+  config.verify = -1;
+  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "verify", "-1");
+  sidbeam_runtime_release(runtime);
+}
+
+static void files_that_cannot_be_read_are_io_errors(void) {
+  const char* path = temporary_path("missing.sidx");
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  CHECK_FAILS(sidbeam_index_open(runtime, path, NULL, &index, &err), SIDBEAM_IO_ERROR, path,
+              "No such file or directory");
+  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, path, "No such file or directory");
+  CHECK_FAILS(sidbeam_index_open(runtime, "/", NULL, &index, &err), SIDBEAM_IO_ERROR, "/");
+  CHECK(index == NULL);
+  sidbeam_runtime_release(runtime);
+}
+
+static void every_residency_and_depth_opens(void) {
+  const char* path = written(&small, ALL_KINDS);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  for (config.residency = 0; config.residency <= SIDBEAM_RESIDENCY_COPY; ++config.residency) {
+    for (config.verify = 0; config.verify <= SIDBEAM_VERIFY_FULL; ++config.verify) {
+      sidbeam_index* index = NULL;
+      int64_t ordinal = -2;
+      clear_error();
+      const sidbeam_status status = sidbeam_index_open(runtime, path, &config, &index, &err);
+      /* Locking needs a limit that the machine may not give. */
+      if (config.residency == SIDBEAM_RESIDENCY_LOCK && status == SIDBEAM_IO_ERROR) continue;
+      check_ok(__FILE__, __LINE__, "open", status);
+      CHECK_OK(sidbeam_index_find_sid(index, sorted_small[3], 3, &ordinal, &err));
+      CHECK_INT(ordinal, 3);
+      sidbeam_index_release(index);
+    }
+  }
+  sidbeam_runtime_release(runtime);
+}
+
+static void peek_agrees_with_open(void) {
+  const char* path = written(&small, ALL_KINDS);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  sidbeam_index_info peeked = SIDBEAM_INDEX_INFO_INIT, opened = SIDBEAM_INDEX_INFO_INIT;
+  CHECK_OK(sidbeam_index_peek(path, &peeked, &err));
+  CHECK_OK(sidbeam_index_open(runtime, path, NULL, &index, &err));
+  CHECK_OK(sidbeam_index_get_info(index, &opened, &err));
+  CHECK(memcmp(&peeked, &opened, sizeof peeked) == 0);
+  sidbeam_index_release(index);
+  sidbeam_runtime_release(runtime);
+}
+
+static void info_describes_the_catalogue(void) {
+  static const int32_t codes[4] = {4, 4, 4, 0}, children[4] = {3, 2, 2, 0};
+  static const int64_t nodes[4] = {3, 4, 5, 0};
+  sidbeam_index* index = make_index(&small, ALL_KINDS);
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  CHECK_OK(sidbeam_index_get_info(index, &info, &err));
+  CHECK_INT(info.levels, 3);
+  CHECK_INT(info.variable_length, 0);
+  CHECK_INT(info.shortest, 3);
+  CHECK_INT(info.longest, 3);
+  CHECK_INT(info.id_type, SIDBEAM_ID_I64);
+  CHECK_INT(info.kinds, ALL_KINDS);
+  CHECK_INT(info.sids, 5);
+  CHECK_INT(info.items, 6);
+  CHECK_INT(info.collisions, 1);
+  CHECK_INT(info.merged_pairs, 0);
+  CHECK_INT(info.max_items_per_sid, 2);
+  CHECK_INT(strlen(info.fingerprint), 32);
+  CHECK_I32(info.codes, codes, 4);
+  CHECK_I32(info.max_children, children, 4);
+  CHECK_I64(info.nodes, nodes, 4);
+  CHECK_TEXT(sidbeam_index_codebook(index), "");
+  sidbeam_index_release(index);
+}
+
+static void sections_lie_in_order_inside_the_file(void) {
+  sidbeam_index* index = make_index(&small, ALL_KINDS);
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  int64_t end = 0;
+  int tokens = 0;
+  CHECK_OK(sidbeam_index_get_info(index, &info, &err));
+  CHECK(info.section_count > 0);
+  for (int32_t i = 0; i < info.section_count; ++i) {
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    CHECK_OK(sidbeam_index_get_section(index, i, &section, &err));
+    CHECK(section.offset % 64 == 0 && section.offset >= end && section.bytes >= 0);
+    end = section.offset + section.bytes;
+    tokens += strcmp(section.kind, "tokens") == 0;
+    CHECK(section.encoding != NULL && section.encoding[0] != '\0');
+  }
+  CHECK_INT(tokens, 3);
+  CHECK(end <= info.file_bytes);
+  sidbeam_index_release(index);
+}
+
+static void each_kind_alone_answers_lookups(void) {
+  static const int32_t absent[3] = {1, 1, 1}, outside[3] = {0, 1, 4}, first[1] = {0};
+  for (int32_t kind = SIDBEAM_KIND_TRIE; kind <= SIDBEAM_KIND_HASH; kind *= 2) {
+    sidbeam_index* index = make_index(&small, kind);
+    int64_t ordinal = 0, lo = 0, hi = 0;
+    for (int64_t i = 0; i < 5; ++i) {
+      int32_t codes[3] = {-9, -9, -9}, length = 0;
+      CHECK_OK(sidbeam_index_sid(index, i, codes, &length, &err));
+      CHECK_INT(length, 3);
+      CHECK_I32(codes, sorted_small[i], 3);
+      CHECK_OK(sidbeam_index_find_sid(index, sorted_small[i], 3, &ordinal, &err));
+      CHECK_INT(ordinal, i);
+    }
+    CHECK_OK(sidbeam_index_find_sid(index, absent, 3, &ordinal, &err));
+    CHECK_INT(ordinal, -1);
+    CHECK_OK(sidbeam_index_find_sid(index, outside, 3, &ordinal, &err));
+    CHECK_INT(ordinal, -1);
+    CHECK_OK(sidbeam_index_find_sid(index, sorted_small[0], 2, &ordinal, &err));
+    CHECK_INT(ordinal, -1);
+    CHECK_OK(sidbeam_index_ordinals(index, first, 1, &lo, &hi, &err));
+    CHECK(lo == 0 && hi == 3);
+    CHECK_OK(sidbeam_index_ordinals(index, NULL, 0, &lo, &hi, &err));
+    CHECK(lo == 0 && hi == 5);
+    CHECK_OK(sidbeam_index_ordinals(index, absent, 1, &lo, &hi, &err));
+    CHECK(lo == hi);
+    sidbeam_index_release(index);
+  }
+}
+
+static void children_rise_and_capacity_cuts_them(void) {
+  static const int32_t root[3] = {0, 2, 3}, below[2] = {1, 3};
+  for (int32_t kind = SIDBEAM_KIND_TRIE; kind <= SIDBEAM_KIND_SORTED; kind *= 2) {
+    sidbeam_index* index = make_index(&small, kind);
+    int32_t tokens[4] = {-9, -9, -9, -9}, end = -1;
+    int64_t count = 0;
+    CHECK_OK(sidbeam_index_children(index, NULL, 0, tokens, 4, &count, &end, &err));
+    CHECK(count == 3 && end == 0 && tokens[3] == -9);
+    CHECK_I32(tokens, root, 3);
+    CHECK_OK(sidbeam_index_children(index, sorted_small[0], 1, tokens, 1, &count, &end, &err));
+    CHECK(count == 2 && tokens[0] == below[0] && tokens[1] == root[1]);
+    CHECK_OK(sidbeam_index_children(index, below, 1, NULL, 0, &count, &end, &err));
+    CHECK_INT(count, 0);
+    sidbeam_index_release(index);
+  }
+}
+
+static void ends_are_sids_that_are_prefixes_of_others(void) {
+  for (int32_t kind = SIDBEAM_KIND_TRIE; kind <= SIDBEAM_KIND_SORTED; kind *= 2) {
+    static const int32_t prefix[3] = {0, 1, 2}, lengths[5] = {3, 2, 1, 3, 2};
+    sidbeam_index* index = make_index(&small_variable, kind);
+    int32_t tokens[4], end = -1;
+    int64_t count = 0, ordinal = 0;
+    CHECK_OK(sidbeam_index_children(index, prefix, 1, tokens, 4, &count, &end, &err));
+    CHECK(count == 1 && tokens[0] == 1 && end == 1);
+    CHECK_OK(sidbeam_index_children(index, prefix, 0, tokens, 4, &count, &end, &err));
+    CHECK(count == 3 && end == 0);
+    for (int32_t i = 0; i < 5; ++i) {
+      int32_t codes[3], length = 0;
+      CHECK_OK(sidbeam_index_sid(index, i, codes, &length, &err));
+      CHECK_INT(length, lengths[i]);
+      CHECK_OK(sidbeam_index_find_sid(index, codes, length, &ordinal, &err));
+      CHECK_INT(ordinal, i);
+    }
+    for (int32_t length = 1; length <= 3; ++length) {
+      CHECK_OK(sidbeam_index_find_sid(index, prefix, length, &ordinal, &err));
+      CHECK_INT(ordinal, 3 - length);
+    }
+    sidbeam_index_release(index);
+  }
+}
+
+static void open_memory_releases_once_when_the_last_reference_goes(void) {
+  int64_t bytes = 0, ordinal = 0;
+  int released = 0;
+  unsigned char* data = index_bytes(&small, SIDBEAM_KIND_TRIE, &bytes);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  sidbeam_constraint* constraint = NULL;
+  CHECK_OK(sidbeam_index_open_memory(runtime, data, bytes, count_release, &released, NULL, &index, &err));
+  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_index_retain(index);
+  sidbeam_index_release(index);
+  CHECK_OK(sidbeam_index_find_sid(index, sorted_small[1], 3, &ordinal, &err));
+  sidbeam_index_release(index);
+  CHECK_INT(released, 0);
+  sidbeam_constraint_retain(constraint);
+  sidbeam_constraint_release(constraint);
+  CHECK_INT(released, 0);
+  sidbeam_constraint_release(constraint);
+  CHECK_INT(released, 1);
+  sidbeam_runtime_release(runtime);
+  free(data);
+}
+
+static void open_memory_with_copy_releases_before_it_returns(void) {
+  int64_t bytes = 0, ordinal = 0;
+  int released = 0;
+  unsigned char* data = index_bytes(&small, SIDBEAM_KIND_TRIE, &bytes);
+  unsigned char* odd = malloc((size_t)bytes + 1);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  sidbeam_index* index = NULL;
+  CHECK(odd != NULL);
+  memcpy(odd + 1, data, (size_t)bytes); /* COPY takes any address */
+  free(data);
+  config.residency = SIDBEAM_RESIDENCY_COPY;
+  CHECK_OK(sidbeam_index_open_memory(runtime, odd + 1, bytes, count_release, &released, &config, &index, &err));
+  CHECK_INT(released, 1);
+  free(odd);
+  CHECK_OK(sidbeam_index_find_sid(index, sorted_small[4], 3, &ordinal, &err));
+  CHECK_INT(ordinal, 4);
+  sidbeam_index_release(index);
+  CHECK_INT(released, 1);
+  sidbeam_runtime_release(runtime);
+}
+
+static void open_memory_that_fails_does_not_release(void) {
+  int64_t bytes = 0;
+  int released = 0;
+  unsigned char* data = index_bytes(&small, SIDBEAM_KIND_TRIE, &bytes);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  sidbeam_index* index = NULL;
+  CHECK_FAILS(sidbeam_index_open_memory(runtime, data + 8, bytes - 8, count_release, &released, NULL, &index, &err),
+              SIDBEAM_INVALID_ARGUMENT, "data", "64");
+  CHECK_FAILS(sidbeam_index_open_memory(runtime, data, -1, count_release, &released, NULL, &index, &err),
+              SIDBEAM_INVALID_ARGUMENT, "bytes", "-1");
+  CHECK_FAILS(sidbeam_index_open_memory(runtime, data, 20, count_release, &released, NULL, &index, &err),
+              SIDBEAM_CORRUPT, "20");
+  config.residency = SIDBEAM_RESIDENCY_LOCK;
+  clear_error();
+  const sidbeam_status status =
+      sidbeam_index_open_memory(runtime, data, bytes, count_release, &released, &config, &index, &err);
+  CHECK(status == SIDBEAM_UNSUPPORTED || status == SIDBEAM_INVALID_ARGUMENT);
+  CHECK(strstr(err.message, "residency") != NULL);
+  for (int residency = 0; residency <= SIDBEAM_RESIDENCY_COPY; residency += SIDBEAM_RESIDENCY_COPY) {
+    config.residency = residency;
+    config.verify = SIDBEAM_VERIFY_FULL;
+    data[bytes / 2 - 1] ^= 1;
+    CHECK(sidbeam_index_open_memory(runtime, data, bytes - 64, count_release, &released, &config, &index, NULL) !=
+          SIDBEAM_OK);
+  }
+  CHECK(released == 0 && index == NULL);
+  sidbeam_runtime_release(runtime);
+  free(data);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(handles_may_be_null_where_released),
+      TEST(null_arguments_are_refused),
+      TEST(numbers_out_of_range_are_refused),
+      TEST(struct_sizes_are_checked),
+      TEST(unknown_residency_and_depth_are_refused),
+      TEST(files_that_cannot_be_read_are_io_errors),
+      TEST(every_residency_and_depth_opens),
+      TEST(peek_agrees_with_open),
+      TEST(info_describes_the_catalogue),
+      TEST(sections_lie_in_order_inside_the_file),
+      TEST(each_kind_alone_answers_lookups),
+      TEST(children_rise_and_capacity_cuts_them),
+      TEST(ends_are_sids_that_are_prefixes_of_others),
+      TEST(open_memory_releases_once_when_the_last_reference_goes),
+      TEST(open_memory_with_copy_releases_before_it_returns),
+      TEST(open_memory_that_fails_does_not_release),
+  };
+  return RUN_TESTS(tests);
+}

@@ -1,0 +1,32 @@
+"""Runs the tests of the sidbeam command.
+
+    python3 tests/cli/run.py --sidbeam build/release/bindings/cli/sidbeam [test_decode ...]
+
+Exit status 77 where every test was skipped.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import sys
+import unittest
+
+import support
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sidbeam", required=True, help="the program to test")
+    parser.add_argument("tests", nargs="*", help="modules, classes or methods; default: all")
+    arguments = parser.parse_args()
+    support.PROGRAM = os.path.abspath(arguments.sidbeam)
+    here = os.path.dirname(os.path.abspath(__file__))
+    loader = unittest.TestLoader()
+    suite = loader.loadTestsFromNames(arguments.tests) if arguments.tests else loader.discover(here)
+    result = unittest.TextTestRunner(verbosity=1).run(suite)
+    if not result.wasSuccessful():
+        return 1
+    return 77 if result.testsRun and len(result.skipped) == result.testsRun else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""What the tests share: a folder a test, running the program, reading and writing .npy.
+SPDX-License-Identifier: Apache-2.0
+"""
+import array
+import json
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = None  # set by run.py
+
+# Eight items, seven SIDs; 3,1,2 has two.
+CATALOGUE = {
+    "10": (3, 1, 2),
+    "11": (3, 1, 0),
+    "12": (0, 0, 0),
+    "13": (2, 3, 3),
+    "14": (0, 2, 1),
+    "15": (3, 1, 2),
+    "16": (1, 0, 3),
+    "17": (3, 0, 1),
+}
+
+
+def run(*arguments, **options):
+    """Exit status, standard output and standard error of `sidbeam arguments`."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, **options)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def npy(dtype, shape, values, version=1, fortran=False):
+    """The bytes of a .npy file; values are flat, or bytes already."""
+    extents = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (dtype, fortran, extents)
+    prefix = 8 + (2 if version == 1 else 4)
+    text += " " * (-(prefix + len(text) + 1) % 64) + "\n"
+    size = struct.pack("<H" if version == 1 else "<I", len(text))
+    if not isinstance(values, bytes):
+        values = struct.pack("<%d%s" % (len(values), FORMATS[dtype[1:]]), *values)
+    return b"\x93NUMPY" + bytes([version, 0]) + size + text.encode() + values
+
+
+FORMATS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f2": "e",
+           "b1": "?", "f8": "d"}
+
+
+def read_npy(path):
+    """(dtype, shape, flat values) of a .npy file of version 1."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    length = struct.unpack("<H", data[8:10])[0]
+    assert (10 + length) % 64 == 0 and data[9 + length:10 + length] == b"\n"
+    header = eval(data[10:10 + length], {"__builtins__": {}}, {"False": False})
+    values = array.array(FORMATS[header["descr"][1:]].replace("?", "B"), data[10 + length:])
+    return header["descr"], header["shape"], values
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, and the checks that every command shares."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="sidbeam-cli-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def ok(self, *arguments):
+        """Standard output of a command that succeeds without a word on standard error."""
+        status, out, err = run(*arguments)
+        self.assertEqual((status, err), (0, ""), arguments)
+        return out
+
+    def json(self, *arguments):
+        out = self.ok(*arguments, "--json")
+        self.assertEqual(out.count("\n"), 1)
+        return json.loads(out)
+
+    def fails(self, text, *arguments, **options):
+        """The command exits 1 with nothing on standard output and one line on standard error that has `text`."""
+        status, out, err = run(*arguments, **options)
+        self.assertEqual((status, out), (1, ""), err)
+        self.assertTrue(err.startswith("sidbeam %s: " % arguments[0]), err)
+        self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(text, err)
+
+    def misused(self, text, *arguments):
+        """The command exits 2 and points at --help."""
+        status, out, err = run(*arguments)
+        self.assertEqual((status, out), (2, ""), err)
+        self.assertIn(text, err)
+        self.assertRegex(err, r"See 'sidbeam[a-z ]* --help'\.\n$")
+
+    def jsonl(self, name, rows):
+        """rows: (item, sid) pairs, or whole objects."""
+        lines = [row if isinstance(row, dict) else {"item": row[0], "sid": list(row[1])} for row in rows]
+        return self.write(name, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def index(self, *options, catalogue=CATALOGUE, name="x.sidx"):
+        """An index of a catalogue."""
+        source = self.jsonl(name + ".jsonl", catalogue.items() if isinstance(catalogue, dict) else catalogue)
+        self.ok("build", "--input", source, "--output", self.path(name), *options)
+        os.remove(source)
+        return self.path(name)
+
+
+def real_data():
+    """The folder of real catalogues, or skips the test."""
+    checkout = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    folder = os.environ.get("SIDBEAM_DATA") or os.path.join(checkout, "..", "shared", "data")
+    if not os.path.isdir(folder):
+        raise unittest.SkipTest("no real catalogues: ../shared/data is absent and SIDBEAM_DATA not set")
+    return folder

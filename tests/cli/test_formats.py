@@ -1,0 +1,292 @@
+"""The importers: every format gives the same index, and every bad row its own message.
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import struct
+
+from support import CATALOGUE, Case, npy
+
+CODES = ["--codes", "4"]
+
+
+def flat(catalogue=CATALOGUE):
+    return [code for sid in catalogue.values() for code in sid]
+
+
+class SameCatalogue(Case):
+    """One catalogue in every format."""
+
+    def fingerprint(self, name, content, *options):
+        path = self.write(name, content)
+        return self.json("build", "--input", path, "--output", self.path("x.sidx"), *CODES, *options)["fingerprint"]
+
+    def setUp(self):
+        super().setUp()
+        self.lines = "".join(json.dumps({"item": int(i), "sid": s}) + "\n" for i, s in CATALOGUE.items())
+        self.expected = self.fingerprint("a.jsonl", self.lines)
+
+    def same(self, name, content, *options):
+        self.assertEqual(self.fingerprint(name, content, *options), self.expected, name)
+
+    def test_jsonl(self):
+        self.same("b.ndjson", self.lines.replace("\n", "\r\n\n  \n"))
+        self.same("c.jsonl", "\ufeff" + "".join(reversed(self.lines.splitlines(True))).rstrip("\n"))
+        self.same("content", self.lines)
+        strings = "".join(json.dumps({"x": None, "sid": s, "item": i}) + "\n" for i, s in CATALOGUE.items())
+        self.same("d.jsonl", strings)
+        renamed = self.lines.replace('"item"', '"item_id"').replace('"sid"', '"token_ids"')
+        self.same("e.jsonl", renamed, "--item-column", "item_id", "--sid-columns", "token_ids")
+
+    def test_lcrec(self):
+        tokens = {i: ["<%s_%d>" % (letter, code) for letter, code in zip("abc", s)] for i, s in CATALOGUE.items()}
+        self.same("a.index.json", json.dumps(tokens, indent=1))
+        self.same("other", json.dumps(tokens))
+        self.same("plain.json", json.dumps(CATALOGUE))
+
+    def test_csv(self):
+        for separator in [" ", "-", ",", ", "]:
+            rows = "".join('%s,"%s"\r\n' % (i, separator.join(map(str, s))) for i, s in CATALOGUE.items())
+            self.same("a.csv", "item,sid\r\n" + rows)
+        rows = "".join("%s\t<a_%d><b_%d><c_%d>\n" % (i, *s) for i, s in CATALOGUE.items())
+        self.same("tokens.tsv", "item\tsid\n" + rows)
+        columns = "".join("%d,%s,%d,%d\n" % (s[2], i, s[0], s[1]) for i, s in CATALOGUE.items())
+        self.same("levels.csv", "\ufeffc2,id,c0,c1\n" + columns, "--item-column", "id", "--sid-columns", "c0,c1,c2")
+        quoted = "".join('"title ""x"",\nline two",%s,%d %d %d\n' % (i, *s) for i, s in CATALOGUE.items())
+        self.same("quoted.csv", "title,item,sid\n" + quoted)
+
+    def test_npy_of_every_dtype_and_version(self):
+        ids = self.write("ids.npy", npy("<i8", (8,), list(map(int, CATALOGUE))))
+        for dtype in ["|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"]:
+            self.same("a.npy", npy(dtype, (8, 3), flat()), "--ids", ids)
+        for version in [2, 3]:
+            self.same("a.npy", npy("<i4", (8, 3), flat(), version=version), "--ids", ids)
+        self.same("content", npy("<i4", (8, 3), flat()), "--ids", ids)
+
+    def test_ids_in_text(self):
+        ids = self.write("ids.txt", "\n".join(CATALOGUE))
+        self.same("a.npy", npy("<i4", (8, 3), flat()), "--ids", ids)
+        ids = self.write("ids.txt", "\r\n".join(CATALOGUE) + "\r\n")
+        self.same("a.npy", npy("<i4", (8, 3), flat()), "--ids", ids)
+
+    def test_raw(self):
+        ids = self.write("ids.npy", npy("<i4", (8,), list(map(int, CATALOGUE))))
+        data = struct.pack("<24i", *flat())
+        self.same("a.raw", data, "--ids", ids, "--levels", "3")
+        self.same("a.i32", data, "--ids", ids, "--codes", "4,4,4")
+        self.same("a.bin", data, "--ids", ids, "--levels", "3", "--format", "raw")
+
+    def test_xllm(self):
+        self.same("a.bin", b"".join(struct.pack("<q3i", int(i), *s) for i, s in CATALOGUE.items()), "--format", "xllm")
+
+
+class Ids(Case):
+    def inspect(self, name, content, *options):
+        self.ok("build", "--input", self.write(name, content), "--output", self.path("x.sidx"), *options)
+        return self.json("inspect", self.path("x.sidx"))
+
+    def items(self, prefix):
+        return self.json("lookup", self.path("x.sidx"), "--sid", prefix)["items"]
+
+    def test_without_ids_the_id_is_the_row(self):
+        self.assertEqual(self.inspect("a.npy", npy("<i4", (3, 1), [2, 0, 1]))["id_type"], "i64")
+        self.assertEqual([self.items(c) for c in "012"], [["1"], ["2"], ["0"]])
+
+    def test_integers_stay_integers_only_if_all_are_canonical(self):
+        for ids, kind in [(["-1", "7"], "i64"), (["0", "18446744073709551615"], "u64"), (["07", "7"], "string"),
+                          (["-1", "18446744073709551615"], "string"), (["a", "7"], "string"), (["+7", "1"], "string"),
+                          (["-0", "1"], "string")]:
+            lines = "".join(json.dumps({"item": i, "sid": [n]}) + "\n" for n, i in enumerate(ids))
+            self.assertEqual(self.inspect("a.jsonl", lines)["id_type"], kind, ids)
+            self.assertEqual([self.items(n) for n in range(2)], [[i] for i in ids])
+
+    def test_u64_ids_of_npy(self):
+        ids = self.write("ids.npy", npy("<u8", (2,), [2**64 - 1, 0]))
+        self.assertEqual(self.inspect("a.npy", npy("|u1", (2, 1), [0, 1]), "--ids", ids)["id_type"], "u64")
+        self.assertEqual(self.items(0), ["18446744073709551615"])
+
+    def test_string_ids_of_a_text_file(self):
+        ids = self.write("ids.txt", "B07 é\nB08\n")
+        self.assertEqual(self.inspect("a.npy", npy("|u1", (2, 1), [0, 0]), "--ids", ids)["id_type"], "string")
+        self.assertEqual(self.items(0), ["B07 é", "B08"])
+
+    def test_ids_that_are_no_utf8_are_shown_all_the_same(self):
+        self.inspect("a.csv", b"item,sid\n\xff\xfe,0\n")
+        self.assertEqual(self.items(0), ["\ufffd\ufffd"])
+
+    def test_priorities_order_the_items_of_a_sid(self):
+        rows = [{"item": i, "sid": [0], "priority": p} for i, p in [(1, 5), (2, 9), (3, -1), (4, 5)]]
+        self.inspect("a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        self.assertEqual(self.items(0), ["2", "1", "4", "3"])
+        table = "item,sid,p\n" + "".join("%d,0,%d\n" % (row["item"], row["priority"]) for row in rows)
+        self.inspect("a.csv", table, "--priority-column", "p")
+        self.assertEqual(self.items(0), ["2", "1", "4", "3"])
+        self.inspect("a.csv", table, "--priority-column", "p", "--collisions", "first")
+        self.assertEqual(self.items(0), ["2"])
+
+
+class VariableLength(Case):
+    SIDS = [[1], [1, 2], [1, 2, 0], [0, 3]]
+
+    def check(self, name, content, *options):
+        path, index = self.write(name, content), self.path("x.sidx")
+        report = self.json("build", "--input", path, "--output", index, "--variable-length", *options)
+        self.assertEqual((report["sids"], report["levels"], report["codes"]), (4, 3, [2, 4, 1]))
+        for ordinal, sid in enumerate([[0, 3], [1, 2, 0], [1, 2], [1]]):
+            found = self.json("lookup", index, "--sid", ",".join(map(str, sid)))
+            self.assertEqual((found["ordinal"], found["items"]), (ordinal, [str(self.SIDS.index(sid))]))
+
+    def test_jsonl(self):
+        self.check("a.jsonl", "".join(json.dumps({"item": i, "sid": s}) + "\n" for i, s in enumerate(self.SIDS)))
+
+    def test_lcrec(self):
+        self.check("a.json", json.dumps({i: ["<a_%d>" % c for c in s] for i, s in enumerate(self.SIDS)}))
+
+    def test_csv(self):
+        rows = "".join("%d,%s\n" % (i, " ".join(map(str, s))) for i, s in enumerate(self.SIDS))
+        self.check("a.csv", "item,sid\n" + rows)
+        rows = "".join("%d,%s\n" % (i, ",".join(map(str, s + [""] * (3 - len(s))))) for i, s in enumerate(self.SIDS))
+        self.check("a.csv", "item,a,b,c\n" + rows, "--sid-columns", "a,b,c")
+
+    def test_npy_and_raw(self):
+        padded = [c for s in self.SIDS for c in s + [-1] * (3 - len(s))]
+        self.check("a.npy", npy("<i4", (4, 3), padded))
+        self.check("a.raw", struct.pack("<12i", *padded), "--levels", "3")
+
+
+class Bad(Case):
+    """Bad input fails alike in build and plan, and leaves no file."""
+
+    def bad(self, text, name, content, *options):
+        path = self.write(name, content)
+        self.fails(text, "build", "--input", path, "--output", self.path("x.sidx"), *options)
+        self.assertFalse(os.path.exists(self.path("x.sidx")))
+        self.fails(text, "plan", "--input", path, *options)
+
+
+class BadRows(Bad):
+    def test_codes(self):
+        two = '{"item":1,"sid":[1,2]}\n'
+        self.bad("a.jsonl':2: code 300 at level 1, expected 0..255", "a.jsonl", two + '{"item":1,"sid":[1,300]}',
+                 "--codes", "256")
+        self.bad("a.jsonl':1: code 2 at level 1, expected 0..1", "a.jsonl", two, "--codes", "9,2")
+        self.bad("code -1 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[-1]}')
+        self.bad("code 1048576 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[1048576]}')
+        self.bad("code 1048575 at level 0, expected 0..1048574", "a.jsonl", '{"item":1,"sid":[1048575]}',
+                 "--variable-length")
+        self.bad("1.5, expected an integer code", "a.jsonl", '{"item":1,"sid":[1.5]}')
+        self.bad("99999999999999999999, expected an integer code", "a.jsonl", '{"item":1,"sid":[99999999999999999999]}')
+        self.bad("a.json': item '7': \"x_1\" at level 0, expected a token such as \"<a_236>\"", "a.json", '{"7":["x_1"]}')
+        self.bad("item '7': code 9 at level 1, expected 0..3", "a.json", '{"7":["<a_0>","<b_9>"]}', *CODES)
+        self.bad("a.csv':3: 'sid': '2x', expected an integer", "a.csv", "item,sid\n1,1 2\n2,1 2x\n")
+        self.bad("a.csv':2: 'sid': ends with '-', expected a code", "a.csv", "item,sid\n1,1-2-\n")
+        self.bad("a.csv':2: code -2 at level 0", "a.csv", "item,sid\n1,-2\n")
+        self.bad("a.csv':2: 'sid': '<a_>', expected '<a_236>'", "a.csv", "item,sid\n1,<a_1><a_>\n")
+        self.bad("a.npy': row 1: code 9 at level 0, expected 0..3", "a.npy", npy("|u1", (2, 1), [0, 9]), *CODES)
+        self.bad("a.npy': row 0: code 18446744073709551615 is too large", "a.npy", npy("<u8", (1, 1), [2**64 - 1]))
+        self.bad("a.npy': row 1: code -1 at level 1", "a.npy", npy("<i4", (2, 2), [0, 1, 0, -1]))
+        self.bad("a.raw': row 1: code -5 at level 1", "a.raw", struct.pack("<4i", 0, 0, 0, -5), "--levels", "2")
+        self.bad("a.bin': row 0: code -5 at level 2", "a.bin", struct.pack("<q3i", 1, 0, 0, -5), "--format", "xllm")
+
+    def test_lengths(self):
+        self.bad("a.jsonl':2: SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
+                 '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
+        self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "3")
+        self.bad("SID of 2 codes, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
+        self.bad("SID of 2 codes, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
+                 "--variable-length")
+        self.bad("SID of 65 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
+        self.bad("a.jsonl':3: empty SID, expected at least one code", "a.jsonl",
+                 '{"item":1,"sid":[1]}\n\n{"item":1,"sid":[]}', "--variable-length")
+        self.bad("a.csv':2: empty SID", "a.csv", "item,sid\n1,\n")
+        self.bad("a.npy': row 1: empty SID", "a.npy", npy("<i4", (2, 2), [0, -1, -1, -1]), "--variable-length")
+        self.bad("SIDs of 3 codes, expected 4 (--levels)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--levels", "4")
+        self.bad("SIDs of 3 codes, expected 2 (--codes)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--codes", "1,1")
+        self.bad("SIDs of 3 codes, expected 4", "a.bin", struct.pack("<q3i", 1, 0, 0, 0), "--format", "xllm", "--levels",
+                 "4")
+        self.bad("SIDs of 65 codes, expected at most 64", "a.npy", npy("|u1", (1, 65), [0] * 65))
+
+    def test_items(self):
+        self.bad("a.jsonl':1: no \"item\", expected the item's id", "a.jsonl", '{"sid":[1]}')
+        self.bad("a.jsonl':1: \"item\": expected a string or an integer", "a.jsonl", '{"item":1.5,"sid":[1]}')
+        self.bad("a.jsonl':1: \"item\": empty id", "a.jsonl", '{"item":"","sid":[1]}')
+        self.bad("\"priority\": expected an integer", "a.jsonl", '{"item":1,"sid":[1],"priority":"x"}')
+        self.bad("a.csv':2: empty 'item'", "a.csv", "item,sid\n,1\n")
+        self.bad("item '': empty id", "a.json", '{"":["<a_1>"]}')
+
+    def test_ids_file(self):
+        rows = npy("|u1", (2, 1), [0, 1])
+        self.bad("ids': 1 ids, expected 2, one for each row of", "a.npy", rows, "--ids", self.write("ids", "7\n"))
+        self.bad("ids': 3 ids, expected 2", "a.npy", rows, "--ids", self.write("ids", npy("<i8", (3,), [1, 2, 3])))
+        self.bad("ids':2: empty id", "a.npy", rows, "--ids", self.write("ids", "7\n\n"))
+        self.bad("expected (N,) integers", "a.npy", rows, "--ids", self.write("ids", npy("<f4", (2,), [1, 2])))
+        self.bad("absent': cannot open: No such file", "a.npy", rows, "--ids", self.path("absent"))
+        for name, content in [("a.jsonl", '{"item":1,"sid":[1]}'), ("a.csv", "item,sid\n1,1\n")]:
+            self.misused("--ids: goes with npy and raw", "build", "--input", self.write(name, content), "--output",
+                         self.path("x"), "--ids", self.write("ids", "7\n"))
+
+
+class BadFiles(Bad):
+    def test_absent_empty_or_no_file(self):
+        self.fails("absent.jsonl': cannot open: No such file", "build", "--input", self.path("absent.jsonl"), "--output",
+                   self.path("x"))
+        self.fails("cannot read: Is a directory", "build", "--input", self.folder, "--output", self.path("x"))
+        for name in ["a.jsonl", "a.csv", "a.json", "a.npy", "a.raw"]:
+            self.bad("empty file, expected at least one SID", name, "", "--levels", "2")
+
+    def test_empty_catalogue(self):
+        self.bad("a.jsonl': no SID in it, expected at least one", "a.jsonl", "\n \n")
+        self.bad("no SID in it", "a.csv", "item,sid\n")
+        self.bad("no SID in it", "a.json", "{}")
+        self.bad("shape (0, 3), expected at least one SID", "a.npy", npy("<i4", (0, 3), []))
+        self.bad("expected at least one SID", "a.npy", npy("<i4", (3, 0), []))
+
+    def test_unknown_format(self):
+        for name in ["a.bin", "a.parquet", "a"]:
+            self.misused("cannot tell the format", "build", "--input", self.write(name, "\1\2\3"), "--output",
+                         self.path("x"))
+
+    def test_json(self):
+        self.bad("a.jsonl':2: not JSON", "a.jsonl", '{"item":1,"sid":[1]}\n{"item":1,"sid":[1]\n')
+        self.bad("a.jsonl':1: not JSON", "a.jsonl", '{"item":1,"sid":[1]} x\n')
+        self.bad("a.jsonl':1: expected an object", "a.jsonl", "[1]\n")
+        self.bad("a.jsonl':1: no \"sid\"", "a.jsonl", '{"item":1}\n')
+        self.bad("\"sid\": expected an array", "a.jsonl", '{"item":1,"sid":7}\n')
+        self.bad("a.json': not JSON", "a.json", '{"1": ["<a_1>"]')
+        self.bad("a.json': expected one JSON object", "a.json", "[1]")
+        self.bad("item '1': expected an array of codes", "a.json", '{"1": "<a_1>"}')
+
+    def test_csv(self):
+        self.bad("no column 'item' (--item-column), the first line has 'id', 'sid'", "a.csv", "id,sid\n1,2\n")
+        self.bad("no column 'c1' (--sid-columns)", "a.csv", "item,c0\n1,2\n", "--sid-columns", "c0,c1")
+        self.bad("a.csv':3: 3 fields, expected 2 as in the first line", "a.csv", "item,sid\n1,2\n1,2,3\n")
+        self.bad("a.csv':2: a quote that does not end", "a.csv", 'item,sid\n1,"2\n')
+        self.bad("a.csv':4: text after a closing quote", "a.csv", 'item,sid\n"1\n",2\n1,"2"3\n')
+        self.misused("go with csv and jsonl, not npy", "build", "--input", self.write("a.npy", npy("|u1", (1, 1), [0])),
+                     "--output", self.path("x"), "--item-column", "id")
+
+    def test_npy(self):
+        good = npy("<i4", (2, 2), [0, 1, 2, 3])
+        for length in [3, 7, 9, 30, 127]:
+            self.bad("a.npy'", "a.npy", good[:length])
+        self.bad("12 bytes of data, expected 16 for shape (2, 2) of '<i4'", "a.npy", good[:-4])
+        self.bad("17 bytes of data, expected 16", "a.npy", good + b"x")
+        self.bad("dtype '>i4' is big-endian", "a.npy", npy(">i4", (2, 2), bytes(16)))
+        self.bad("Fortran order, expected C order", "a.npy", npy("<i4", (2, 2), bytes(16), fortran=True))
+        self.bad("dtype '<f4', expected integer codes", "a.npy", npy("<f4", (2, 2), bytes(16)))
+        self.bad("dtype '|b1', expected integer codes", "a.npy", npy("|b1", (2, 2), bytes(4)))
+        self.bad("dtype '<U3', expected numbers", "a.npy", npy("<U3", (2, 2), bytes(48)))
+        self.bad("dtype '|O', expected numbers", "a.npy", npy("|O", (2, 2), bytes(32)))
+        self.bad("dtype with fields", "a.npy", good.replace(b"'<i4'", b"[('a']"))
+        self.bad("shape (4,), expected (N, L)", "a.npy", npy("<i4", (4,), [0, 1, 2, 3]))
+        self.bad("shape (1, 2, 2), expected (N, L)", "a.npy", npy("<i4", (1, 2, 2), [0, 1, 2, 3]))
+        self.bad("overflows", "a.npy", npy("<i4", (2**62, 2**62), b""))
+        self.bad(".npy version 9, expected 1, 2 or 3", "a.npy", good.replace(b"NUMPY\1", b"NUMPY\x09"))
+        self.bad("not a .npy file", "a.npy", b"hello, world, hello")
+        self.bad("header without 'shape'", "a.npy", good.replace(b"shape", b"sharp"))
+
+    def test_raw_and_xllm(self):
+        self.bad("10 bytes, expected a multiple of 8 (2 codes of 4 bytes)", "a.raw", bytes(10), "--levels", "2")
+        self.bad("30 bytes, expected a multiple of 20", "a.bin", bytes(30), "--format", "xllm")
+        self.misused("--levels: raw rows need it", "build", "--input", self.write("a.raw", bytes(8)), "--output",
+                     self.path("x"))

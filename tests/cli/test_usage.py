@@ -1,0 +1,100 @@
+"""Wrong usage, help, version, and what every command does alike.
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import subprocess
+
+import support
+from support import Case
+
+COMMANDS = ["build", "synth", "plan", "inspect", "verify", "lookup", "convert", "decode"]
+
+
+class Help(Case):
+    def test_help_lists_every_command(self):
+        out = self.ok("--help")
+        for command in COMMANDS:
+            self.assertIn("\n  " + command + " ", out)
+
+    def test_help_of_every_command_has_an_example(self):
+        for command in COMMANDS:
+            self.assertRegex(self.ok(command, "--help"), r"Examples?:\n  sidbeam " + command)
+
+    def test_version_is_that_of_the_library(self):
+        self.assertRegex(self.ok("--version"), r"^sidbeam \d+\.\d+\.\d+ \(ABI 1, kernels \w+\)\n$")
+
+
+class Misuse(Case):
+    def test_no_command(self):
+        self.misused("subcommand is required")
+
+    def test_unknown_command(self):
+        self.misused("'built', expected a command: build, synth", "built")
+
+    def test_unknown_option(self):
+        self.misused("--fast", "verify", "x.sidx", "--fast")
+
+    def test_missing_required_option(self):
+        self.misused("--output is required", "build", "--input", "x")
+        self.misused("--beams is required", "decode", "x", "--logits", "y")
+        self.misused("index is required", "inspect")
+
+    def test_option_values_that_are_not_offered(self):
+        build = ["build", "--input", "x", "--output", "y"]
+        self.misused("zip not in {auto,lcrec,jsonl,csv,npy,raw,xllm}", *build, "--format", "zip")
+        self.misused("drop not in {keep,error,first}", *build, "--collisions", "drop")
+        self.misused("--kinds: 'tree', expected some of trie,sorted,hash", *build, "--kinds", "trie,tree")
+        self.misused("--levels", *build, "--levels", "65")
+        self.misused("--levels", *build, "--levels", "three")
+        self.misused("--codes: 'a', expected integers", *build, "--codes", "a")
+        self.misused("--codes: 0, expected 1..1048576", *build, "--codes", "4,0")
+        self.misused("--codes: 2 numbers, expected 1 or 3", *build, "--codes", "4,4", "--levels", "3")
+        self.misused("--memory-limit: '2X', expected a number of bytes", *build, "--memory-limit", "2X")
+        self.misused("--memory-limit", *build, "--memory-limit", "99999999T")
+        decode = ["decode", "x", "--logits", "y", "--beams"]
+        self.misused("--beams", *decode, "0")
+        self.misused("--beams", *decode, "4097")
+        self.misused("greedy not in {trie,sorted,sorted_topk,hash_final,none}", *decode, "1", "--strategy", "greedy")
+        self.misused("most not in {full,level,valid,none}", *decode, "1", "--normalize", "most")
+
+    def test_lookup_takes_exactly_one_question(self):
+        self.misused("--prefix", "lookup", "x.sidx")
+        self.misused("2 were given", "lookup", "x.sidx", "--prefix", "1", "--item", "2")
+
+    def test_output_that_is_the_input(self):
+        source = self.jsonl("a.jsonl", [("1", [1])])
+        before = self.read("a.jsonl")
+        self.misused("is an input file", "build", "--input", source, "--output", source)
+        self.assertEqual(self.read("a.jsonl"), before)
+        index = self.index()
+        self.misused("is the index file", "inspect", index, "--html", index)
+
+
+class Failures(Case):
+    def test_absent_index(self):
+        for command in ["inspect", "verify"]:
+            self.fails("absent.sidx", command, self.path("absent.sidx"))
+
+    def test_index_that_is_none(self):
+        for content in ["", "hello", "x" * 5000]:
+            path = self.write("bad.sidx", content)
+            self.fails("bad.sidx", "verify", path)
+            self.fails("bad.sidx", "lookup", path, "--prefix", "1")
+
+    def test_output_into_a_missing_or_wrong_folder(self):
+        source = self.jsonl("a.jsonl", [("1", [1])])
+        self.fails("nowhere/x.sidx", "build", "--input", source, "--output", self.path("nowhere/x.sidx"))
+        self.fails("it is a directory", "build", "--input", source, "--output", self.folder)
+        self.fails("it is a device", "build", "--input", source, "--output", "/dev/null")
+        self.fails("nowhere/x.npy", "synth", "--items", 1, "--levels", 1, "--codes", 1, "--output",
+                   self.path("nowhere/x.npy"))
+        self.assertEqual(os.listdir(self.folder), ["a.jsonl"])
+
+    def test_full_standard_output(self):
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full")
+        index = self.index()
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([support.PROGRAM, "inspect", index], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"sidbeam inspect: standard output: cannot write", done.stderr)

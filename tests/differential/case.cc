@@ -1,0 +1,192 @@
+// Drawing cases, and cases as lines.
+// SPDX-License-Identifier: Apache-2.0
+#include "case.h"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+#include <sidbeam/sidbeam.h>
+
+namespace differential {
+
+uint64_t mix(uint64_t a, uint64_t b) {  // SplitMix64's finaliser over a sum
+  uint64_t z = a * 0x9e3779b97f4a7c15u + b + 0x632be59bd9b4e019u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+// Biggest savings first: shrinking goes through them in this order.
+const std::vector<Knob>& knobs() {
+  static const std::vector<Knob> all = {{"operations", &Case::operations},
+                                        {"slots", &Case::slots},
+                                        {"catalogues", &Case::catalogues},
+                                        {"sids", &Case::sids},
+                                        {"beams", &Case::beams},
+                                        {"levels", &Case::levels},
+                                        {"codes", &Case::codes},
+                                        {"extra", &Case::extra},
+                                        {"stateless", &Case::stateless},
+                                        {"restarts", &Case::restarts},
+                                        {"subsets", &Case::subsets},
+                                        {"widths", &Case::widths},
+                                        {"prefixes", &Case::prefixes},
+                                        {"shorter", &Case::shorter},
+                                        {"uneven", &Case::uneven},
+                                        {"items", &Case::items},
+                                        {"ids", &Case::ids},
+                                        {"priorities", &Case::priorities},
+                                        {"lean", &Case::lean},
+                                        {"layout", &Case::layout},
+                                        {"misalign", &Case::misalign},
+                                        {"maps", &Case::maps},
+                                        {"offsets", &Case::offsets},
+                                        {"end_column", &Case::end_column},
+                                        {"variable", &Case::variable},
+                                        {"promised", &Case::promised},
+                                        {"given_lse", &Case::given_lse},
+                                        {"bad_rows", &Case::bad_rows},
+                                        {"mask_rows", &Case::mask_rows},
+                                        {"mask", &Case::mask},
+                                        {"soft_cap", &Case::soft_cap},
+                                        {"temperature", &Case::temperature},
+                                        {"dtype", &Case::dtype},
+                                        {"distribution", &Case::distribution},
+                                        {"top_k", &Case::top_k},
+                                        {"strategy", &Case::strategy},
+                                        {"normalization", &Case::normalization},
+                                        {"skew", &Case::skew},
+                                        {"copy", &Case::copy},
+                                        {"first", &Case::first},
+                                        {"seed", &Case::seed}};
+  return all;
+}
+
+namespace {
+
+// One draw after another.
+struct Dice {
+  uint64_t seed;
+  uint64_t drawn = 0;
+
+  int64_t below(int64_t n) { return static_cast<int64_t>(mix(seed, kDrawCase, drawn++) % static_cast<uint64_t>(n)); }
+  bool one_in(int64_t n) { return below(n) == 0; }
+  int64_t among(std::initializer_list<int64_t> values) {
+    return values.begin()[below(static_cast<int64_t>(values.size()))];
+  }
+};
+
+void draw_catalogue(Dice& dice, Case* c) {
+  c->levels = dice.one_in(40) ? 7 + dice.below(58) : 1 + dice.below(6);
+  c->codes = dice.among({1, 2, 3, 4, 5, 8, 13, 21, 40});
+  c->sids = dice.one_in(20) ? 1 + dice.below(1000) : 1 + dice.below(dice.among({2, 10, 60}));
+  if (c->levels > 6) c->sids = 1 + dice.below(8);
+  if (dice.one_in(12)) c->codes = dice.among({63, 64, 65, 300});
+  if (dice.one_in(150)) c->codes = dice.among({5000, 65534, 65535, 65536, 70000});
+  c->uneven = dice.one_in(2);
+  c->skew = dice.below(3);
+  c->copy = dice.one_in(2);
+  c->variable = dice.one_in(3);
+  c->items = dice.one_in(2) ? 1 : 1 + dice.below(4);
+  c->ids = dice.one_in(2);
+  c->priorities = dice.one_in(2);
+  c->lean = dice.one_in(3);
+  c->catalogues = dice.one_in(2) ? 1 : 1 + dice.below(3);
+  c->shorter = dice.one_in(4);
+}
+
+void draw_logits(Dice& dice, Case* c) {
+  c->dtype = dice.below(3);
+  c->distribution = dice.below(10);
+  c->mask = dice.one_in(3) ? dice.among({20, 200, 700}) : 0;
+  c->mask_rows = dice.one_in(4) ? dice.among({50, 300}) : 0;
+  c->bad_rows = dice.one_in(4) ? dice.among({30, 200, 600}) : 0;
+  c->soft_cap = dice.one_in(5) ? 1 + dice.below(3) : 0;
+  c->temperature = dice.one_in(3) ? 1 + dice.below(6) : 0;
+  c->offsets = dice.below(3);
+  c->maps = dice.one_in(4) ? 1 + dice.below(2) : 0;
+  c->end_column = dice.one_in(2);
+  c->extra = dice.one_in(2) ? 0 : dice.below(dice.one_in(10) ? 3000 : 40);
+  c->layout = dice.below(8);
+  c->misalign = dice.below(5);
+}
+
+void draw_session(Dice& dice, Case* c) {
+  c->strategy = dice.one_in(3) ? 0 : dice.below(5);
+  c->normalization = dice.below(4);
+  c->given_lse = dice.one_in(4) ? 1 + dice.below(3) : 0;
+  c->promised = dice.one_in(2);
+  c->beams = 1 + dice.below(dice.among({1, 4, 16, 80}));
+  if (dice.one_in(60)) c->beams = SIDBEAM_MAX_BEAMS;
+  c->top_k = dice.one_in(2) ? 0 : 1 + dice.below(dice.among({2, 8, 50}));
+  c->slots = 1 + dice.below(5);
+  c->widths = dice.one_in(3);
+  c->prefixes = dice.one_in(3) ? 1 + dice.below(2) : 0;
+  c->subsets = dice.one_in(2);
+  c->restarts = dice.one_in(3);
+  c->operations = 1 + c->levels + dice.below(8);
+  c->stateless = dice.one_in(3);
+}
+
+}  // namespace
+
+Case draw_case(uint64_t seed) {
+  Dice dice{seed};
+  Case c;
+  c.seed = static_cast<int64_t>(seed);
+  draw_catalogue(dice, &c);
+  draw_logits(dice, &c);
+  draw_session(dice, &c);
+  return repaired(c);
+}
+
+Case repaired(Case c) {
+  const bool unconstrained = c.strategy == SIDBEAM_STRATEGY_HASH_FINAL || c.strategy == SIDBEAM_STRATEGY_NONE;
+  if (unconstrained) {
+    c.variable = 0;
+    if (c.normalization == SIDBEAM_NORMALIZE_VALID) c.normalization = SIDBEAM_NORMALIZE_FULL;
+    // Every beam tries every code: keep levels x beams x codes small.
+    if (c.codes > 300 && c.beams > 80) c.beams = 80;
+  }
+  if (c.normalization == SIDBEAM_NORMALIZE_NONE) c.given_lse = 0;
+  if (c.normalization != SIDBEAM_NORMALIZE_NONE && c.given_lse == 0) c.promised = 0;
+  if (c.codes > 1000) {  // wide rows: few of them
+    c.levels = std::min<int64_t>(c.levels, 2);
+    c.beams = std::min<int64_t>(c.beams, 4);
+    c.slots = std::min<int64_t>(c.slots, 2);
+    c.operations = std::min<int64_t>(c.operations, 5);
+    c.soft_cap = 0;
+  }
+  if (c.beams > 80) c.codes = std::min<int64_t>(c.codes, 40);
+  c.operations = std::min<int64_t>(c.operations, c.levels + 8);
+  return c;
+}
+
+std::string to_line(const Case& c) {
+  const Case plain;
+  std::ostringstream line;
+  line << "seed=" << c.seed;
+  for (const Knob& knob : knobs()) {
+    if (knob.value != &Case::seed && c.*knob.value != plain.*knob.value) {
+      line << ' ' << knob.name << '=' << c.*knob.value;
+    }
+  }
+  return line.str();
+}
+
+Case from_line(const std::string& line) {
+  Case c;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) {
+    const size_t equals = word.find('=');
+    const auto knob = std::find_if(knobs().begin(), knobs().end(), [&](const Knob& k) {
+      return equals != word.npos && word.substr(0, equals) == k.name;
+    });
+    if (knob == knobs().end()) throw std::invalid_argument("--case: expected name=number, got '" + word + "'");
+    c.*knob->value = std::stoll(word.substr(equals + 1));
+  }
+  return repaired(c);
+}
+
+}  // namespace differential

@@ -1,0 +1,72 @@
+// What a case is put through. Every check throws Mismatch.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "feed.h"
+#include "library.h"
+#include "world.h"
+
+namespace differential {
+
+// How often each feature was reached.
+using Coverage = std::map<std::string, int64_t>;
+
+// The runtimes that a case is run on: this machine's best first, then each forced target that it has.
+struct Machine {
+  std::vector<std::pair<std::string, Runtime>> runtimes;
+  sidbeam_runtime* best() const { return runtimes.front().second.get(); }
+};
+
+// A slot from its start to its end, with what it was given and what it gave: enough to do it again elsewhere.
+struct Life {
+  size_t catalogue = 0;
+  int width = 1;
+  oracle::Sid prefix;
+  std::vector<std::vector<RawRow>> rows;  // [step][beam]
+  std::vector<Snapshot> after;            // [step + 1], the first after the start
+};
+
+// Runs a session in batches, each call checked against the oracle; returns the slots' lives.
+std::vector<Life> check_session(const Machine& machine, const World& world, const std::vector<Loaded>& loaded,
+                                Coverage* coverage);
+
+// One slot's step against the oracle. `beams` before it; on success they become those after it and *error follows.
+struct SlotStep {
+  const World& world;
+  const oracle::Catalogue& catalogue;
+  int level, width;
+  const std::vector<RawRow>& rows;
+};
+void check_step(const SlotStep& at, const Snapshot& after, std::vector<oracle::Beam>* beams, int* error,
+                Coverage* coverage);
+
+// How far an f32 score may be from the float64 one.
+double tolerance(const World& world, const oracle::Candidate& candidate, size_t columns);
+
+// Ordinals, SIDs and item rows of slots.
+struct SlotItems {
+  size_t catalogue = 0;
+  std::vector<oracle::Beam> beams;
+};
+void check_items(const World& world, const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
+                 Coverage* coverage);
+
+// The same life alone, with the other exact strategy and on every target: the same bits.
+void check_replays(const Machine& machine, const World& world, const std::vector<Loaded>& loaded, const Life& life,
+                   Coverage* coverage);
+
+// The states of beams, by the stateless forms.
+std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracle::Catalogue& catalogue,
+                                     const std::vector<oracle::Beam>& beams);
+// The stateless forms themselves, on a table of all the case's catalogues.
+void check_stateless(const World& world, const std::vector<Loaded>& loaded, Coverage* coverage);
+
+// Everything above for one case.
+void check_case(const Machine& machine, const Case& c, Coverage* coverage);
+
+}  // namespace differential

@@ -1,0 +1,28 @@
+// The logits of one step as a caller hands them over: in any layout, with NaN wherever the library must not look.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include <sidbeam/sidbeam.h>
+
+#include "world.h"
+
+namespace differential {
+
+struct Feed {
+  std::vector<uint16_t> narrow;  // the memory of f16 and bf16 rows
+  std::vector<float> wide;       // of f32 rows
+  sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+  std::vector<int32_t> row_map;           // empty: none
+  std::vector<float> lse;                 // empty: none
+  std::vector<std::vector<RawRow>> seen;  // [slot of the call][beam], empty where it is not fed
+};
+
+// fed[i][m]: whether beam m of the call's i-th slot, slot slots[i], must be fed.
+Feed make_feed(const World& world, uint64_t step, const std::vector<int>& slots,
+               const std::vector<std::vector<bool>>& fed);
+// The simplest layout of the given rows for one slot.
+Feed plain_feed(const World& world, const std::vector<RawRow>& rows, int64_t beams, int64_t misalign);
+
+}  // namespace differential

@@ -1,0 +1,138 @@
+// Wrapping the C ABI for the differential test.
+// SPDX-License-Identifier: Apache-2.0
+#include "library.h"
+
+#include <bit>
+
+namespace differential {
+
+Runtime make_runtime(const char* cpu_target) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  config.threads = 1;
+  config.cpu_target = cpu_target;
+  sidbeam_runtime* runtime = nullptr;
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  const sidbeam_status status = sidbeam_runtime_create(&config, &runtime, &err);
+  const bool lacking = cpu_target != nullptr && status == SIDBEAM_UNSUPPORTED;
+  expect(status == SIDBEAM_OK || lacking, "sidbeam_runtime_create failed: ", static_cast<const char*>(err.message));
+  return Runtime(runtime);
+}
+
+namespace {
+
+int kinds_for(const Case& c) {
+  if (c.lean == 0) return SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable != 0 ? 0 : SIDBEAM_KIND_HASH);
+  constexpr int kKinds[] = {SIDBEAM_KIND_TRIE, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_HASH, 0};
+  return kKinds[c.strategy];
+}
+
+void add_pairs(sidbeam_builder* builder, const World& world, size_t which) {
+  const std::vector<oracle::Pair>& pairs = world.pairs[which];
+  const size_t levels = world.catalogues[which].codes.size();
+  std::vector<int32_t> codes(pairs.size() * levels, -7);  // entries past a length are not read
+  std::vector<int32_t> lengths;
+  std::vector<int64_t> ids, priorities;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    for (size_t l = 0; l < pairs[i].sid.size(); ++l) codes[i * levels + l] = pairs[i].sid[l];
+    lengths.push_back(static_cast<int32_t>(pairs[i].sid.size()));
+    ids.push_back(pairs[i].id);
+    priorities.push_back(pairs[i].priority);
+  }
+  const size_t half = pairs.size() / 2;  // in two pieces
+  for (const auto& [from, to] : {std::pair{size_t{0}, half}, std::pair{half, pairs.size()}}) {
+    call("sidbeam_builder_add", sidbeam_builder_add, builder, codes.data() + from * levels,
+         world.c.variable != 0 ? lengths.data() + from : nullptr, static_cast<int64_t>(to - from),
+         world.c.ids != 0 ? ids.data() + from : nullptr, world.c.priorities != 0 ? priorities.data() + from : nullptr);
+  }
+}
+
+}  // namespace
+
+Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
+  const oracle::Catalogue& catalogue = world.catalogues[which];
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = catalogue.levels();
+  config.codes = catalogue.codes.data();
+  config.variable_length = catalogue.variable ? 1 : 0;
+  config.kinds = kinds_for(world.c);
+  sidbeam_builder* made = nullptr;
+  call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
+  const std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>> builder(made);
+  add_pairs(builder.get(), world, which);
+  sidbeam_index* index = nullptr;
+  call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);
+  Loaded loaded;
+  loaded.index.reset(index);
+  sidbeam_constraint* constraint = nullptr;
+  call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
+  loaded.constraint.reset(constraint);
+  return loaded;
+}
+
+Vocabulary::Vocabulary(const World& world) {
+  for (const std::vector<int32_t>& map : world.maps) {
+    maps.push_back(map.empty() ? nullptr : map.data());
+    map_codes.push_back(static_cast<int32_t>(map.size()));
+  }
+  view.levels = static_cast<int32_t>(world.offsets.size());
+  view.offsets = world.offsets.data();
+  view.maps = world.c.maps != 0 ? maps.data() : nullptr;
+  view.map_codes = world.c.maps != 0 ? map_codes.data() : nullptr;
+  view.end_column = world.end_column;
+}
+
+Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const World& world, int strategy,
+                     int slots) {
+  const Case& c = world.c;
+  const Vocabulary vocabulary(world);
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  config.slots = slots;
+  config.beams = static_cast<int32_t>(c.beams);
+  config.strategy = strategy;
+  config.normalization = static_cast<int32_t>(c.normalization);
+  config.top_k = static_cast<int32_t>(c.top_k);
+  config.constraint = constraint;
+  const bool plain = c.offsets == 0 && c.maps == 0 && c.variable == 0;
+  config.vocabulary = plain ? nullptr : &vocabulary.view;
+  config.log_probs_promised = static_cast<int32_t>(c.promised);
+  sidbeam_session* session = nullptr;
+  call("sidbeam_session_create", sidbeam_session_create, runtime, &config, &session);
+  return Session(session);
+}
+
+sidbeam_beams beams_of(const sidbeam_session* session) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  call("sidbeam_session_get_beams", sidbeam_session_get_beams, session, &beams);
+  return beams;
+}
+
+Snapshot snapshot(const sidbeam_beams& beams, size_t slot) {
+  const auto m = static_cast<size_t>(beams.beams), w = static_cast<size_t>(beams.state_words);
+  const auto part = [slot](const auto* data, size_t size) {
+    return std::vector(data + slot * size, data + (slot + 1) * size);
+  };
+  return {part(beams.parents, m), part(beams.tokens, m), part(beams.scores, m), part(beams.states, m * w),
+          beams.live[slot],       beams.active[slot],    beams.level[slot],     beams.errors[slot]};
+}
+
+void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what) {
+  expect(a.live == b.live, what, ": live ", a.live, " and ", b.live);
+  expect(a.active == b.active, what, ": active ", a.active, " and ", b.active);
+  expect(a.level == b.level, what, ": level ", a.level, " and ", b.level);
+  expect(a.error == b.error, what, ": error ", a.error, " and ", b.error);
+  for (size_t m = 0; m < a.scores.size(); ++m) {
+    expect(a.parents[m] == b.parents[m] && a.tokens[m] == b.tokens[m] &&
+               std::bit_cast<uint32_t>(a.scores[m]) == std::bit_cast<uint32_t>(b.scores[m]),
+           what, ": beam ", m, " is (parent ", a.parents[m], ", token ", a.tokens[m], ", score ", a.scores[m],
+           ") and (", b.parents[m], ", ", b.tokens[m], ", ", b.scores[m], ")");
+  }
+  expect(!with_states || a.states == b.states, what, ": states differ");
+}
+
+std::string text(const std::vector<int>& codes) {
+  std::string result = "(";
+  for (size_t i = 0; i < codes.size(); ++i) result += (i == 0 ? "" : ",") + std::to_string(codes[i]);
+  return result + ")";
+}
+
+}  // namespace differential

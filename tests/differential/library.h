@@ -1,0 +1,95 @@
+// The library through its C ABI: handles that free themselves, and failures as exceptions.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sidbeam/sidbeam.h>
+
+#include "world.h"
+
+namespace differential {
+
+// The library did not do what the oracle or the contract says.
+struct Mismatch : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <typename... Parts>
+[[noreturn]] void mismatch(const Parts&... parts);
+template <typename... Parts>
+void expect(bool ok, const Parts&... parts) {
+  if (!ok) mismatch(parts...);
+}
+
+template <auto release>
+struct Releaser {
+  template <typename T>
+  void operator()(T* handle) const {
+    release(handle);
+  }
+};
+using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_release>>;
+using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
+using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
+using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
+
+// A call of the library that must succeed: call("sidbeam_x", sidbeam_x, arguments without the error).
+template <typename Function, typename... Arguments>
+void call(const char* name, Function function, Arguments... arguments) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  const sidbeam_status status = function(arguments..., &err);
+  expect(status == SIDBEAM_OK, name, " failed: ", sidbeam_status_name(status), ": ",
+         static_cast<const char*>(err.message));
+}
+
+// cpu_target NULL: this machine's best. Empty where the machine lacks the target.
+Runtime make_runtime(const char* cpu_target);
+
+// A catalogue in the library.
+struct Loaded {
+  Index index;
+  Constraint constraint;
+};
+Loaded load(sidbeam_runtime* runtime, const World& world, size_t which);
+
+Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const World& world, int strategy,
+                     int slots);
+
+// The world's vocabulary in the ABI's form; borrows from the world.
+struct Vocabulary {
+  explicit Vocabulary(const World& world);
+  Vocabulary(const Vocabulary&) = delete;
+  std::vector<const int32_t*> maps;
+  std::vector<int32_t> map_codes;
+  sidbeam_vocabulary view = SIDBEAM_VOCABULARY_INIT;
+};
+
+// What a session says about one slot.
+struct Snapshot {
+  std::vector<int32_t> parents, tokens;  // [M]
+  std::vector<float> scores;
+  std::vector<sidbeam_state> states;  // [M, W]
+  int32_t live = 0, active = 0, level = 0, error = 0;
+};
+sidbeam_beams beams_of(const sidbeam_session* session);
+Snapshot snapshot(const sidbeam_beams& beams, size_t slot);
+// Same bits; states compared only where the strategies are the same.
+void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what);
+
+std::string text(const std::vector<int>& codes);
+
+}  // namespace differential
+
+#include <sstream>
+
+template <typename... Parts>
+[[noreturn]] void differential::mismatch(const Parts&... parts) {
+  std::ostringstream message;
+  message.precision(9);
+  (message << ... << parts);
+  throw Mismatch(message.str());
+}

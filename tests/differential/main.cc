@@ -1,0 +1,243 @@
+// The differential test: random small cases, the library against the oracle.
+//
+//   differential --cases N --seed S    cases of seeds S .. S+N-1; the first that fails is shrunk to a line
+//   differential --case 'LINE'         that line
+//   --coverage                         also fail when a listed path was never reached
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "checks.h"
+
+namespace differential {
+
+void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
+  const World world = make_world(c);
+  std::vector<Loaded> loaded;
+  for (size_t k = 0; k < world.catalogues.size(); ++k) loaded.push_back(load(machine.best(), world, k));
+  const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
+  if (!lives.empty())
+    check_replays(machine, world, loaded, lives[mix(world.seed(), kDrawReplay) % lives.size()], coverage);
+  const bool has_trie = c.lean == 0 || c.strategy == SIDBEAM_STRATEGY_TRIE;
+  if (c.stateless != 0 && has_trie) check_stateless(world, loaded, coverage);
+}
+
+namespace {
+
+// The default run must reach each of these. Forced targets are left out, since machines differ.
+constexpr const char* kListed[] = {"steps compared bit for bit",
+                                   "steps compared within tolerance",
+                                   "steps that leave nothing",
+                                   "steps with fewer candidates than the width",
+                                   "bad rows that are errors",
+                                   "bad rows that cannot matter",
+                                   "ended beams that compete",
+                                   "starts at a prefix",
+                                   "starts at a prefix that no SID has",
+                                   "stops in the middle",
+                                   "steps of slots at different levels",
+                                   "steps of slots with different constraints",
+                                   "rows read",
+                                   "rows skipped",
+                                   "rows bad",
+                                   "dead beams",
+                                   "selection workspace cut back",
+                                   "rows with listed children",
+                                   "rows with dense children",
+                                   "unconstrained rows",
+                                   "probed rows",
+                                   "beams with several items",
+                                   "item lists cut by a limit",
+                                   "lives repeated alone",
+                                   "lives repeated with trie and sorted",
+                                   "states advanced",
+                                   "states ended",
+                                   "rows of rows_topk"};
+constexpr const char* kStrategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
+constexpr const char* kNormalizations[] = {"full", "level", "valid", "none"};
+constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};
+
+void count_case(const Case& c, Coverage* coverage) {
+  const std::string normalization = c.given_lse != 0 ? "given lse" : kNormalizations[c.normalization];
+  ++(*coverage)["cases of " + std::string(kStrategies[c.strategy]) + ", " + normalization];
+  ++(*coverage)["cases of " + std::string(kDtypes[c.dtype]) + (c.layout < 6 ? ", by slot" : ", row map")];
+  if (c.variable != 0) ++(*coverage)["cases of variable length"];
+  if (c.soft_cap != 0) ++(*coverage)["cases with soft-cap"];
+  if (c.beams == SIDBEAM_MAX_BEAMS) ++(*coverage)["cases of 4096 beams"];
+  if (c.levels > 6) ++(*coverage)["cases of many levels"];
+  if (c.codes > 65536) ++(*coverage)["cases of more than 65536 codes"];
+}
+
+// What the library said was wrong, "" where nothing was.
+std::string failure(const Machine& machine, const Case& c) {
+  Coverage ignored;
+  try {
+    check_case(machine, c, &ignored);
+  } catch (const Mismatch& error) {
+    return error.what();
+  }
+  return "";
+}
+
+char current[2048];  // the case being run, for when the library dies
+
+void set_current(const Case& c) {
+  std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str());
+}
+
+extern "C" void report_death(int number) {
+  if (write(STDERR_FILENO, current, std::strlen(current)) < 0) _exit(1);
+  raise(number);
+}
+
+// Smaller cases that might fail too, the boldest first.
+std::vector<Case> smaller(const Case& c) {
+  std::vector<Case> all;
+  const auto add = [&](int64_t Case::*value, int64_t to) {
+    Case next = c;
+    next.*value = to;
+    all.push_back(repaired(next));
+  };
+  const Case plain;
+  for (const Knob& knob : knobs()) {
+    const int64_t now = c.*knob.value, least = plain.*knob.value;
+    if (knob.value == &Case::seed || now == least) continue;
+    add(knob.value, least);
+    if (now > least + 3) add(knob.value, least + (now - least) / 2);
+    if (now > least + 1) add(knob.value, now - 1);
+  }
+  if (c.sids > 1) {  // the other end of the list
+    Case next = c;
+    next.first += c.sids / 2;
+    next.sids -= c.sids / 2;
+    all.push_back(next);
+    next = c;
+    ++next.first;
+    --next.sids;
+    all.push_back(next);
+  }
+  return all;
+}
+
+Case shrunk(const Machine& machine, Case c) {
+  for (int budget = 3000; budget > 0;) {
+    bool better = false;
+    for (const Case& next : smaller(c)) {
+      if (to_line(next) == to_line(c) || --budget < 0) continue;
+      set_current(next);
+      if (failure(machine, next).empty()) continue;
+      c = next;
+      better = true;
+      break;
+    }
+    if (!better) break;
+  }
+  return c;
+}
+
+Machine make_machine() {
+  Machine machine;
+  machine.runtimes.emplace_back("this machine's best", make_runtime(nullptr));
+  for (const char* target : {"baseline", "avx2", "avx512", "neon"}) {
+    Runtime runtime = make_runtime(target);
+    if (runtime) machine.runtimes.emplace_back(target, std::move(runtime));
+  }
+  return machine;
+}
+
+int report(const Machine& machine, const Case& c, const std::string& message, bool shrink) {
+  std::cout << "FAILED: " << message << "\n  case: " << to_line(c) << '\n';
+  if (!shrink) return 1;
+  const Case small = shrunk(machine, c);
+  std::cout << "shrunk: " << failure(machine, small) << "\n  --case '" << to_line(small) << "'\n";
+  return 1;
+}
+
+int check_coverage(const Coverage& coverage) {
+  int missing = 0;
+  for (const char* name : kListed) {
+    const auto found = coverage.find(name);
+    if (found == coverage.end() || found->second == 0) {
+      std::cout << "never reached: " << name << '\n';
+      ++missing;
+    }
+  }
+  return missing == 0 ? 0 : 1;
+}
+
+struct Options {
+  int64_t cases = 3000, seed = 1;
+  std::string line;
+  bool coverage = false;
+};
+
+int run(const Options& options) {
+  const Machine machine = make_machine();
+  if (!options.line.empty()) {
+    const Case c = from_line(options.line);
+    set_current(c);
+    const std::string message = failure(machine, c);
+    if (message.empty()) std::cout << "passed\n";
+    return message.empty() ? 0 : report(machine, c, message, false);
+  }
+  std::cout << "seeds " << options.seed << " .. " << options.seed + options.cases - 1 << '\n';
+  Coverage coverage;
+  for (int64_t i = 0; i < options.cases; ++i) {
+    const Case c = draw_case(static_cast<uint64_t>(options.seed + i));
+    set_current(c);
+    try {
+      check_case(machine, c, &coverage);
+    } catch (const Mismatch& error) {
+      return report(machine, c, error.what(), true);
+    }
+    count_case(c, &coverage);
+  }
+  for (const auto& [name, count] : coverage) std::cout << "  " << count << '\t' << name << '\n';
+  std::cout << options.cases << " cases passed\n";
+  return options.coverage ? check_coverage(coverage) : 0;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--coverage") {
+      options.coverage = true;
+      continue;
+    }
+    if (i + 1 == argc)
+      throw std::invalid_argument("expected --cases N, --seed S, --case LINE or --coverage, got '" + name + "'");
+    const std::string value = argv[++i];
+    if (name == "--cases") {
+      options.cases = std::stoll(value);
+    } else if (name == "--seed") {
+      options.seed = std::stoll(value);
+    } else if (name == "--case") {
+      options.line = value;
+    } else {
+      throw std::invalid_argument("expected --cases, --seed, --case or --coverage, got '" + name + "'");
+    }
+  }
+  return options;
+}
+
+}  // namespace
+}  // namespace differential
+
+int main(int argc, char** argv) {
+  struct sigaction action = {};
+  action.sa_handler = differential::report_death;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+  try {
+    return differential::run(differential::parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << "differential: " << error.what() << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,313 @@
+// A session run through starts, steps and stops, every slot checked after every call.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "checks.h"
+
+namespace differential {
+namespace {
+
+struct Slot {
+  bool idle = true;
+  Life life;
+  int level = 0, error = 0;
+  std::vector<oracle::Beam> beams;
+  Snapshot last;
+};
+
+struct Run {
+  const World& world;
+  const std::vector<Loaded>& loaded;
+  Coverage* coverage;
+  Session session;
+  std::vector<Slot> slots;
+  std::vector<Life> lives;  // of slots that have stopped or started again
+  uint64_t operation = 0;
+  int64_t steps = 0, slot_steps = 0;
+
+  uint64_t draw(uint64_t what, uint64_t more = 0) const {
+    return mix(world.seed(), kDrawOperation, operation, what, more);
+  }
+  const oracle::Catalogue& catalogue(const Slot& slot) const { return world.catalogues[slot.life.catalogue]; }
+  bool must_be_fed(const Slot& slot, const oracle::Beam& beam) const {
+    return !beam.ended && slot.level < catalogue(slot).levels();
+  }
+  bool done(const Slot& slot) const {
+    return slot.idle || std::none_of(slot.beams.begin(), slot.beams.end(),
+                                     [&](const oracle::Beam& beam) { return must_be_fed(slot, beam); });
+  }
+};
+
+// Slots in a random order, about half of those that `wanted` accepts and at least one if there is one.
+template <typename Predicate>
+std::vector<int> some_slots(const Run& run, uint64_t what, Predicate wanted) {
+  std::vector<std::pair<uint64_t, int>> order;
+  for (size_t s = 0; s < run.slots.size(); ++s) {
+    if (wanted(run.slots[s])) order.push_back({run.draw(what, s), static_cast<int>(s)});
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<int> slots;
+  for (const auto& [hash, s] : order) {
+    if (slots.empty() || hash % 2 == 0) slots.push_back(s);
+  }
+  return slots;
+}
+
+void check_states(const Run& run, const Slot& slot, const Snapshot& now) {
+  if (run.world.c.strategy != SIDBEAM_STRATEGY_TRIE) return;
+  const auto states = states_of(run.loaded[slot.life.catalogue].constraint.get(), run.catalogue(slot), slot.beams);
+  for (size_t k = 0; k < states.size(); ++k) {
+    expect(now.states[k] == states[k], "state of beam ", k, " is ", now.states[k], ", from its prefix ",
+           text(slot.beams[k].prefix), " it is ", states[k]);
+  }
+}
+
+// What holds after any call.
+void check_counts(const Run& run, const Slot& slot, const Snapshot& now) {
+  const auto active = std::count_if(slot.beams.begin(), slot.beams.end(),
+                                    [&](const oracle::Beam& beam) { return run.must_be_fed(slot, beam); });
+  expect(now.live == static_cast<int>(slot.beams.size()), "live is ", now.live, " and should be ", slot.beams.size());
+  expect(now.active == active, "active is ", now.active, " and should be ", active);
+  expect(now.level == slot.level, "level is ", now.level, " and should be ", slot.level);
+  expect(now.error == slot.error, "error flag is ", now.error, " and should be ", slot.error);
+  for (size_t k = slot.beams.size(); k < now.scores.size(); ++k) {
+    expect(now.parents[k] == -1 && now.tokens[k] == -1 && now.scores[k] == -std::numeric_limits<float>::infinity() &&
+               now.states[k] == -1,
+           "beam ", k, " is not dead");
+  }
+  check_states(run, slot, now);
+}
+
+// Applies `check` to the slots touched and expects the others as they were.
+template <typename Check>
+void check_slots(Run* run, const std::vector<int>& touched, const char* what, Check check) {
+  const sidbeam_beams beams = beams_of(run->session.get());
+  for (size_t s = 0; s < run->slots.size(); ++s) {
+    Slot& slot = run->slots[s];
+    const Snapshot now = snapshot(beams, s);
+    try {
+      const auto found = std::find(touched.begin(), touched.end(), static_cast<int>(s));
+      if (found == touched.end()) {
+        expect_same(now, slot.last, true, "a slot that was not named has changed");
+      } else {
+        check(slot, now, static_cast<size_t>(found - touched.begin()));
+        check_counts(*run, slot, now);
+      }
+    } catch (const Mismatch& error) {
+      mismatch("operation ", run->operation, " (", what, "), slot ", s, ", level ", slot.level, ": ", error.what());
+    }
+    slot.last = now;
+  }
+}
+
+oracle::Sid draw_prefix(const World& world, const oracle::Catalogue& catalogue, uint64_t hash) {
+  if (world.c.prefixes == 0) return {};
+  if (world.c.prefixes == 2 && hash % 2 == 0) {
+    oracle::Sid prefix(mix(hash, 1) % (catalogue.codes.size() + 1));
+    for (size_t l = 0; l < prefix.size(); ++l) {
+      prefix[l] = static_cast<int>(mix(hash, 2, l) % static_cast<uint64_t>(catalogue.codes[l]));
+    }
+    return prefix;
+  }
+  oracle::Sid prefix = catalogue.sids[mix(hash, 3) % catalogue.sids.size()];
+  prefix.resize(mix(hash, 4) % (prefix.size() + 1));
+  return prefix;
+}
+
+Life draw_life(const Run& run, size_t s) {
+  const uint64_t hash = mix(run.world.seed(), kDrawStart, run.operation, s);
+  Life life;
+  life.catalogue = hash % run.world.catalogues.size();
+  life.width = static_cast<int>(run.world.c.beams);
+  if (run.world.c.widths != 0)
+    life.width = 1 + static_cast<int>(mix(hash, 1) % static_cast<uint64_t>(run.world.c.beams));
+  life.prefix = draw_prefix(run.world, run.world.catalogues[life.catalogue], mix(hash, 2));
+  return life;
+}
+
+void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>& lives) {
+  const auto stride = static_cast<size_t>(run->world.c.levels) + 1;
+  std::vector<sidbeam_constraint*> constraints;
+  std::vector<int32_t> widths, lengths, prefixes(slots.size() * stride, -7);
+  for (size_t i = 0; i < lives.size(); ++i) {
+    // The session's own constraint is the first, named by NULL.
+    constraints.push_back(lives[i].catalogue == 0 ? nullptr : run->loaded[lives[i].catalogue].constraint.get());
+    widths.push_back(lives[i].width == run->world.c.beams ? 0 : lives[i].width);
+    lengths.push_back(static_cast<int32_t>(lives[i].prefix.size()));
+    std::copy(lives[i].prefix.begin(), lives[i].prefix.end(),
+              prefixes.begin() + static_cast<std::ptrdiff_t>(i * stride));
+  }
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.slots = slots.data();
+  args.count = static_cast<int64_t>(slots.size());
+  if (run->world.catalogues.size() > 1) args.constraints = constraints.data();
+  if (run->world.c.widths != 0) args.widths = widths.data();
+  if (run->world.c.prefixes != 0) {
+    args.prefixes = prefixes.data();
+    args.prefix_lengths = lengths.data();
+    args.prefix_stride = static_cast<int64_t>(stride);
+  }
+  call("sidbeam_session_start", sidbeam_session_start, run->session.get(), &args);
+}
+
+void start(Run* run, const std::vector<int>& slots) {
+  std::vector<Life> lives;
+  for (const int s : slots) lives.push_back(draw_life(*run, static_cast<size_t>(s)));
+  call_start(run, slots, lives);
+  const bool constrained = run->world.rules.strategy == oracle::Strategy::kExact ||
+                           run->world.rules.strategy == oracle::Strategy::kSortedTopk;
+  check_slots(run, slots, "start", [&](Slot& slot, const Snapshot& now, size_t i) {
+    if (!slot.idle) run->lives.push_back(slot.life);
+    slot = {false, lives[i], static_cast<int>(lives[i].prefix.size()), 0, {}, {}};
+    if (!constrained || oracle::has_prefix(run->catalogue(slot), slot.life.prefix)) {
+      slot.beams.push_back({slot.life.prefix, false, 0});
+      expect(now.scores[0] == 0, "score of a started beam is ", now.scores[0]);
+    } else {
+      ++(*run->coverage)["starts at a prefix that no SID has"];
+    }
+    if (!slot.life.prefix.empty()) ++(*run->coverage)["starts at a prefix"];
+    slot.life.after.push_back(now);
+  });
+}
+
+void stop(Run* run, const std::vector<int>& slots) {
+  call("sidbeam_session_stop", sidbeam_session_stop, run->session.get(), slots.data(),
+       static_cast<int64_t>(slots.size()), static_cast<void*>(nullptr));
+  ++(*run->coverage)["stops in the middle"];
+  const sidbeam_beams beams = beams_of(run->session.get());
+  for (const int s : slots) {
+    Slot& slot = run->slots[static_cast<size_t>(s)];
+    if (!slot.idle) run->lives.push_back(slot.life);
+    slot = {};
+    slot.last = snapshot(beams, static_cast<size_t>(s));
+    expect(slot.last.level == -1 && slot.last.live == 0 && slot.last.active == 0 && slot.last.error == 0, "operation ",
+           run->operation, " (stop), slot ", s, ": level ", slot.last.level, ", live ", slot.last.live, ", active ",
+           slot.last.active, ", error ", slot.last.error);
+  }
+}
+
+void count_mixture(Run* run, const std::vector<int>& slots) {
+  for (const int s : slots) {
+    const Slot& slot = run->slots[static_cast<size_t>(s)];
+    const Slot& first = run->slots[static_cast<size_t>(slots[0])];
+    if (slot.level != first.level) ++(*run->coverage)["steps of slots at different levels"];
+    if (slot.life.catalogue != first.life.catalogue) ++(*run->coverage)["steps of slots with different constraints"];
+  }
+}
+
+void call_step(Run* run, const std::vector<int>& slots, bool named, const Feed& feed) {
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  if (named) {
+    args.slots = slots.data();
+    args.count = static_cast<int64_t>(slots.size());
+  }
+  args.rows = &feed.rows;
+  args.row_map = feed.row_map.empty() ? nullptr : feed.row_map.data();
+  args.lse = feed.lse.empty() ? nullptr : feed.lse.data();
+  args.inverse_temperature = run->world.rules.inverse_temperature;
+  args.soft_cap = run->world.rules.soft_cap;
+  call("sidbeam_session_step", sidbeam_session_step, run->session.get(), &args);
+}
+
+// Steps `stepped`; the call names them, or (named false) means all slots.
+void step(Run* run, const std::vector<int>& stepped, bool named) {
+  std::vector<int> slots = stepped;
+  if (!named) {
+    slots.clear();
+    for (size_t s = 0; s < run->slots.size(); ++s) slots.push_back(static_cast<int>(s));
+  }
+  std::vector<std::vector<bool>> fed;
+  for (const int s : slots) {
+    const Slot& slot = run->slots[static_cast<size_t>(s)];
+    fed.emplace_back(static_cast<size_t>(run->world.c.beams), false);
+    for (size_t m = 0; m < slot.beams.size(); ++m)
+      fed.back()[m] = !run->done(slot) && run->must_be_fed(slot, slot.beams[m]);
+  }
+  Feed feed = make_feed(run->world, run->operation, slots, fed);
+  count_mixture(run, stepped);
+  call_step(run, slots, named, feed);
+  ++run->steps;
+  run->slot_steps += static_cast<int64_t>(stepped.size());
+  check_slots(run, stepped, "step", [&](Slot& slot, const Snapshot& now, size_t i) {
+    const auto place = std::find(slots.begin(), slots.end(), stepped[i]) - slots.begin();
+    std::vector<RawRow>& rows = feed.seen[static_cast<size_t>(place)];
+    rows.resize(slot.beams.size());
+    check_step({run->world, run->catalogue(slot), slot.level, slot.life.width, rows}, now, &slot.beams, &slot.error,
+               run->coverage);
+    ++slot.level;
+    slot.life.rows.push_back(std::move(rows));
+    slot.life.after.push_back(now);
+  });
+}
+
+void check_stats(const Run& run) {
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  call("sidbeam_session_get_stats", sidbeam_session_get_stats, run.session.get(), &stats);
+  expect(stats.steps == run.steps, "stats.steps is ", stats.steps, " and should be ", run.steps);
+  expect(stats.slot_steps == run.slot_steps, "stats.slot_steps is ", stats.slot_steps, " and should be ",
+         run.slot_steps);
+  Coverage& coverage = *run.coverage;
+  coverage["rows read"] += stats.rows_read;
+  coverage["rows skipped"] += stats.rows_skipped;
+  coverage["rows bad"] += stats.rows_bad;
+  coverage["dead beams"] += stats.dead_beams;
+  coverage["selection workspace cut back"] += stats.shrinks;
+  coverage["rows with listed children"] += stats.list_rows;
+  coverage["rows with dense children"] += stats.dense_rows;
+  coverage["unconstrained rows"] += stats.unconstrained_rows;
+  coverage["probed rows"] += stats.probed_rows;
+}
+
+void check_all_items(const Run& run) {
+  std::vector<SlotItems> slots;
+  for (const Slot& slot : run.slots) slots.push_back({slot.life.catalogue, slot.beams});
+  check_items(run.world, run.session.get(), slots, run.operation, run.coverage);
+}
+
+}  // namespace
+
+std::vector<Life> check_session(const Machine& machine, const World& world, const std::vector<Loaded>& loaded,
+                                Coverage* coverage) {
+  const auto slots = static_cast<int>(world.c.slots);
+  Run run{world,
+          loaded,
+          coverage,
+          make_session(machine.best(), loaded[0].constraint.get(), world, static_cast<int>(world.c.strategy), slots),
+          {},
+          {}};
+  run.slots.resize(static_cast<size_t>(slots));
+  for (size_t s = 0; s < run.slots.size(); ++s) run.slots[s].last = snapshot(beams_of(run.session.get()), s);
+  const auto any = [](const Slot&) { return true; };
+  for (; run.operation < static_cast<uint64_t>(world.c.operations); ++run.operation) {
+    std::vector<int> ready;
+    for (int s = 0; s < slots; ++s) {
+      if (!run.done(run.slots[static_cast<size_t>(s)])) ready.push_back(s);
+    }
+    const uint64_t choice = world.c.restarts != 0 ? run.draw(1) % 6 : 5;
+    if (run.operation == 0) {
+      std::vector<int> all;
+      for (int s = 0; s < slots; ++s) all.push_back(s);
+      start(&run, world.c.restarts != 0 ? some_slots(run, 2, any) : all);
+    } else if (choice == 0) {
+      stop(&run, some_slots(run, 2, any));
+    } else if (choice == 1 || (ready.empty() && world.c.restarts != 0)) {
+      start(&run, some_slots(run, 2, any));
+    } else if (ready.empty()) {
+      break;
+    } else if (world.c.subsets != 0 && run.draw(3) % 3 != 0) {
+      step(&run, some_slots(run, 4, [&](const Slot& slot) { return !run.done(slot); }), true);
+    } else {
+      step(&run, ready, false);
+    }
+    if (run.draw(5) % 3 == 0) check_all_items(run);
+  }
+  check_all_items(run);
+  check_stats(run);
+  for (Slot& slot : run.slots) {
+    if (!slot.idle) run.lives.push_back(slot.life);
+  }
+  return std::move(run.lives);
+}
+
+}  // namespace differential

@@ -1,0 +1,315 @@
+// The stateless forms on rows of mixed constraints.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "checks.h"
+
+namespace differential {
+namespace {
+
+constexpr size_t kRows = 12;
+
+// Rows of one call: each a beam of one of the constraints, perhaps of a prefix that no SID has.
+struct Batch {
+  const World& world;
+  std::vector<sidbeam_constraint*> table;
+  std::vector<int32_t> which;
+  std::vector<oracle::Beam> beams;
+  std::vector<bool> exists;
+  std::vector<sidbeam_state> states;
+
+  const oracle::Catalogue& catalogue(size_t i) const { return world.catalogues[static_cast<size_t>(which[i])]; }
+  int32_t table_size() const { return static_cast<int32_t>(table.size()); }
+  std::vector<int> children(size_t i) const {
+    if (!exists[i] || beams[i].ended) return {};
+    return oracle::children(catalogue(i), beams[i].prefix);
+  }
+  uint64_t draw(uint64_t what, uint64_t i) const { return mix(world.seed(), kDrawStateless, what, i); }
+};
+
+std::vector<sidbeam_state> from_prefixes(const Batch& batch, const std::vector<int32_t>& which,
+                                         const std::vector<oracle::Sid>& prefixes) {
+  const size_t stride = static_cast<size_t>(batch.world.c.levels) + 1;
+  std::vector<int32_t> codes(prefixes.size() * stride, -7), lengths;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    std::copy(prefixes[i].begin(), prefixes[i].end(), codes.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    lengths.push_back(static_cast<int32_t>(prefixes[i].size()));
+  }
+  std::vector<sidbeam_state> states(prefixes.size(), -9);
+  call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, batch.table.data(), batch.table_size(),
+       static_cast<const int32_t*>(which.data()), static_cast<const int32_t*>(codes.data()),
+       static_cast<int64_t>(stride), static_cast<const int32_t*>(lengths.data()), static_cast<int64_t>(prefixes.size()),
+       states.data(), static_cast<void*>(nullptr));
+  return states;
+}
+
+std::vector<sidbeam_state> advanced(const Batch& batch, const std::vector<int32_t>& which,
+                                    const std::vector<sidbeam_state>& in, const int64_t* parents,
+                                    const std::vector<int32_t>& tokens) {
+  std::vector<sidbeam_state> out(tokens.size(), -9);
+  call("sidbeam_states_advance", sidbeam_states_advance, batch.table.data(), batch.table_size(),
+       static_cast<const int32_t*>(which.data()), static_cast<const sidbeam_state*>(in.data()),
+       static_cast<int64_t>(in.size()), parents, static_cast<const int32_t*>(tokens.data()),
+       static_cast<int64_t>(tokens.size()), out.data(), static_cast<void*>(nullptr));
+  return out;
+}
+
+oracle::Sid draw_prefix(const Batch& batch, size_t i) {
+  const oracle::Catalogue& catalogue = batch.catalogue(i);
+  oracle::Sid prefix = catalogue.sids[batch.draw(1, i) % catalogue.sids.size()];
+  if (batch.draw(2, i) % 3 != 0) prefix.resize(batch.draw(3, i) % (prefix.size() + 1));
+  if (!prefix.empty() && batch.draw(4, i) % 4 == 0) {  // another code, perhaps out of range
+    const size_t l = batch.draw(5, i) % prefix.size();
+    prefix[l] = static_cast<int>(batch.draw(6, i) % static_cast<uint64_t>(catalogue.codes[l] + 2)) - 1;
+  }
+  return prefix;
+}
+
+Batch make_batch(const World& world, const std::vector<Loaded>& loaded) {
+  Batch batch{world, {}, {}, {}, {}, {}};
+  for (const Loaded& one : loaded) batch.table.push_back(one.constraint.get());
+  std::vector<oracle::Sid> prefixes;
+  for (size_t i = 0; i < kRows; ++i) {
+    batch.which.push_back(static_cast<int32_t>(batch.draw(7, i) % loaded.size()));
+    prefixes.push_back(draw_prefix(batch, i));
+    batch.beams.push_back({prefixes.back(), false, 0});
+    batch.exists.push_back(oracle::has_prefix(batch.catalogue(i), prefixes.back()));
+  }
+  batch.states = from_prefixes(batch, batch.which, prefixes);
+  for (size_t i = 0; i < kRows; ++i) {
+    expect((batch.states[i] != -1) == batch.exists[i], "states_from_prefixes: state of ", text(prefixes[i]), " is ",
+           batch.states[i]);
+    expect(!prefixes[i].empty() || batch.states[i] == 0, "states_from_prefixes: the beginning is ", batch.states[i]);
+    for (size_t j = 0; j < i; ++j) {
+      if (!batch.exists[i] || !batch.exists[j] || batch.which[i] != batch.which[j]) continue;
+      expect((batch.states[i] == batch.states[j]) == (prefixes[i] == prefixes[j]), "states_from_prefixes: states of ",
+             text(prefixes[i]), " and ", text(prefixes[j]), " are ", batch.states[i], " and ", batch.states[j]);
+    }
+  }
+  return batch;
+}
+
+// Each row after every kind of token, by parents in any order.
+void check_advance(const Batch& batch, Coverage* coverage) {
+  std::vector<int64_t> parents;
+  std::vector<int32_t> which, tokens;
+  std::vector<oracle::Sid> prefixes;  // of what should come; (-1) where nothing may
+  for (size_t n = 0; n < 3 * kRows; ++n) {
+    const size_t i = batch.draw(8, n) % kRows, level = batch.beams[i].prefix.size();
+    const std::vector<int> children = batch.children(i);
+    const int codes = static_cast<int>(level) < batch.catalogue(i).levels() ? batch.catalogue(i).codes[level] : 3;
+    int token = static_cast<int>(batch.draw(9, n) % static_cast<uint64_t>(codes + 3)) - 1;
+    if (!children.empty() && n % 2 == 0) token = children[batch.draw(10, n) % children.size()];
+    const bool follows = std::find(children.begin(), children.end(), token) != children.end();
+    if (token == codes && follows) continue;                                              // the end: check_ends
+    if (token == -1 && static_cast<int>(level) == batch.catalogue(i).levels()) continue;  // not defined
+    parents.push_back(static_cast<int64_t>(i));
+    if (n % 7 == 6) parents.back() = n % 2 == 0 ? -1 : static_cast<int64_t>(kRows);  // out of range
+    which.push_back(batch.which[i]);
+    tokens.push_back(token);
+    prefixes.push_back({-1});
+    if (follows && n % 7 != 6) {
+      prefixes.back() = batch.beams[i].prefix;
+      prefixes.back().push_back(token);
+      ++(*coverage)["states advanced"];
+    }
+  }
+  const auto expected = from_prefixes(batch, which, prefixes);
+  const auto came = advanced(batch, which, batch.states, parents.data(), tokens);
+  for (size_t n = 0; n < came.size(); ++n) {
+    expect(came[n] == expected[n], "states_advance: from row ", parents[n], " with token ", tokens[n], " came ",
+           came[n], ", expected ", expected[n]);
+  }
+}
+
+// Turns every third row that may end into an ended one, in place.
+void end_some(Batch* batch, Coverage* coverage) {
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < kRows; ++i) {
+    const std::vector<int> children = batch->children(i);
+    const size_t level = batch->beams[i].prefix.size();
+    const bool may_end = !children.empty() && children.back() == batch->catalogue(i).codes[level];
+    batch->beams[i].ended = may_end && batch->draw(11, i) % 3 == 0;
+    tokens.push_back(batch->beams[i].ended ? children.back() : -1);
+  }
+  const auto ended = advanced(*batch, batch->which, batch->states, nullptr, tokens);
+  const auto again = advanced(*batch, batch->which, ended, nullptr, std::vector<int32_t>(kRows, -1));
+  const auto wrong = advanced(*batch, batch->which, ended, nullptr, std::vector<int32_t>(kRows, 0));
+  for (size_t i = 0; i < kRows; ++i) {
+    if (!batch->beams[i].ended) continue;
+    ++(*coverage)["states ended"];
+    expect(ended[i] != -1 && again[i] == ended[i] && wrong[i] == -1, "states_advance: the end of ",
+           text(batch->beams[i].prefix), " is ", ended[i], ", kept ", again[i], ", with token 0 ", wrong[i]);
+    batch->states[i] = ended[i];
+  }
+}
+
+std::set<int> valid_columns(const Batch& batch, size_t i) {
+  std::set<int> columns;
+  const size_t level = batch.beams[i].prefix.size();
+  for (int token : batch.children(i)) {
+    const oracle::Rules& rules = batch.world.rules;
+    columns.insert(token == batch.catalogue(i).codes[level] ? rules.end_column
+                                                            : rules.columns[level][static_cast<size_t>(token)]);
+  }
+  return columns;
+}
+
+// Rows as one block, as elements in their own bits.
+struct Block {
+  Feed feed;
+  std::vector<RawRow> rows;
+};
+
+Block make_block(const Batch& batch) {
+  Block block;
+  World world = batch.world;
+  world.c.given_lse = 0;
+  const int64_t columns = world.columns + static_cast<int64_t>(batch.draw(12, 0) % 3);
+  for (size_t i = 0; i < kRows; ++i) block.rows.push_back(make_row(world, {1000000, 0, i}, columns));
+  block.feed = plain_feed(world, block.rows, static_cast<int64_t>(kRows), world.c.misalign);
+  block.feed.rows.slots = 0;
+  return block;
+}
+
+uint32_t bits_at(const Feed& feed, size_t index) {
+  if (feed.rows.dtype != SIDBEAM_F32) return feed.narrow[index];
+  uint32_t bits;
+  std::copy_n(reinterpret_cast<const char*>(&feed.wide[index]), sizeof bits, reinterpret_cast<char*>(&bits));
+  return bits;
+}
+
+void check_mask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
+  Block block = make_block(batch);
+  call("sidbeam_rows_mask", sidbeam_rows_mask, batch.table.data(), batch.table_size(),
+       static_cast<const int32_t*>(batch.which.data()), vocabulary,
+       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<const sidbeam_rows*>(&block.feed.rows),
+       static_cast<void*>(nullptr));
+  const uint32_t minus_infinity = oracle::encode(static_cast<oracle::Dtype>(batch.world.c.dtype), -HUGE_VALF);
+  const size_t columns = block.rows[0].elements.size();
+  for (size_t i = 0; i < kRows; ++i) {
+    const std::set<int> valid = valid_columns(batch, i);
+    for (size_t k = 0; k < columns; ++k) {
+      const uint32_t came = bits_at(block.feed, static_cast<size_t>(batch.world.c.misalign) + i * columns + k);
+      const uint32_t expected = valid.count(static_cast<int>(k)) != 0 ? block.rows[i].elements[k] : minus_infinity;
+      expect(came == expected, "rows_mask: row ", i, " after ", text(batch.beams[i].prefix), ", column ", k, ": bits ",
+             came, ", expected ", expected);
+    }
+  }
+}
+
+void check_bitmask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
+  const auto words = static_cast<size_t>(batch.world.columns + 31) / 32 + batch.draw(13, 0) % 2;
+  std::vector<uint32_t> bits(kRows * words, 0xdeadbeef);
+  call("sidbeam_rows_bitmask", sidbeam_rows_bitmask, batch.table.data(), batch.table_size(),
+       static_cast<const int32_t*>(batch.which.data()), vocabulary,
+       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<int64_t>(kRows), bits.data(),
+       static_cast<int64_t>(words), static_cast<void*>(nullptr));
+  for (size_t i = 0; i < kRows; ++i) {
+    const std::set<int> valid = valid_columns(batch, i);
+    for (size_t k = 0; k < words * 32; ++k) {
+      const bool came = (bits[i * words + k / 32] >> k % 32 & 1) != 0;
+      expect(came == (valid.count(static_cast<int>(k)) != 0), "rows_bitmask: row ", i, " after ",
+             text(batch.beams[i].prefix), ", column ", k, " is ", came);
+    }
+  }
+}
+
+// Row i's part of what rows_topk wrote, as a slot of one beam would have it.
+Snapshot as_step(const std::vector<int32_t>& tokens, const std::vector<float>& log_probs,
+                 const std::vector<sidbeam_state>& next, size_t i, size_t k) {
+  const auto part = [&](const auto& all) {
+    return std::vector(all.begin() + static_cast<std::ptrdiff_t>(i * k),
+                       all.begin() + static_cast<std::ptrdiff_t>((i + 1) * k));
+  };
+  Snapshot after{{}, part(tokens), part(log_probs), part(next), 0, 0, 0, 0};
+  for (const int32_t token : after.tokens) {
+    after.parents.push_back(token == -1 ? -1 : 0);
+    after.live += token == -1 ? 0 : 1;
+  }
+  if (std::isnan(after.scores[0])) {
+    after.error = SIDBEAM_SLOT_BAD_ROW;
+    after.scores[0] = -HUGE_VALF;
+  }
+  return after;
+}
+
+void check_topk(const Batch& batch, const std::vector<Loaded>& loaded, const sidbeam_vocabulary* vocabulary,
+                Coverage* coverage) {
+  World world = batch.world;  // rows_topk has neither soft-cap nor temperature
+  world.c.given_lse = 0;
+  world.rules.strategy = oracle::Strategy::kExact;
+  world.rules.soft_cap = 0;
+  world.rules.inverse_temperature = 1;
+  const Block block = make_block(batch);
+  const size_t k = 1 + batch.draw(14, 0) % 10;
+  std::vector<int32_t> tokens(kRows * k, -9);
+  std::vector<float> log_probs(kRows * k, -9);
+  std::vector<sidbeam_state> next(kRows * k, -9);
+  call("sidbeam_rows_topk", sidbeam_rows_topk, batch.table.data(), batch.table_size(),
+       static_cast<const int32_t*>(batch.which.data()), vocabulary,
+       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<const sidbeam_rows*>(&block.feed.rows),
+       static_cast<int32_t>(world.c.normalization), static_cast<int32_t>(k), tokens.data(), log_probs.data(),
+       next.data(), static_cast<void*>(nullptr));
+  for (size_t i = 0; i < kRows; ++i) {
+    const Snapshot after = as_step(tokens, log_probs, next, i, k);
+    std::vector<oracle::Beam> beams;  // none where nothing may follow
+    if (!batch.children(i).empty()) beams.push_back(batch.beams[i]);
+    int error = 0;
+    try {
+      check_step({world,
+                  batch.catalogue(i),
+                  static_cast<int>(batch.beams[i].prefix.size()),
+                  static_cast<int>(k),
+                  {block.rows[i]}},
+                 after, &beams, &error, coverage);
+      const auto states =
+          states_of(loaded[static_cast<size_t>(batch.which[i])].constraint.get(), batch.catalogue(i), beams);
+      for (size_t n = 0; n < states.size(); ++n)
+        expect(after.states[n] == states[n], "next state ", n, " is ", after.states[n], " and should be ", states[n]);
+    } catch (const Mismatch& mistake) {
+      mismatch("rows_topk: row ", i, " after ", text(batch.beams[i].prefix), ": ", mistake.what());
+    }
+    ++(*coverage)["rows of rows_topk"];
+  }
+}
+
+}  // namespace
+
+std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracle::Catalogue& catalogue,
+                                     const std::vector<oracle::Beam>& beams) {
+  const size_t stride = catalogue.codes.size();
+  std::vector<int32_t> codes(beams.size() * stride, -7), lengths, tokens;
+  for (size_t i = 0; i < beams.size(); ++i) {
+    std::copy(beams[i].prefix.begin(), beams[i].prefix.end(), codes.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    lengths.push_back(static_cast<int32_t>(beams[i].prefix.size()));
+    tokens.push_back(beams[i].ended ? catalogue.codes[beams[i].prefix.size()] : -1);
+  }
+  std::vector<sidbeam_state> states(beams.size(), -9), ended(beams.size(), -9);
+  const auto count = static_cast<int64_t>(beams.size());
+  const auto* no_which = static_cast<const int32_t*>(nullptr);
+  call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, &constraint, 1, no_which,
+       static_cast<const int32_t*>(codes.data()), static_cast<int64_t>(stride),
+       static_cast<const int32_t*>(lengths.data()), count, states.data(), static_cast<void*>(nullptr));
+  call("sidbeam_states_advance", sidbeam_states_advance, &constraint, 1, no_which,
+       static_cast<const sidbeam_state*>(states.data()), count, static_cast<const int64_t*>(nullptr),
+       static_cast<const int32_t*>(tokens.data()), count, ended.data(), static_cast<void*>(nullptr));
+  for (size_t i = 0; i < beams.size(); ++i) {
+    if (beams[i].ended) states[i] = ended[i];
+  }
+  return states;
+}
+
+void check_stateless(const World& world, const std::vector<Loaded>& loaded, Coverage* coverage) {
+  Batch batch = make_batch(world, loaded);
+  const Vocabulary vocabulary(world);
+  check_advance(batch, coverage);
+  end_some(&batch, coverage);
+  check_mask(batch, &vocabulary.view);
+  check_bitmask(batch, &vocabulary.view);
+  check_topk(batch, loaded, &vocabulary.view, coverage);
+}
+
+}  // namespace differential

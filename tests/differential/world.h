@@ -1,0 +1,41 @@
+// What a case stands for: catalogues, vocabulary and logits, worked out by hashing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "case.h"
+#include "oracle.h"
+
+namespace differential {
+
+struct World {
+  Case c;
+  std::vector<std::vector<oracle::Pair>> pairs;  // of each catalogue
+  std::vector<oracle::Catalogue> catalogues;
+  std::vector<int64_t> offsets;            // [levels]
+  std::vector<std::vector<int32_t>> maps;  // [levels], empty where the level has none
+  int64_t end_column = -1;
+  int64_t columns = 0;  // of the narrowest row
+  oracle::Rules rules;  // of every step, but for temperature and soft-cap
+  uint64_t seed() const { return static_cast<uint64_t>(c.seed); }
+};
+World make_world(const Case& c);
+
+// A row of logits as the caller holds it: elements in the dtype's own bits, and the log-sum-exp if one is given.
+struct RawRow {
+  std::vector<uint32_t> elements;
+  std::optional<float> lse;
+};
+// The row of a beam in the step with this number. Equal keys give equal rows.
+struct RowKey {
+  uint64_t step = 0, slot = 0, beam = 0;
+};
+RawRow make_row(const World& world, const RowKey& key, int64_t columns);
+oracle::Row decoded(const World& world, const RawRow& row);
+
+float soft_cap_of(const Case& c);
+float inverse_temperature_of(const Case& c);
+
+}  // namespace differential

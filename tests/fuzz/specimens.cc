@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "specimens.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace fuzz {
+
+void broken(const char* file, int line, const char* what) {
+  std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
+  std::abort();
+}
+
+sidbeam_runtime* runtime() {
+  static const Handle<sidbeam_runtime> instance = [] {
+    sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+    sidbeam_runtime* made = nullptr;
+    config.threads = 1;
+    FUZZ_CHECK(sidbeam_runtime_create(&config, &made, nullptr) == SIDBEAM_OK);
+    return Handle<sidbeam_runtime>(made);
+  }();
+  return instance.get();
+}
+
+Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = static_cast<int32_t>(catalogue.codes.size());
+  config.codes = catalogue.codes.data();
+  config.variable_length = catalogue.variable_length;
+  config.kinds = catalogue.kinds;
+  config.id_type = catalogue.named ? SIDBEAM_ID_STRING : SIDBEAM_ID_I64;
+  sidbeam_builder* made = nullptr;
+  FUZZ_CHECK(sidbeam_builder_create(runtime(), &config, &made, nullptr) == SIDBEAM_OK);
+  Handle<sidbeam_builder> builder(made);
+  const int32_t* lengths = catalogue.variable_length ? catalogue.lengths.data() : nullptr;
+  sidbeam_status status = SIDBEAM_OK;
+  if (catalogue.named) {
+    std::string names;
+    std::vector<int64_t> offsets = {0};
+    for (int64_t i = 0; i < catalogue.count(); ++i) {
+      names += "item " + std::to_string(i);
+      offsets.push_back(static_cast<int64_t>(names.size()));
+    }
+    status = sidbeam_builder_add_named(made, catalogue.sids.data(), lengths, catalogue.count(), names.data(),
+                                       offsets.data(), nullptr, nullptr);
+  } else {
+    status = sidbeam_builder_add(made, catalogue.sids.data(), lengths, catalogue.count(), nullptr, nullptr, nullptr);
+  }
+  FUZZ_CHECK(status == SIDBEAM_OK);
+  return builder;
+}
+
+Handle<sidbeam_index> index_of(const Catalogue& catalogue) {
+  sidbeam_index* made = nullptr;
+  FUZZ_CHECK(sidbeam_builder_finish(builder_of(catalogue).get(), &made, nullptr) == SIDBEAM_OK);
+  return Handle<sidbeam_index>(made);
+}
+
+std::vector<uint8_t> bytes_of(const Catalogue& catalogue) {
+  const char* base = std::getenv("TMPDIR");
+  std::string path = std::string(base == nullptr ? "/tmp" : base) + "/sidbeam-fuzz-XXXXXX";
+  FUZZ_CHECK(mkdtemp(path.data()) != nullptr);
+  const std::string folder = path;
+  path += "/x.sidx";
+  FUZZ_CHECK(sidbeam_builder_write(builder_of(catalogue).get(), path.c_str(), nullptr) == SIDBEAM_OK);
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  FUZZ_CHECK(file != nullptr);
+  std::vector<uint8_t> bytes;
+  for (int c = 0; (c = std::fgetc(file)) != EOF;) bytes.push_back(static_cast<uint8_t>(c));
+  std::fclose(file);
+  std::remove(path.c_str());
+  rmdir(folder.c_str());
+  return bytes;
+}
+
+const std::vector<std::vector<uint8_t>>& specimens() {
+  static const std::vector<std::vector<uint8_t>> all = [] {
+    constexpr int32_t kTrie = SIDBEAM_KIND_TRIE, kSorted = SIDBEAM_KIND_SORTED, kHash = SIDBEAM_KIND_HASH;
+    Catalogue fixed{{4, 4, 4}, false, false, kTrie, {0, 1, 2, 0, 1, 2, 0, 1, 3, 0, 3, 0, 2, 2, 1, 3, 0, 0}, {}};
+    fixed.lengths.assign(6, 3);
+    Catalogue variable{{4, 4, 4}, true, false, kTrie, {0, 0, 0, 0, 1, 0, 0, 1, 2, 2, 2, 1, 3, 0, 0}, {1, 2, 3, 3, 2}};
+    Catalogue dense{{70, 3}, false, false, kTrie, {}, std::vector<int32_t>(68, 2)};  // a root with a mask
+    for (int32_t i = 0; i < 68; ++i) dense.sids.insert(dense.sids.end(), {i, i % 3});
+    std::vector<std::vector<uint8_t>> made;
+    for (const int32_t kinds : {kTrie, kSorted, kHash, kTrie | kSorted | kHash}) {
+      for (Catalogue* catalogue : {&fixed, &variable}) {
+        catalogue->kinds = kinds;
+        catalogue->named = kinds == kSorted;
+        made.push_back(bytes_of(*catalogue));
+      }
+    }
+    made.push_back(bytes_of(dense));
+    return made;
+  }();
+  return all;
+}
+
+void FreeBlock::operator()(uint8_t* block) const {
+  std::free(block);
+}
+
+Block block_of(const uint8_t* data, size_t size) {
+  void* block = nullptr;
+  FUZZ_CHECK(posix_memalign(&block, 64, size == 0 ? 1 : size) == 0);
+  if (size != 0) std::memcpy(block, data, size);
+  return Block(static_cast<uint8_t*>(block));
+}
+
+void repair_checksum(uint8_t* file, size_t size) {
+  constexpr size_t kPreamble = 32, kLengthAt = 16, kChecksumAt = 24;
+  uint64_t header = 0, checksum = 0;
+  if (size < kPreamble) return;
+  std::memcpy(&header, file + kLengthAt, sizeof header);
+  if (header > size - kPreamble) return;
+  std::memcpy(file + kChecksumAt, &checksum, sizeof checksum);
+  checksum = XXH3_64bits(file, kPreamble + header);
+  std::memcpy(file + kChecksumAt, &checksum, sizeof checksum);
+}
+
+}  // namespace fuzz

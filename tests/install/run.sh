@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Installs what build/release built under build/install, moves the prefix, and uses it as strangers do: find_package in
+# C and C++, pkg-config with plain cc, dlopen; then the C tests and the README's snippets against it.
+#   tests/install/run.sh [BUILD_FOLDER]
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/release}
+work=$PWD/build/install
+jobs=${SIDBEAM_JOBS:-$(nproc)}
+prefix="$work/moved prefix"  # with a space, as some have
+here=tests/install
+strict="-Wall -Wextra -Wpedantic -Werror"
+
+say() { printf -- '-- %s\n' "$*"; }
+fail() {
+  printf 'tests/install: %s\n' "$*" >&2
+  exit 1
+}
+
+install_and_move() {
+  say "install, then move the prefix"
+  rm -rf "$work"
+  cmake --install "$build" --prefix "$work/first" >"$work.log" || fail "cmake --install: see $work.log"
+  mv "$work/first" "$prefix"
+  mv "$work.log" "$work/install.log"
+  library=$(find "$prefix" -name libsidbeam.so.1 | head -n 1)
+  [ -n "$library" ] || fail "no libsidbeam.so.1 was installed"
+  libraries=$(dirname "$library")
+}
+
+# Where the library says what it needs, it says nothing of this machine.
+check_library() {
+  say "the library: SONAME, what it needs, no run path, exports, no build path"
+  local dynamic needed
+  dynamic=$(readelf --dynamic "$library")
+  grep -q 'SONAME.*\[libsidbeam.so.1\]' <<<"$dynamic" || fail "SONAME: expected libsidbeam.so.1, got $dynamic"
+  if grep -E 'R(UN)?PATH' <<<"$dynamic"; then fail "the library has a run path"; fi
+  needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic" |
+    grep -vxE 'lib(stdc\+\+\.so\.6|gcc_s\.so\.1|m\.so\.6|c\.so\.6)|ld-linux-.*' || true)
+  [ -z "$needed" ] || fail "NEEDED: expected only the C and C++ runtimes, got $needed"
+  grep -q 'NODELETE' <<<"$dynamic" || fail "the library can be unloaded: -z nodelete is missing"
+  bash tests/abi/check_symbols.sh "$prefix/include" "$library"
+  if grep -rlF "$PWD/$build" "$prefix/include" "$libraries"/cmake "$libraries"/pkgconfig; then
+    fail "these installed files name the build folder"
+  fi
+}
+
+check_headers() {
+  say "every header alone, twice, as C99 and C++17"
+  local header
+  for header in "$prefix"/include/sidbeam/*.h; do
+    header=sidbeam/$(basename "$header")
+    printf '#include <%s>\n#include <%s>\n' "$header" "$header" >"$work/header.c"
+    cc -x c -std=c99 $strict -I "$prefix/include" -fsyntax-only "$work/header.c" || fail "$header is not C99"
+    c++ -x c++ -std=c++17 $strict -I "$prefix/include" -fsyntax-only "$work/header.c" || fail "$header is not C++17"
+  done
+}
+
+cmake_consumer() {
+  say "find_package, in C and C++"
+  cmake -S $here/consumer -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DSAMPLES="$PWD/samples" \
+    >"$work/consumer.log" || fail "configuring the consumer: see $work/consumer.log"
+  cmake --build "$work/consumer" >>"$work/consumer.log" || { cat "$work/consumer.log"; fail "building the consumer"; }
+  "$work/consumer/consumer_c"
+  "$work/consumer/consumer_cxx"
+}
+
+# The flags of a prefix with a space reach cc whole only where the shell reads pkg-config's quoting: eval.
+pkg_config_consumer() {
+  say "pkg-config, plain C99"
+  export PKG_CONFIG_PATH="$libraries/pkgconfig"
+  local flags
+  flags=$(pkg-config --cflags --libs sidbeam)
+  eval "cc -std=c99 $strict samples/minimal.c -o \"$work/minimal\" $flags"
+  LD_LIBRARY_PATH=$libraries "$work/minimal"
+}
+
+dlopen_consumer() {
+  say "dlopen"
+  cc -std=c99 -D_POSIX_C_SOURCE=200809L $strict -I "$prefix/include" samples/dlopen_host.c -o "$work/dlopen_host" -ldl
+  if readelf --dynamic "$work/dlopen_host" | grep NEEDED.*sidbeam; then fail "the dlopen host links sidbeam"; fi
+  LD_LIBRARY_PATH=$libraries "$work/dlopen_host"
+}
+
+installed_command() {
+  [ -x "$prefix/bin/sidbeam" ] || return 0
+  say "the installed command finds its library"
+  "$prefix/bin/sidbeam" --version
+}
+
+c_tests() {
+  say "the C tests, as a project of their own"
+  cmake -S tests/capi -B "$work/capi" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" \
+    >"$work/capi.log" || fail "configuring tests/capi: see $work/capi.log"
+  cmake --build "$work/capi" -j "$jobs" >>"$work/capi.log" || { tail -n 40 "$work/capi.log"; fail "building tests/capi"; }
+  ctest --test-dir "$work/capi" -j "$jobs" --output-on-failure >>"$work/capi.log" ||
+    { tail -n 60 "$work/capi.log"; fail "tests/capi"; }
+  grep 'tests failed out of' "$work/capi.log"
+}
+
+readme_snippets() {
+  say "the README's snippets"
+  python3 $here/readme.py README.md "$work/readme" "$prefix" "$libraries"
+}
+
+install_and_move
+check_library
+check_headers
+cmake_consumer
+pkg_config_consumer
+dlopen_consumer
+installed_command
+[ ! -f tests/capi/CMakeLists.txt ] || c_tests
+[ ! -f README.md ] || readme_snippets
+say "done"

@@ -1,0 +1,70 @@
+// The oracle's catalogue: a sorted list, searched from end to end.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <set>
+
+#include "oracle.h"
+
+namespace oracle {
+namespace {
+
+// "The end of a SID after every code": pad with a number above all codes and compare.
+Sid padded(Sid sid, size_t levels) {
+  sid.resize(levels, std::numeric_limits<int>::max());
+  return sid;
+}
+
+}  // namespace
+
+Catalogue make_catalogue(const std::vector<int>& codes, bool variable, const std::vector<Pair>& pairs) {
+  Catalogue catalogue{codes, variable, {}, {}};
+  for (const Pair& pair : pairs) catalogue.sids.push_back(pair.sid);
+  std::sort(catalogue.sids.begin(), catalogue.sids.end(),
+            [&](const Sid& a, const Sid& b) { return padded(a, codes.size()) < padded(b, codes.size()); });
+  catalogue.sids.erase(std::unique(catalogue.sids.begin(), catalogue.sids.end()), catalogue.sids.end());
+
+  std::vector<std::set<std::pair<int64_t, int64_t>>> ranked(catalogue.sids.size());  // (-priority, id)
+  for (const Pair& pair : pairs) {
+    ranked[static_cast<size_t>(ordinal_of(catalogue, pair.sid))].insert({-pair.priority, pair.id});
+  }
+  for (const auto& items : ranked) {
+    catalogue.items.emplace_back();
+    for (const auto& item : items) catalogue.items.back().push_back(item.second);
+  }
+  return catalogue;
+}
+
+bool starts_with(const Sid& sid, const Sid& prefix) {
+  if (sid.size() < prefix.size()) return false;
+  for (size_t l = 0; l < prefix.size(); ++l) {
+    if (sid[l] != prefix[l]) return false;
+  }
+  return true;
+}
+
+bool has_prefix(const Catalogue& catalogue, const Sid& prefix) {
+  for (const Sid& sid : catalogue.sids) {
+    if (starts_with(sid, prefix)) return true;
+  }
+  return false;
+}
+
+int ordinal_of(const Catalogue& catalogue, const Sid& sid) {
+  for (size_t i = 0; i < catalogue.sids.size(); ++i) {
+    if (catalogue.sids[i] == sid) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::vector<int> children(const Catalogue& catalogue, const Sid& prefix) {
+  const size_t level = prefix.size();
+  std::set<int> tokens;
+  if (level < catalogue.codes.size()) {
+    for (const Sid& sid : catalogue.sids) {
+      if (starts_with(sid, prefix)) tokens.insert(sid.size() == level ? catalogue.codes[level] : sid[level]);
+    }
+  }
+  return {tokens.begin(), tokens.end()};
+}
+
+}  // namespace oracle

@@ -1,0 +1,105 @@
+// The oracle: beam search over a list of Semantic IDs, slow and meant to be checked by eye. It shares no code with
+// runtime/ and includes none of its headers; what it models is written in include/sidbeam/session.h.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace oracle {
+
+using Sid = std::vector<int>;
+
+// One line of a catalogue: an item and a SID that it has.
+struct Pair {
+  Sid sid;
+  int64_t id = 0;
+  int64_t priority = 0;
+};
+
+struct Catalogue {
+  std::vector<int> codes;                   // V_l
+  bool variable = false;                    // SIDs of 1 .. levels() codes; else all of levels()
+  std::vector<Sid> sids;                    // distinct, code by code, the end of a SID after every code
+  std::vector<std::vector<int64_t>> items;  // ids of each SID, by priority falling, then id rising
+
+  int levels() const { return static_cast<int>(codes.size()); }
+};
+
+// Identical (SID, item) pairs merge; they must have the same priority.
+Catalogue make_catalogue(const std::vector<int>& codes, bool variable, const std::vector<Pair>& pairs);
+
+bool starts_with(const Sid& sid, const Sid& prefix);
+bool has_prefix(const Catalogue& catalogue, const Sid& prefix);
+// Position of a whole SID, or -1.
+int ordinal_of(const Catalogue& catalogue, const Sid& sid);
+// The tokens that may follow a prefix, rising; codes[level] stands for the end.
+std::vector<int> children(const Catalogue& catalogue, const Sid& prefix);
+
+// trie and sorted promise the same results: both are kExact.
+enum class Strategy { kExact, kSortedTopk, kHashFinal, kNone };
+enum class Normalization { kFull, kLevel, kValid, kNone };
+
+struct Rules {
+  Strategy strategy = Strategy::kExact;
+  Normalization normalization = Normalization::kFull;
+  int top_k = 1;                          // codes that kSortedTopk and kHashFinal look up a beam
+  float inverse_temperature = 1;          // 0 means 1
+  float soft_cap = 0;                     // 0: none
+  std::vector<std::vector<int>> columns;  // [level][code] column of a row
+  int end_column = -1;
+};
+
+struct Beam {
+  Sid prefix;
+  bool ended = false;
+  float score = 0;
+};
+
+// The logits that one beam is given, and the log-sum-exp where the caller gives it.
+struct Row {
+  std::vector<float> elements;
+  std::optional<float> lse;
+};
+
+struct Candidate {
+  int parent = 0;
+  int token = 0;        // codes[level]: the end; -1: an ended beam that stays
+  double log_prob = 0;  // in float64
+  double score = 0;     // in float64
+  float score32 = 0;    // fl(s + fl(x - lse)): what f32 must give, where lse is given or 0 and there is no soft-cap
+};
+
+struct Outcome {
+  std::vector<Candidate> candidates;  // of good rows, by parent, then token
+  std::vector<int> bad;               // beams with a bad row
+  // Least distance in x between a code that was looked up and one of another element that was not (kSortedTopk,
+  // kHashFinal): a soft-cap known to that distance only cannot tell which of the two is to be looked up.
+  double closest_miss = std::numeric_limits<double>::infinity();
+};
+
+// All candidates of one request at one level. Beams that are not ended have `level` codes; rows of ended beams are not
+// read.
+Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const std::vector<Beam>& beams,
+             const std::vector<Row>& rows);
+
+// The best `width` candidates by score32: score falling, parent rising, token rising.
+std::vector<Candidate> best(std::vector<Candidate> candidates, int width);
+
+// Whether a request is in error, given the score of the last of `kept` beams that it was left with.
+bool in_error(const Outcome& outcome, const std::vector<Beam>& beams, int kept, float last_score, int width);
+
+// The beam that a candidate makes.
+Beam continued(const Catalogue& catalogue, const std::vector<Beam>& beams, int parent, int token, float score);
+
+// Elements of rows. To f16 and bf16 by rounding to the nearest, ties to even.
+enum class Dtype { kF32, kF16, kBf16 };
+float decode(Dtype dtype, uint32_t bits);
+uint32_t encode(Dtype dtype, float value);
+
+// x of an element: soft-cap, then inverse temperature.
+float transformed(float element, float soft_cap, float inverse_temperature);
+
+}  // namespace oracle

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Every test there is: installs what is missing on Debian 12, builds, tests, and stops at the first stage that fails.
+# Writes to build/ only; what has not changed is not built again.
+#   bash tests/run.sh          all stages
+#   bash tests/run.sh quick    format, release build, its tests
+# SIDBEAM_JOBS sets how many processes run at a time (default: cores); SIDBEAM_FUZZ_SECONDS how long each fuzz target
+# runs (20). SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. samples/install_packages.sh
+
+jobs=${SIDBEAM_JOBS:-$(nproc)}
+fuzz_seconds=${SIDBEAM_FUZZ_SECONDS:-20}
+logs=build/logs
+summary=()
+passed=0
+
+# stage NAME WHAT FUNCTION   runs the function with its output in a log
+stage() {
+  local name=$1 what=$2 begin=$SECONDS log=$logs/$1.log
+  printf '== %-9s %s ... ' "$name" "$what"
+  # Not as a condition: that would switch off `set -e` within the function.
+  set +e
+  (set -e; "$3") >"$log" 2>&1 </dev/null
+  local status=$?
+  set -e
+  if [ $status != 0 ]; then
+    printf 'FAILED after %d s\n' $((SECONDS - begin))
+    tail -n 60 "$log"
+    printf '\n%s failed (status %d); its whole log is %s\n' "$name" $status "$log"
+    exit 1
+  fi
+  local tests skipped facts=
+  tests=$(sed -nE 's/.* tests failed out of ([0-9]+)$/\1/p' "$log" | tail -n 1)
+  skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
+  if [ -n "$tests" ]; then
+    passed=$((passed + tests - skipped))
+    facts="$((tests - skipped)) passed, $skipped skipped"
+  fi
+  printf '%d s%s\n' $((SECONDS - begin)) "${facts:+: $facts}"
+  summary+=("$(printf '%-9s %5d s  %s' "$name" $((SECONDS - begin)) "$facts")")
+}
+
+# build PRESET OPTION ...
+build() {
+  local preset=$1 launcher=()
+  shift
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  cmake --preset "$preset" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${launcher[@]}" "$@"
+  cmake --build --preset "$preset" -j "$jobs" -- --quiet
+}
+
+sources() { # NUL-separated: C and C++ files of the folders given
+  find "$@" \( -name '*.c' -o -name '*.cc' -o -name '*.h' \) -print0 | sort -z
+}
+
+format() { sources include runtime bindings samples tests | xargs -0 clang-format --dry-run -Werror; }
+
+release() {
+  build release -DSIDBEAM_TESTS=ON
+  ctest --preset release -j "$jobs"
+}
+
+asan() {
+  build asan-ubsan
+  UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan-ubsan -j "$jobs" -LE slow
+}
+
+# TSan of g++ 12 cannot place its shadow where the kernel randomises more address bits than it knows: switch that off
+# for these processes where we may.
+tsan() {
+  local fixed=()
+  if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
+  build tsan
+  "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads --no-tests=error
+}
+
+fuzz() {
+  build fuzz
+  local target corpus
+  for target in fuzz_open fuzz_decode; do
+    corpus=build/fuzz/corpus/$target
+    mkdir -p "$corpus" build/fuzz/findings
+    build/fuzz/tests/fuzz/$target -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
+      -artifact_prefix=build/fuzz/findings/ "$corpus"
+  done
+}
+
+# A file that passed is not looked at again until it, a header or the rules change.
+tidy() {
+  local common file stamp
+  mkdir -p build/tidy
+  common=$( (cat .clang-tidy build/release/compile_commands.json; sources include runtime bindings | grep -z '\.h$' |
+    xargs -0 cat) | sha256sum)
+  sources runtime bindings samples | grep -z '\.cc*$' | while IFS= read -r -d '' file; do
+    stamp=build/tidy/$( (echo "$common"; cat "$file") | sha256sum | cut -c 1-32)
+    [ -e "$stamp" ] || printf '%s\0%s\0' "$file" "$stamp"
+  done | xargs -0 -r -n 2 -P "$jobs" bash -c 'clang-tidy --quiet -p build/release "$0" && touch "$1"'
+}
+
+memory() {
+  valgrind --quiet --leak-check=full --error-exitcode=1 build/release/samples/minimal
+}
+
+install_stage() { bash tests/install/run.sh build/release; }
+
+install_packages $build_packages $test_packages
+mkdir -p "$logs"
+stage format "sources are as clang-format leaves them" format
+stage release "release build and all tests" release
+if [ "${1:-all}" != quick ]; then
+  stage install "consumers of a moved installation, the C tests on it, README" install_stage
+  stage valgrind "the smallest program under valgrind" memory
+  stage asan "address and undefined-behaviour sanitizers, all but slow tests" asan
+  stage tsan "thread sanitizer, tests of threads" tsan
+  stage fuzz "fuzz targets, $fuzz_seconds s each" fuzz
+  stage tidy "clang-tidy" tidy
+fi
+printf '\nAll passed:\n'
+printf '  %s\n' "${summary[@]}"
+printf '\n%d passed, 0 failed\n' "$passed"
