@@ -27,7 +27,7 @@ cmake --build --preset release --target sidbeam sidbeam_cli sidbeam_minimal sidb
 data=${1:-${SIDBEAM_DATA:-../shared/data}/minionerec}
 catalogue=$data
 [ -d "$data" ] && catalogue=$(find "$data" -name '*.index.json' | sort | head -n 1)
-sidbeam=$(find build/release/bindings/cli -maxdepth 1 -name sidbeam -type f)
+sidbeam=build/release/bin/sidbeam
 
 say "The command line: a catalogue becomes an index, the index answers"
 if [ -n "$catalogue" ] && [ -e "$catalogue" ]; then

@@ -56,7 +56,12 @@ sources() { # NUL-separated: C and C++ files of the folders given
   find "$@" \( -name '*.c' -o -name '*.cc' -o -name '*.h' \) -print0 | sort -z
 }
 
-format() { sources include runtime bindings samples tests | xargs -0 clang-format --dry-run -Werror; }
+format() {
+  local wrong
+  wrong=$(sources include runtime bindings samples tests | xargs -0 clang-format --dry-run 2>&1 |
+    sed -nE 's/^([^: ]+):[0-9]+:.*/\1/p' | sort -u)
+  [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
+}
 
 release() {
   build release -DSIDBEAM_TESTS=ON

@@ -48,12 +48,22 @@ inline Runtime make_runtime(int32_t threads = 0) {
   return Runtime(runtime);
 }
 
-inline Index open_index(const std::string& path, int32_t verify = SIDBEAM_VERIFY_HEADER, int32_t threads = 0) {
+// As call, for functions that know a file and do not name it: every failure names `path`.
+template <class... Arguments>
+void call_about(const std::string& path, Arguments... arguments) {
+  try {
+    call(arguments...);
+  } catch (const LibraryFailure& failure) {
+    const std::string what = failure.what();
+    if (what.find(path) != what.npos) throw;
+    throw LibraryFailure(failure.status, "'" + path + "': " + what);
+  }
+}
+
+inline Index open_index(const std::string& path, int32_t threads = 0) {
   const Runtime runtime = make_runtime(threads);
-  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
-  config.verify = verify;
   sidbeam_index* index = nullptr;
-  call(sidbeam_index_open, runtime.get(), path.c_str(), &config, &index);
+  call_about(path, sidbeam_index_open, runtime.get(), path.c_str(), nullptr, &index);
   return Index(index);
 }
 

@@ -110,9 +110,7 @@ OutputFile::~OutputFile() {
   }
 }
 
-void OutputFile::fail(const char* what) const {
-  fail_errno(path_, what, errno);
-}
+void OutputFile::fail(const char* what) const { fail_errno(path_, what, errno); }
 
 void OutputFile::write(const void* bytes, size_t count) {
   const char* from = static_cast<const char*>(bytes);

@@ -10,9 +10,7 @@ namespace {
 volatile std::sig_atomic_t raised = 0;
 std::string kept;
 
-extern "C" void raise_flag(int) {
-  raised = 1;
-}
+extern "C" void raise_flag(int) { raised = 1; }
 
 }  // namespace
 
@@ -24,13 +22,9 @@ void catch_interrupts(const std::string& output) {
   ::sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() {
-  return raised != 0;
-}
+bool interrupted() { return raised != 0; }
 
-void throw_cancelled() {
-  throw Cancelled("cancelled; '" + kept + "' is as it was");
-}
+void throw_cancelled() { throw Cancelled("cancelled; '" + kept + "' is as it was"); }
 
 void throw_if_interrupted() {
   if (interrupted()) throw_cancelled();

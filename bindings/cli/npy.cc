@@ -15,9 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-  throw Failure("'" + path + "': " + what);
-}
+[[noreturn]] void fail(const std::string& path, const std::string& what) { throw Failure("'" + path + "': " + what); }
 
 // The text of the header's dictionary; *data_at gets where the data begins.
 std::string_view dictionary(const FileBytes& file, size_t* data_at) {
@@ -101,9 +99,7 @@ int64_t NpyArray::elements() const {
   return product;
 }
 
-bool NpyArray::is_integer() const {
-  return dtype.size() == 3 && (dtype[1] == 'i' || dtype[1] == 'u');
-}
+bool NpyArray::is_integer() const { return dtype.size() == 3 && (dtype[1] == 'i' || dtype[1] == 'u'); }
 
 std::string NpyArray::shape_text() const {
   std::string text;
@@ -111,9 +107,7 @@ std::string NpyArray::shape_text() const {
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
 
-bool is_npy(const FileBytes& file) {
-  return file.text().substr(0, kMagic.size()) == kMagic;
-}
+bool is_npy(const FileBytes& file) { return file.text().substr(0, kMagic.size()) == kMagic; }
 
 NpyArray read_npy(const FileBytes& file) {
   size_t data_at = 0;

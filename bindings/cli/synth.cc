@@ -34,9 +34,7 @@ uint64_t mix(uint64_t x) {
 }
 
 // 0 .. bound-1, evenly to within bound / 2^32.
-uint64_t below(uint64_t random, uint64_t bound) {
-  return ((random >> 32) * bound) >> 32;
-}
+uint64_t below(uint64_t random, uint64_t bound) { return ((random >> 32) * bound) >> 32; }
 
 // Zipf's law over ranks: rank r has a weight of 1 / (r + 1). Sums of integers, since sums of doubles could differ by
 // compiler.

@@ -17,8 +17,9 @@ struct Options {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  const Index index = open_index(o.index, SIDBEAM_VERIFY_HEADER, o.threads);
-  call(sidbeam_index_verify, index.get(), int32_t{o.full ? SIDBEAM_VERIFY_FULL : SIDBEAM_VERIFY_CHECKSUMS});
+  const Index index = open_index(o.index, o.threads);
+  call_about(o.index, sidbeam_index_verify, index.get(),
+             int32_t{o.full ? SIDBEAM_VERIFY_FULL : SIDBEAM_VERIFY_CHECKSUMS});
   const double seconds = watch.seconds();
   const sidbeam_index_info info = index_info(index.get());
   if (o.json) {

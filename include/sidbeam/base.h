@@ -43,16 +43,14 @@ enum {
   SIDBEAM_INVALID_ARGUMENT = 1, /* an argument, a struct field or a value in a caller's array; the message names it */
   SIDBEAM_OUT_OF_MEMORY = 2,    /* the allocator gave nothing, or the build would pass its memory limit */
   SIDBEAM_IO_ERROR = 3,         /* the operating system refused: no such file, no space, no permission */
-  SIDBEAM_CORRUPT = 4,          /* the file is an index, or was, but its bytes are damaged */
+  SIDBEAM_CORRUPT = 4,          /* the bytes of an index are damaged, or are none */
   SIDBEAM_UNSUPPORTED = 5,      /* made for a newer library, or a combination that is not offered */
-  SIDBEAM_MISSING_SECTION =
-      6, /* the index was built without a section that this call needs; the message names the build option */
-  SIDBEAM_COLLISION = 7, /* two items share a SID and the builder was told to refuse that */
-  SIDBEAM_CANCELLED = 8, /* the progress callback asked to stop */
-  SIDBEAM_BAD_STATE =
-      9, /* right arguments at the wrong time: a slot that is finished, a builder that has been sorted */
-  SIDBEAM_NO_DEVICE = 10, /* the device or the plugin that drives it is not there */
-  SIDBEAM_INTERNAL = 11   /* a defect of this library */
+  SIDBEAM_MISSING_SECTION = 6,  /* the index was built without what this call needs; the message names the option */
+  SIDBEAM_COLLISION = 7,        /* two items share a SID and the builder was told to refuse that */
+  SIDBEAM_CANCELLED = 8,        /* the progress callback asked to stop */
+  SIDBEAM_BAD_STATE = 9,        /* at the wrong time: a slot that is finished, a builder that has been sorted */
+  SIDBEAM_NO_DEVICE = 10,       /* the device or the plugin that drives it is not there */
+  SIDBEAM_INTERNAL = 11         /* a defect of this library */
 };
 
 /* Where a failing call writes its message. The caller owns it; it is written by the very call that it is given to, and
@@ -63,11 +61,9 @@ typedef struct sidbeam_error {
   int32_t code;         /* the status that the call returned */
   char message[504];    /* NUL-terminated; cut where it would not fit */
 } sidbeam_error;
-#define SIDBEAM_ERROR_INIT                \
-  {                                       \
-    (uint32_t)sizeof(sidbeam_error), 0, { \
-      0                                   \
-    }                                     \
+#define SIDBEAM_ERROR_INIT                    \
+  {                                           \
+    (uint32_t)sizeof(sidbeam_error), 0, { 0 } \
   }
 
 /* Version of the library that is loaded, for instance "0.1.0"; static storage. */

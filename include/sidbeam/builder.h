@@ -4,7 +4,8 @@
  *
  * A catalogue is a list of (SID, item) pairs. Many items may share a SID and an item may have several. The same pairs
  * and options give the same bytes, whatever the order in which they came, the number of calls that brought them and the
- * number of threads. SPDX-License-Identifier: Apache-2.0 */
+ * number of threads.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_BUILDER_H
 #define SIDBEAM_BUILDER_H
 
@@ -49,16 +50,13 @@ typedef struct sidbeam_builder_config {
   uint32_t struct_size;       /* sizeof(sidbeam_builder_config) */
   int32_t levels;             /* L, codes of a SID (of the longest one): 1 .. SIDBEAM_MAX_LEVELS */
   const int32_t* codes;       /* [levels] V_l: codes of level l are 0 .. codes[l]-1; copied */
-  int32_t variable_length;    /* 0: every SID has `levels` codes; 1: from 1 to `levels`, and a level holds at most
-                                 SIDBEAM_MAX_CODES - 1 codes */
+  int32_t variable_length;    /* 0: every SID has `levels` codes; 1: from 1 to `levels` */
   int32_t id_type;            /* SIDBEAM_ID_*; u64 ids travel as the same bits in int64 */
   int32_t kinds;              /* SIDBEAM_KIND_* or'ed; 0 means SIDBEAM_KIND_TRIE */
   int32_t collisions;         /* SIDBEAM_COLLISIONS_* */
   int32_t threads;            /* 0: the runtime's */
-  int64_t memory_limit_bytes; /* 0: none; else a build that needs more (see sidbeam_plan.peak_bytes) fails before it
-                                 starts */
-  const char* codebook; /* fingerprint of the codebook (tokenizer) that made these SIDs, any text, kept in the file;
-                           NULL: none; copied */
+  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan.peak_bytes) fails before it starts; 0: none */
+  const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
   /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
    * A return other than 0 cancels: the call then fails with CANCELLED and leaves no file behind. Must not throw or use
    * the builder. NULL: none. */
@@ -89,44 +87,40 @@ typedef struct sidbeam_plan {
 
 /* Makes an empty builder. It holds a reference to the runtime.
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime,
-                                                                    const sidbeam_builder_config* config,
-                                                                    sidbeam_builder** out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(
+    sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
 /* Adds `count` pairs and copies what it needs. codes [count, levels], row-major; lengths [count] or NULL for full
  * length (entries past a length are not read); ids [count] or NULL (then the id is the row's number, counted over all
- * calls, and either all calls give ids or none does); priorities [count] or NULL for 0. Errors: INVALID_ARGUMENT with
- * row, level and value (a code out of range, a length of 0 or above levels, or below it where lengths are fixed, ids
- * here and none before), BAD_STATE after plan, write or finish, OUT_OF_MEMORY. On an error nothing of this call has
- * been added. */
+ * calls, and either all calls give ids or none does); priorities [count] or NULL for 0.
+ * Errors: INVALID_ARGUMENT with row, level and value (a code out of range, a length of 0 or above levels, or below it
+ * where lengths are fixed, ids here and none before), BAD_STATE after plan, write or finish, OUT_OF_MEMORY. On an error
+ * nothing of this call has been added. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes,
-                                                                 const int32_t* lengths, int64_t count,
-                                                                 const int64_t* ids, const int64_t* priorities,
-                                                                 sidbeam_error* err);
+    const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
 /* The same for string ids: name i is id_bytes[id_offsets[i] .. id_offsets[i+1]); id_offsets [count + 1] rises. Only
  * with id_type STRING. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes,
-                                                                       const int32_t* lengths, int64_t count,
-                                                                       const char* id_bytes, const int64_t* id_offsets,
-                                                                       const int64_t* priorities, sidbeam_error* err);
+    const int32_t* lengths, int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities,
+    sidbeam_error* err);
 /* Keeps a key and a value (UTF-8, NUL-terminated, copied) in the file; a key given again replaces. Metadata is sorted
  * by key. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char* key,
-                                                                          const char* value, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
+    sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
 /* Sorts what was added (write and finish then need not) and gives exact sizes. Errors: as write, without the file's. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(sidbeam_builder* builder, sidbeam_plan* out,
-                                                                  sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
+    sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
 /* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids,
-                                                                   sidbeam_plan* out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
+    const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
  * On an error or a cancellation the old file is as it was and nothing else is left. May be called again, for another
- * path. Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY.
- */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(sidbeam_builder* builder, const char* path,
-                                                                   sidbeam_error* err);
+ * path.
+ * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
+    sidbeam_builder* builder, const char* path, sidbeam_error* err);
 /* The same index in memory; *out gets one reference. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_finish(sidbeam_builder* builder, sidbeam_index** out,
-                                                                    sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_finish(
+    sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_builder_destroy(sidbeam_builder* builder);
 
 #ifdef __cplusplus

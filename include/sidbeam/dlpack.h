@@ -27,8 +27,8 @@ typedef struct sidbeam_dl_tensor {
   uint64_t byte_offset;
 } sidbeam_dl_tensor;
 
-static inline sidbeam_status sidbeam_dl_refuse(sidbeam_error* err, const char* what, long long came,
-                                               const char* expected) {
+static inline sidbeam_status sidbeam_dl_refuse(
+    sidbeam_error* err, const char* what, long long came, const char* expected) {
   if (err != NULL && err->struct_size >= sizeof(*err)) {
     err->code = SIDBEAM_INVALID_ARGUMENT;
     snprintf(err->message, sizeof(err->message), "tensor.%s is %lld, expected %s", what, came, expected);

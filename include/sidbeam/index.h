@@ -2,8 +2,8 @@
  *
  * An index is immutable and reference-counted: open it once, share it with every session and thread. SIDs are sorted
  * (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a
- * position in the list of items, ordered by ordinal, then priority falling, then id rising. SPDX-License-Identifier:
- * Apache-2.0 */
+ * position in the list of items, ordered by ordinal, then priority falling, then id rising.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_INDEX_H
 #define SIDBEAM_INDEX_H
 
@@ -16,11 +16,14 @@ extern "C" {
 /* Where an opened file lives. Replacing a mapped file by rename is safe; truncating or overwriting it in place is not,
  * and COPY is there for those who cannot exclude it. */
 enum {
-  SIDBEAM_RESIDENCY_MAP = 0,      /* mapped; pages come in when they are first read */
-  SIDBEAM_RESIDENCY_PREFAULT = 1, /* mapped, and every page read before open returns */
-  SIDBEAM_RESIDENCY_LOCK = 2,     /* as PREFAULT, and locked in memory (needs the limit for it, see ulimit -l) */
-  SIDBEAM_RESIDENCY_COPY =
-      3 /* read into the allocator's memory, on huge pages where the system has them; the file is closed */
+  /* Mapped; pages come in when they are first read. */
+  SIDBEAM_RESIDENCY_MAP = 0,
+  /* Mapped, and every page read before open returns. */
+  SIDBEAM_RESIDENCY_PREFAULT = 1,
+  /* As PREFAULT, and locked in memory (needs the limit for it, see ulimit -l). */
+  SIDBEAM_RESIDENCY_LOCK = 2,
+  /* Read into the allocator's memory, on huge pages where the system has them; the file is closed. */
+  SIDBEAM_RESIDENCY_COPY = 3
 };
 
 /* How much is checked. Whatever the depth, a damaged file never makes a reader touch memory outside it. */
@@ -58,11 +61,9 @@ typedef struct sidbeam_index_info {
   int64_t file_bytes;
   char fingerprint[33]; /* XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata */
 } sidbeam_index_info;
-#define SIDBEAM_INDEX_INFO_INIT                                                                            \
-  {                                                                                                        \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, { \
-      0                                                                                                    \
-    }                                                                                                      \
+#define SIDBEAM_INDEX_INFO_INIT                                                                                \
+  {                                                                                                            \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, { 0 } \
   }
 
 typedef struct sidbeam_section_info {
@@ -77,80 +78,70 @@ typedef struct sidbeam_section_info {
   { (uint32_t)sizeof(sidbeam_section_info), 0, NULL, NULL, 0, 0, 0 }
 
 /* Reads and checks the header of a file, nothing else. Errors: as open. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(const char* path, sidbeam_index_info* out,
-                                                                sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
+    const char* path, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.
  * Errors: IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a newer format, an unknown
  * required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
-                                                                const sidbeam_open_config* config, sidbeam_index** out,
-                                                                sidbeam_error* err);
+    const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
 /* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
  * release(context), if given, is called once, when the last reference goes (on that thread), or, with residency COPY,
  * before this call returns; when the call fails it is not called. COPY takes any address; LOCK is refused, PREFAULT is
  * MAP. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data,
-                                                                       int64_t bytes, void (*release)(void* context),
-                                                                       void* context, const sidbeam_open_config* config,
-                                                                       sidbeam_index** out, sidbeam_error* err);
+    int64_t bytes, void (*release)(void* context), void* context, const sidbeam_open_config* config,
+    sidbeam_index** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_index_retain(sidbeam_index* index);
 SIDBEAM_API void sidbeam_index_release(sidbeam_index* index);
 
 /* Checks an opened index to a SIDBEAM_VERIFY_* depth. Errors: CORRUPT. Uses the runtime's threads. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(const sidbeam_index* index, int32_t depth,
-                                                                  sidbeam_error* err);
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_info* out,
-                                                                    sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(
+    const sidbeam_index* index, int32_t depth, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
+    const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err);
 /* Section i, 0 <= i < info.section_count, in the order of the file. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i,
-                                                                       sidbeam_section_info* out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_section(
+    const sidbeam_index* index, int32_t i, sidbeam_section_info* out, sidbeam_error* err);
 /* Entry i, 0 <= i < info.metadata_count, sorted by key. Pointers are valid until the index goes. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i,
-                                                                        const char** key, const char** value,
-                                                                        sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
+    const sidbeam_index* index, int32_t i, const char** key, const char** value, sidbeam_error* err);
 /* The codebook text that the builder was given; "" where there was none. Valid until the index goes; NULL for a NULL
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
 /* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal,
-                                                               int32_t* codes, int32_t* length, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
+    const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
 /* The ordinal of a whole SID, or -1 where there is no such SID. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(const sidbeam_index* index, const int32_t* codes,
-                                                                    int32_t length, int64_t* ordinal,
-                                                                    sidbeam_error* err);
-/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of length 0 .. levels; *lo = *hi where there are none.
- */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(const sidbeam_index* index, const int32_t* prefix,
-                                                                    int32_t length, int64_t* lo, int64_t* hi,
-                                                                    sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
- * `capacity` are written to tokens (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, else 0.
- */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
+    const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
+/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
+    const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
+/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first `capacity`
+ * are written to tokens (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, else 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
-                                                                    int32_t length, int32_t* tokens, int64_t capacity,
-                                                                    int64_t* count, int32_t* end, sidbeam_error* err);
+    int32_t length, int32_t* tokens, int64_t capacity, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordinal,
-                                                                     int64_t* lo, int64_t* hi, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
+    const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
 /* The ordinal that an item row belongs to. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t row,
-                                                                        int64_t* ordinal, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
+    const sidbeam_index* index, int64_t row, int64_t* ordinal, sidbeam_error* err);
 /* The id of an item row: with integer ids *id (u64 as the same bits), *name NULL and *bytes 0; with string ids *name,
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, int64_t* id,
-                                                                   const char** name, int64_t* bytes,
-                                                                   sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
+    const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
 /* The first item row >= from_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over
  * the ids: for tools, not for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
-                                                                     const char* name, int64_t bytes, int64_t from_row,
-                                                                     int64_t* row, sidbeam_error* err);
+    const char* name, int64_t bytes, int64_t from_row, int64_t* row, sidbeam_error* err);
 
 /* A constraint is what a beam must stay inside: today a whole index, later an index and rules. It holds its index.
  * Immutable and reference-counted. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(sidbeam_index* index, sidbeam_constraint** out,
-                                                                       sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(
+    sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_constraint_retain(sidbeam_constraint* constraint);
 SIDBEAM_API void sidbeam_constraint_release(sidbeam_constraint* constraint);
 

@@ -13,8 +13,9 @@ enum { SIDBEAM_F32 = 0, SIDBEAM_F16 = 1, SIDBEAM_BF16 = 2 };
 enum { SIDBEAM_CPU = 0, SIDBEAM_CUDA = 1 };
 
 /* Logits or log-probabilities, borrowed for the call and read in place: no copy, no conversion buffer of their size.
- *   slots > 0   [slots, rows, columns]: the row of beam m of the i-th slot of the call is (i, m); a slot that has only
- * just started uses beam 0 alone. slots = 0   [rows, columns], and the call has a row map that names each beam's row.
+ *   slots > 0  [slots, rows, columns]: the row of beam m of the i-th slot of the call is (i, m); a slot that has only
+ *              just started uses beam 0 alone.
+ *   slots = 0  [rows, columns], and the call has a row map that names each beam's row.
  * Element (i, r, c) is at data + i*slot_stride + r*row_stride + c, in elements. Strides may be any number, also 0 or
  * negative; columns are contiguous. data is aligned to an element, no more. */
 typedef struct sidbeam_rows {
@@ -36,8 +37,8 @@ typedef struct sidbeam_vocabulary {
   const int64_t* offsets;     /* [levels]; NULL: all 0 */
   const int32_t* const* maps; /* [levels] pointers, each NULL or [map_codes[l]] columns; NULL: no maps */
   const int32_t* map_codes;   /* [levels], with maps: how many codes each map covers */
-  int64_t end_column; /* the column that ends a SID; -1: none (an index of variable length needs one, others do not read
-                         it) */
+  /* The column that ends a SID; -1: none. An index of variable length needs one, others do not read it. */
+  int64_t end_column;
 } sidbeam_vocabulary;
 #define SIDBEAM_VOCABULARY_INIT \
   { (uint32_t)sizeof(sidbeam_vocabulary), 0, NULL, NULL, NULL, -1 }
@@ -45,11 +46,14 @@ typedef struct sidbeam_vocabulary {
 /* What the rows are turned into. x is the element after soft-cap and inverse temperature; score = parent's score +
  * log-probability, in f32. */
 enum {
-  SIDBEAM_NORMALIZE_FULL =
-      0, /* log-softmax over all columns of the row, then restricted to valid codes (STATIC, Algorithm 1) */
-  SIDBEAM_NORMALIZE_LEVEL = 1, /* log-softmax over the columns of the level's codes, and the end's where lengths vary */
-  SIDBEAM_NORMALIZE_VALID = 2, /* log-softmax over the valid codes of the beam (xGR; DISC-PPV) */
-  SIDBEAM_NORMALIZE_NONE = 3   /* rows are log-probabilities already */
+  /* Log-softmax over all columns of the row, then restricted to valid codes (STATIC, Algorithm 1). */
+  SIDBEAM_NORMALIZE_FULL = 0,
+  /* Log-softmax over the columns of the level's codes, and the end's where lengths vary. */
+  SIDBEAM_NORMALIZE_LEVEL = 1,
+  /* Log-softmax over the valid codes of the beam (xGR; DISC-PPV). */
+  SIDBEAM_NORMALIZE_VALID = 2,
+  /* Rows are log-probabilities already. */
+  SIDBEAM_NORMALIZE_NONE = 3
 };
 
 #ifdef __cplusplus

@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* The caller's memory. Everything that lives longer than a call, and every working array, comes from here; small
- * objects that a build, an open or an error needs for the moment come from operator new. Both functions may be called
- * from any thread, several at once, and must not throw. */
+/* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small objects
+ * (handles, headers, metadata, threads) come from operator new. Both functions may be called from any thread, several at
+ * once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
   void* context;        /* passed through */
@@ -29,25 +29,28 @@ enum { SIDBEAM_LOG_ERROR = 0, SIDBEAM_LOG_WARNING = 1, SIDBEAM_LOG_INFO = 2 };
 
 typedef struct sidbeam_runtime_config {
   uint32_t struct_size; /* sizeof(sidbeam_runtime_config) */
-  int32_t threads; /* threads of a build or a full verification, the caller's included; 0: one a core. Steps run on the
-                      caller's thread. */
-  const sidbeam_allocator* allocator; /* copied; NULL: aligned allocation of the C library */
+  /* Threads of a build or a verification, the caller's included; 0: one a core. Steps run on the caller's thread. */
+  int32_t threads;
+  /* Copied. NULL: aligned allocation of the C library. */
+  const sidbeam_allocator* allocator;
   /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library.
    * NULL: no log. */
   void (*log)(void* context, int32_t level, const char* message);
   void* log_context;
-  int32_t log_level;      /* messages above this level are not made; SIDBEAM_LOG_INFO gives all */
-  const char* cpu_target; /* instruction set of the CPU kernels: NULL for the best of this machine, or a name as
-                             sidbeam_cpu_target() gives them. */
+  /* Messages above this level are not made; SIDBEAM_LOG_INFO gives all. */
+  int32_t log_level;
+  /* Instruction set of the CPU kernels: a name as sidbeam_cpu_target() gives them, or NULL for the best there is. */
+  const char* cpu_target;
 } sidbeam_runtime_config;
 #define SIDBEAM_RUNTIME_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_runtime_config), 0, NULL, NULL, NULL, SIDBEAM_LOG_INFO, NULL }
 
 /* Makes a runtime; config may be NULL for all defaults. *out gets one reference, to be given back with
- * sidbeam_runtime_release(). Errors: INVALID_ARGUMENT (a field of config), UNSUPPORTED (cpu_target that this machine
- * lacks, unknown struct tail), OUT_OF_MEMORY. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runtime_create(const sidbeam_runtime_config* config,
-                                                                    sidbeam_runtime** out, sidbeam_error* err);
+ * sidbeam_runtime_release().
+ * Errors: INVALID_ARGUMENT (a field of config), UNSUPPORTED (cpu_target that this machine lacks, unknown struct tail),
+ * OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runtime_create(
+    const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err);
 /* Gives a reference back. Objects made from a runtime hold their own, so it may be released before them; the allocator
  * and the log must outlive them all. */
 SIDBEAM_API void sidbeam_runtime_release(sidbeam_runtime* runtime);

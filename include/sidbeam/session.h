@@ -1,7 +1,6 @@
 /* sidbeam: the decoder session: slots x beams, one level a step.
  *
- *   create -> start slots -> [ model's logits -> step -> parents, tokens, scores ] once a level -> items -> stop or
- * start again
+ *   create -> start slots -> [ model's logits -> step -> parents, tokens, scores ] once a level -> items -> stop, or start
  *
  * A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
  * memory: a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. A
@@ -12,14 +11,15 @@
  * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Slots left
  * over are dead: parent -1, token -1, score -inf, state -1.
  *
- *   -inf      a code whose element is -inf is no candidate; a row that is -inf throughout has none, and that is no
- * error. A score that would leave the range of f32 downwards is -inf too. bad row   NaN or +inf among the elements that
- * the normalisation reads, a caller's lse that is NaN or +inf, or a score above the range of f32. Its beam gives no
- * candidate. A slot is in error exactly when some bad row's beam scored at least as well as the last kept beam, or
- * fewer than `width` beams are kept; the flag stays until the slot is started again, the search goes on, and other
- * slots never notice. the end   in an index of variable length the end is a candidate with the element of
- * vocabulary.end_column, reported as token codes[level]. An ended beam needs no row: it is its own only candidate at
- * unchanged score (parent itself, token -1). It is live, but not active. A SID of full length has no end.
+ *   -inf     A code whose element is -inf is no candidate; a row that is -inf throughout has none, and that is no error.
+ *            A score below the range of f32 is -inf too.
+ *   bad row  NaN or +inf among the elements that the normalisation reads, a caller's lse that is NaN or +inf, or a score
+ *            above the range of f32. Its beam gives no candidate. A slot is in error exactly when some bad row's beam
+ *            scored at least as well as the last kept beam, or fewer than `width` beams are kept. The flag stays until
+ *            the slot is started again; the search goes on, and other slots never notice.
+ *   the end  In an index of variable length the end is a candidate, with the element of vocabulary.end_column, reported
+ *            as token codes[level]. An ended beam needs no row: it is its own only candidate at unchanged score (parent
+ *            itself, token -1). It is live, but not active. A SID of full length has no end.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SESSION_H
 #define SIDBEAM_SESSION_H
@@ -36,15 +36,18 @@ extern "C" {
 typedef int64_t sidbeam_state;
 
 enum {
-  SIDBEAM_STRATEGY_TRIE = 0, /* exact; the fastest. Needs SIDBEAM_KIND_TRIE */
-  SIDBEAM_STRATEGY_SORTED =
-      1, /* exact, by binary search in the sorted columns (DISC-PPV, exact form). Needs SIDBEAM_KIND_SORTED */
-  SIDBEAM_STRATEGY_SORTED_TOPK = 2, /* approximate: only the top_k best codes of a beam are looked up (PPV). With
-                                       NORMALIZE_VALID, over those that are valid */
-  SIDBEAM_STRATEGY_HASH_FINAL =
-      3, /* unconstrained until the last level; there each beam's top_k best codes are looked up (NEZHA, Algorithm 3),
-            so fewer may live. Fixed length. Needs SIDBEAM_KIND_HASH */
-  SIDBEAM_STRATEGY_NONE = 4 /* unconstrained, the baseline: SIDs that do not exist have ordinal -1. Fixed length */
+  /* Exact, and the fastest. Needs SIDBEAM_KIND_TRIE. (STATIC, with an exact top M.) */
+  SIDBEAM_STRATEGY_TRIE = 0,
+  /* Exact, by binary search in the sorted columns (DISC-PPV, exact form). Needs SIDBEAM_KIND_SORTED. */
+  SIDBEAM_STRATEGY_SORTED = 1,
+  /* Approximate: only the top_k best codes of a beam are looked up (PPV). With NORMALIZE_VALID, over those of them that
+   * are valid. Needs SIDBEAM_KIND_SORTED. */
+  SIDBEAM_STRATEGY_SORTED_TOPK = 2,
+  /* Unconstrained until the last level; there each beam's top_k best codes are looked up (NEZHA, Algorithm 3), so fewer
+   * may live. Fixed length only. Needs SIDBEAM_KIND_HASH. */
+  SIDBEAM_STRATEGY_HASH_FINAL = 3,
+  /* Unconstrained, the baseline: SIDs that do not exist have ordinal -1. Fixed length only. */
+  SIDBEAM_STRATEGY_NONE = 4
 };
 
 enum {
@@ -53,17 +56,23 @@ enum {
 };
 
 typedef struct sidbeam_session_config {
-  uint32_t struct_size;           /* sizeof(sidbeam_session_config) */
-  int32_t slots;                  /* S: requests at a time */
-  int32_t beams;                  /* M: beams of a request, 1 .. SIDBEAM_MAX_BEAMS; may be more than there are SIDs */
-  int32_t strategy;               /* SIDBEAM_STRATEGY_* */
-  int32_t normalization;          /* SIDBEAM_NORMALIZE_*; VALID is refused for HASH_FINAL and NONE */
-  int32_t top_k;                  /* codes that SORTED_TOPK and HASH_FINAL look up a beam; 0: M */
-  sidbeam_constraint* constraint; /* of slots that name none; the session holds it. Its levels are the session's */
-  const sidbeam_vocabulary* vocabulary; /* copied; NULL: code t is column t at every level */
-  int32_t device_type, device_id;       /* SIDBEAM_CPU, 0 */
-  int32_t log_probs_promised; /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0, so
-                                 rows that cannot matter are skipped. A broken promise costs exactness, nothing else. */
+  uint32_t struct_size; /* sizeof(sidbeam_session_config) */
+  /* S: requests at a time. */
+  int32_t slots;
+  /* M: beams of a request, 1 .. SIDBEAM_MAX_BEAMS; may be more than there are codes, candidates or SIDs. */
+  int32_t beams;
+  int32_t strategy;      /* SIDBEAM_STRATEGY_* */
+  int32_t normalization; /* SIDBEAM_NORMALIZE_*; VALID is refused for HASH_FINAL and NONE */
+  /* Codes that SORTED_TOPK and HASH_FINAL look up a beam; 0: M. */
+  int32_t top_k;
+  /* Of slots that name none; the session holds it. Its levels, L, are the session's. */
+  sidbeam_constraint* constraint;
+  /* Copied. NULL: code t is column t at every level. */
+  const sidbeam_vocabulary* vocabulary;
+  int32_t device_type, device_id; /* SIDBEAM_CPU, 0 */
+  /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0, so that rows which cannot matter
+   * are skipped. A broken promise costs exactness, nothing else. */
+  int32_t log_probs_promised;
 } sidbeam_session_config;
 #define SIDBEAM_SESSION_CONFIG_INIT                                                                               \
   {                                                                                                               \
@@ -73,13 +82,15 @@ typedef struct sidbeam_session_config {
 
 typedef struct sidbeam_start_args {
   uint32_t struct_size; /* sizeof(sidbeam_start_args) */
-  const int32_t* slots; /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: 0 .. count-1 */
+  /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: 0 .. count-1. */
+  const int32_t* slots;
   int64_t count;
-  sidbeam_constraint* const*
-      constraints;         /* [count], entries may be NULL; NULL: the session's. At most the session's levels */
-  const int32_t* widths;   /* [count] 1 .. M, 0 for M; NULL: M */
-  const int32_t* prefixes; /* [count, prefix_stride] codes that are already decided; NULL: none. One that no SID has
-                              leaves no live beam */
+  /* [count], each of at most the session's levels; an entry, or all of it, may be NULL: the session's. */
+  sidbeam_constraint* const* constraints;
+  /* [count] 1 .. M, or 0 for M; NULL: M. */
+  const int32_t* widths;
+  /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam. */
+  const int32_t* prefixes;
   const int32_t* prefix_lengths; /* [count] 0 .. levels of the constraint */
   int64_t prefix_stride;         /* elements */
   void* stream;                  /* CUDA stream; NULL on the CPU */
@@ -89,30 +100,36 @@ typedef struct sidbeam_start_args {
 
 typedef struct sidbeam_step_args {
   uint32_t struct_size; /* sizeof(sidbeam_step_args) */
-  const int32_t* slots; /* [count] different slots that are started and not done. NULL with count 0: slot i of the rows
-                           is slot i of the session, for all S, and slots that are idle or done are passed over */
+  /* [count] different slots that are started and not done. NULL, with count 0: slot i of the rows is slot i of the
+   * session, for all S, and slots that are idle or done are passed over. */
+  const int32_t* slots;
   int64_t count;
-  const sidbeam_rows* rows; /* logits; rows.slots = count (S where slots is NULL), or 0 with a row map */
-  const int32_t* row_map;   /* [count, M] row of each beam, -1 for beams that are not fed; only with rows.slots = 0 */
-  const float* lse; /* log-sum-exp of every row, of x: [rows.slots, rows.rows] or [rows.rows]; NULL: computed. -inf: a
-                       row without candidates. With it only children are read. Not with NORMALIZE_NONE */
-  float inverse_temperature; /* x = inverse_temperature * softcap(element); 0 means 1; else > 0, finite */
-  float soft_cap; /* softcap(v) = soft_cap * tanh(v / soft_cap); 0: none; else > 0, finite. -inf stays -inf */
-  void* stream;   /* CUDA stream; NULL on the CPU */
+  /* Logits; rows.slots is count (S where slots is NULL), or 0 with a row map. */
+  const sidbeam_rows* rows;
+  /* [count, M] row of each beam, -1 for beams that are not fed; only with rows.slots = 0. */
+  const int32_t* row_map;
+  /* Log-sum-exp of every row, of x: [rows.slots, rows.rows] or [rows.rows]; NULL: computed. With it only children are
+   * read. -inf: a row without candidates. Not with NORMALIZE_NONE. */
+  const float* lse;
+  /* x = inverse_temperature * softcap(element); finite, above 0; 0 means 1. */
+  float inverse_temperature;
+  /* softcap(v) = soft_cap * tanh(v / soft_cap), but -inf stays -inf; finite, above 0; 0: none. */
+  float soft_cap;
+  void* stream; /* CUDA stream; NULL on the CPU */
 } sidbeam_step_args;
 #define SIDBEAM_STEP_ARGS_INIT \
   { (uint32_t)sizeof(sidbeam_step_args), NULL, 0, NULL, NULL, NULL, 1.0f, 0.0f, NULL }
 
-/* Views of the session's arrays, at fixed addresses from creation to destruction; contents change with start, step and
- * stop. */
+/* Views of the session's arrays, at fixed addresses from creation to destruction; contents change with start, step, stop. */
 typedef struct sidbeam_beams {
   uint32_t struct_size;                      /* sizeof(sidbeam_beams), set by the caller */
   int32_t slots, beams, levels, state_words; /* S, M, L, W */
-  const int32_t*
-      parents; /* [S, M] beam of the step before that this one continues: reorder the KV cache by it; -1 dead */
-  const int32_t*
-      tokens; /* [S, M] code that was chosen: feed it to the model; codes[level] the end; -1 dead, or ended before */
-  const float* scores;         /* [S, M] cumulative log-probability, falling; -inf dead */
+  /* [S, M] beam of the level before that this one continues; -1 dead. Reorder the KV cache by it. */
+  const int32_t* parents;
+  /* [S, M] code that was chosen: feed it to the model; codes[level] is the end; -1 dead, or ended before. */
+  const int32_t* tokens;
+  /* [S, M] cumulative log-probability, falling; -inf dead. */
+  const float* scores;
   const sidbeam_state* states; /* [S, M, W] */
   const int32_t* live;         /* [S] beams that are not dead; they come first */
   const int32_t* active;       /* [S] live beams that the model must be fed for; 0: the slot is done */
@@ -132,9 +149,8 @@ typedef struct sidbeam_items {
   int32_t* sids;         /* [count, M, L] codes so far, -1 beyond the length */
   int32_t* lengths;      /* [count, M] codes so far; 0 dead */
   int64_t* rows;         /* [count, limit] item rows by beam, then priority */
-  int64_t* offsets; /* [count, M + 1] item rows of beam m are rows[offsets[m] .. offsets[m+1]) of its slot; needed with
-                       rows */
-  int32_t* truncated; /* [count] 1 where a limit left item rows out */
+  int64_t* offsets;      /* [count, M + 1] beam m has rows[offsets[m] .. offsets[m+1]) of its slot; needed with rows */
+  int32_t* truncated;    /* [count] 1 where a limit left item rows out */
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
   { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
@@ -158,32 +174,31 @@ typedef struct sidbeam_stats {
 /* Makes a session and all its memory. It holds the runtime and the constraint.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (the strategy needs a kind that the index was built without), UNSUPPORTED
  * (a strategy of fixed length on an index of variable length), NO_DEVICE, OUT_OF_MEMORY. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(sidbeam_runtime* runtime,
-                                                                    const sidbeam_session_config* config,
-                                                                    sidbeam_session** out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
+    sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, or none. May take memory where a constraint is wider than
- * those before. Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range),
+ * those before.
+ * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range),
  * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; then no slot has changed. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(sidbeam_session* session,
-                                                                   const sidbeam_start_args* args, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
+    sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.
  * Errors: INVALID_ARGUMENT (slots, rows, row map, lse, temperature: the message says which, what was expected and what
  * came), BAD_STATE (a slot that is idle or done), NO_DEVICE (rows on a device that the session is not on); then no slot
  * has changed. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(sidbeam_session* session,
-                                                                  const sidbeam_step_args* args, sidbeam_error* err);
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session,
-                                                                       sidbeam_beams* out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
+    sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
+    const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots (slots NULL: 0 .. count-1), at any level. An idle slot has only dead
  * beams. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(const sidbeam_session* session,
-                                                                       const int32_t* slots, int64_t count,
-                                                                       sidbeam_items* out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
+    const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
 /* Makes slots idle and lets go of their constraints (slots NULL: 0 .. count-1). Stopping an idle slot does nothing. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_stop(sidbeam_session* session, const int32_t* slots,
-                                                                  int64_t count, void* stream, sidbeam_error* err);
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_stats(const sidbeam_session* session,
-                                                                       sidbeam_stats* out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_stop(
+    sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_stats(
+    const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_session_destroy(sidbeam_session* session);
 
 #ifdef __cplusplus

@@ -1,32 +1,73 @@
 /* sidbeam: beam search over Semantic IDs that returns only items that exist.
  *
- * A complete use: three items of two codes each, one request, two beams (samples/minimal.c is this program, compiled).
+ * A complete program (samples/minimal.c; it prints "item 2  score -7.215" and "item 1  score -8.215", though the
+ * model's favourite first code, 1, leads nowhere):
  *
  *   #include <sidbeam/sidbeam.h>
  *   #include <stdio.h>
  *
- *   static void check(sidbeam_status status, const sidbeam_error *err) { if (status) { fprintf(stderr, "%s\n",
- * err->message); _Exit(1); } }
+ *   #define TRY(call) \
+ *     if ((call) != SIDBEAM_OK) return fprintf(stderr, "%s\n", err.message), 1
  *
  *   int main(void) {
- *     const int32_t codes[2] = {4, 4}, catalogue[3][2] = {{0, 1}, {0, 3}, {2, 2}};
- *     const float logits[2][4] = {{3, 9, 2, 1}, {1, 2, 3, 4}};   // the model's; here the same row for every beam
+ *     const int32_t codes[] = {4, 4}, catalogue[] = {0, 1, 0, 3, 2, 2};  // three items, each a SID of two codes
+ *     float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, here for every beam
  *     sidbeam_error err = SIDBEAM_ERROR_INIT;
- *     ...
+ *     sidbeam_runtime* runtime;
+ *     sidbeam_builder* builder;
+ *     sidbeam_index* index;
+ *     sidbeam_constraint* constraint;
+ *     sidbeam_session* session;
+ *
+ *     sidbeam_builder_config shape = SIDBEAM_BUILDER_CONFIG_INIT;
+ *     shape.levels = 2, shape.codes = codes;
+ *     TRY(sidbeam_runtime_create(NULL, &runtime, &err));
+ *     TRY(sidbeam_builder_create(runtime, &shape, &builder, &err));
+ *     TRY(sidbeam_builder_add(builder, catalogue, NULL, 3, NULL, NULL, &err));
+ *     TRY(sidbeam_builder_finish(builder, &index, &err));
+ *     TRY(sidbeam_constraint_create(index, &constraint, &err));
+ *
+ *     sidbeam_session_config search = SIDBEAM_SESSION_CONFIG_INIT;  // one request at a time, two beams
+ *     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+ *     search.beams = 2, search.constraint = constraint, start.count = 1;
+ *     TRY(sidbeam_session_create(runtime, &search, &session, &err));
+ *     TRY(sidbeam_session_start(session, &start, &err));
+ *     for (int level = 0; level < 2; level++) {
+ *       sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+ *       sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+ *       rows.data = logits[level], rows.slots = 1, rows.rows = 2, rows.columns = 4, step.rows = &rows;
+ *       TRY(sidbeam_session_step(session, &step, &err));
+ *     }
+ *
+ *     int64_t ordinals[2];
+ *     sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+ *     sidbeam_items items = SIDBEAM_ITEMS_INIT;
+ *     items.ordinals = ordinals;
+ *     TRY(sidbeam_session_get_beams(session, &beams, &err));
+ *     TRY(sidbeam_session_get_items(session, NULL, 1, &items, &err));
+ *     for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], (double)beams.scores[m]);
+ *
+ *     sidbeam_session_destroy(session);
+ *     sidbeam_constraint_release(constraint);
+ *     sidbeam_index_release(index);
+ *     sidbeam_builder_destroy(builder);
+ *     sidbeam_runtime_release(runtime);
+ *     return 0;
  *   }
  *
  * Conventions
  *   - Every call that can fail returns a sidbeam_status, 0 for success, and takes an optional sidbeam_error for the
- * message. Outputs come last before it and are set only on success.
- *   - Structs that the caller fills begin with struct_size; use the _INIT macro. A struct shorter than this version's
- * is an error; a longer one, from a newer header, works as long as what this library does not know is zero.
+ *     message. Outputs come last before it and are set only on success.
+ *   - Structs that the caller fills begin with struct_size: use the _INIT macro. A struct shorter than its first version
+ *     is an error; a longer one, from a newer header, works as long as what this library does not know is zero.
  *   - Arrays are dense and row-major; [S, M] means S rows of M. Pointers are borrowed for the call unless a line says
- * otherwise. Counts are int64_t.
- *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be
- * used there.
+ *     otherwise. Counts are int64_t.
+ *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be used
+ *     there.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h index.h rows.h session.h states.h; api.h for hosts that
- * dlopen; dlpack.h for tensors. SPDX-License-Identifier: Apache-2.0 */
+ * dlopen; dlpack.h for tensors.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SIDBEAM_H
 #define SIDBEAM_SIDBEAM_H
 

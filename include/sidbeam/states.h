@@ -4,7 +4,8 @@
  * constraints[0]), so one batch mixes catalogues. They need SIDBEAM_KIND_TRIE. They hold nothing between calls and may
  * run on many threads at once; the constraints must live during the call. A row whose state is dead, or has nothing
  * after it, has no valid code: it is masked throughout. In an index of variable length the end is one more code, V_l,
- * at vocabulary.end_column. States carry their level. SPDX-License-Identifier: Apache-2.0 */
+ * at vocabulary.end_column. States carry their level.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_STATES_H
 #define SIDBEAM_STATES_H
 
@@ -15,44 +16,34 @@ extern "C" {
 #endif
 
 /* State of each of `count` prefixes: codes [count, stride], lengths [count], 0 for the beginning; out [count, W]. A
- * prefix that no SID has, or with a code out of range, gives -1. Errors: INVALID_ARGUMENT, MISSING_SECTION. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_states_from_prefixes(
-    sidbeam_constraint* const* constraints, int32_t constraint_count, const int32_t* which, const int32_t* codes,
-    int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
+ * prefix that no SID has, or with a code out of range, gives -1. Errors of all of these: INVALID_ARGUMENT,
+ * MISSING_SECTION, and OUT_OF_MEMORY from sidbeam_rows_topk. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_states_from_prefixes(sidbeam_constraint* const* constraints,
+    int32_t constraint_count, const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths,
+    int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
 /* out[i] = the state after token tokens[i] in state in[parents[i]] (parents NULL: in[i]; in has in_count states). -1
  * where the token may not follow or the parent is out of range; token -1 keeps an ended state. out may not overlap in
  * unless parents is NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_states_advance(sidbeam_constraint* const* constraints,
-                                                                    int32_t constraint_count, const int32_t* which,
-                                                                    const sidbeam_state* in, int64_t in_count,
-                                                                    const int64_t* parents, const int32_t* tokens,
-                                                                    int64_t count, sidbeam_state* out, void* stream,
-                                                                    sidbeam_error* err);
+    int32_t constraint_count, const int32_t* which, const sidbeam_state* in, int64_t in_count, const int64_t* parents,
+    const int32_t* tokens, int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
 /* Sets to -inf every column of row i (of logits [rows, columns], slots 0) that is not a valid code of states[i], in
  * place, in the rows' own dtype. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_mask(sidbeam_constraint* const* constraints,
-                                                               int32_t constraint_count, const int32_t* which,
-                                                               const sidbeam_vocabulary* vocabulary,
-                                                               const sidbeam_state* states, const sidbeam_rows* logits,
-                                                               void* stream, sidbeam_error* err);
+    int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
+    const sidbeam_rows* logits, void* stream, sidbeam_error* err);
 /* The same as bits: column c of row i is bit c % 32 of words[i * words_per_row + c / 32], 1 where valid (the layout of
  * structured-output backends). Every word is written; valid columns at or past 32 * words_per_row are an error. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_bitmask(sidbeam_constraint* const* constraints,
-                                                                  int32_t constraint_count, const int32_t* which,
-                                                                  const sidbeam_vocabulary* vocabulary,
-                                                                  const sidbeam_state* states, int64_t count,
-                                                                  uint32_t* words, int64_t words_per_row, void* stream,
-                                                                  sidbeam_error* err);
+    int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
+    int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);
 /* The k best valid codes of each row, log-probability falling, then token rising: tokens, log_probs [rows, k], next
  * [rows, k, W] (may be NULL). Places left over: token -1, -inf, -1. A bad row (see session.h) has none and
  * log-probability NaN in its first place. k is 1 .. SIDBEAM_MAX_CODES. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_topk(sidbeam_constraint* const* constraints,
-                                                               int32_t constraint_count, const int32_t* which,
-                                                               const sidbeam_vocabulary* vocabulary,
-                                                               const sidbeam_state* states, const sidbeam_rows* logits,
-                                                               int32_t normalization, int32_t k, int32_t* tokens,
-                                                               float* log_probs, sidbeam_state* next, void* stream,
-                                                               sidbeam_error* err);
+    int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
+    const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
+    sidbeam_state* next, void* stream, sidbeam_error* err);
 
 #ifdef __cplusplus
 }

@@ -70,7 +70,8 @@ extern "C" sidbeam_status sidbeam_get_api(uint32_t abi_version, const sidbeam_ap
   return sidbeam::capi::guarded(err, [&] {
     sidbeam::capi::require(out, "out");
     if (abi_version != SIDBEAM_ABI_VERSION)
-      sidbeam::fail(SIDBEAM_UNSUPPORTED, "abi_version is %u, expected %u, that of library %s", abi_version, SIDBEAM_ABI_VERSION, sidbeam_version());
+      sidbeam::fail(SIDBEAM_UNSUPPORTED, "abi_version is %u, expected %u, that of library %s", abi_version,
+                    SIDBEAM_ABI_VERSION, sidbeam_version());
     *out = &kApi;
   });
 }

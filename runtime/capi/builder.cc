@@ -18,7 +18,8 @@ struct sidbeam_builder {
 
 extern "C" {
 
-sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err) {
+sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_builder_config* config,
+                                      sidbeam_builder** out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(runtime, "runtime");
     require(out, "out");
@@ -29,23 +30,25 @@ sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_bu
   });
 }
 
-sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids,
-                                   const int64_t* priorities, sidbeam_error* err) {
+sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths,
+                                   int64_t count, const int64_t* ids, const int64_t* priorities, sidbeam_error* err) {
   return guarded(err, [&] {
     require(builder, "builder");
     builder->builder.add(codes, lengths, count, ids, priorities);
   });
 }
 
-sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count,
-                                         const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities, sidbeam_error* err) {
+sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths,
+                                         int64_t count, const char* id_bytes, const int64_t* id_offsets,
+                                         const int64_t* priorities, sidbeam_error* err) {
   return guarded(err, [&] {
     require(builder, "builder");
     builder->builder.add_named(codes, lengths, count, id_bytes, id_offsets, priorities);
   });
 }
 
-sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err) {
+sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char* key, const char* value,
+                                            sidbeam_error* err) {
   return guarded(err, [&] {
     require(builder, "builder");
     require(key, "key");
@@ -62,7 +65,8 @@ sidbeam_status sidbeam_builder_plan(sidbeam_builder* builder, sidbeam_plan* out,
   });
 }
 
-sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err) {
+sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out,
+                                     sidbeam_error* err) {
   return guarded(err, [&] {
     const sidbeam_builder_config copy = read_struct(config, "config");
     check_output(out, "out");

@@ -15,11 +15,13 @@ sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* mes
 
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name) {
   if (struct_size < smallest)
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s.struct_size is %u, expected at least %zu: begin with its _INIT macro", name, struct_size, smallest);
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s.struct_size is %u, expected at least %zu: begin with its _INIT macro", name,
+         struct_size, smallest);
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (size_t i = known; i < struct_size; ++i)
     if (bytes[i] != 0)
-      fail(SIDBEAM_UNSUPPORTED, "%s asks for something at byte %zu that library %s does not know, expected zero", name, i, sidbeam_version());
+      fail(SIDBEAM_UNSUPPORTED, "%s asks for something at byte %zu that library %s does not know, expected zero", name,
+           i, sidbeam_version());
 }
 
 }  // namespace sidbeam::capi

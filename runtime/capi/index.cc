@@ -48,8 +48,8 @@ sidbeam_status sidbeam_index_peek(const char* path, sidbeam_index_info* out, sid
   });
 }
 
-sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config, sidbeam_index** out,
-                                  sidbeam_error* err) {
+sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config,
+                                  sidbeam_index** out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(runtime, "runtime");
     require(path, "path");
@@ -63,7 +63,8 @@ sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, co
   });
 }
 
-sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data, int64_t bytes, void (*release)(void* context), void* context,
+sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data, int64_t bytes,
+                                         void (*release)(void* context), void* context,
                                          const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(runtime, "runtime");
@@ -74,7 +75,8 @@ sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* d
     auto handle = new_handle(runtime);
     std::function<void()> on_release;
     if (release != nullptr) on_release = [release, context] { release(context); };
-    handle->index = open_index_memory(data, bytes, std::move(on_release), checked.residency, checked.verify, runtime->threads, runtime->allocator);
+    handle->index = open_index_memory(data, bytes, std::move(on_release), checked.residency, checked.verify,
+                                      runtime->threads, runtime->allocator);
     *out = handle.release();
   });
 }
@@ -104,7 +106,8 @@ sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_
   });
 }
 
-sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i, sidbeam_section_info* out, sidbeam_error* err) {
+sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i, sidbeam_section_info* out,
+                                         sidbeam_error* err) {
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
@@ -121,7 +124,8 @@ sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i, 
   });
 }
 
-sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i, const char** key, const char** value, sidbeam_error* err) {
+sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i, const char** key, const char** value,
+                                          sidbeam_error* err) {
   return guarded(err, [&] {
     require(index, "index");
     require(key, "key");
@@ -134,7 +138,9 @@ sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i,
   });
 }
 
-const char* sidbeam_index_codebook(const sidbeam_index* index) { return index != nullptr ? index->index.header.codebook.c_str() : nullptr; }
+const char* sidbeam_index_codebook(const sidbeam_index* index) {
+  return index != nullptr ? index->index.header.codebook.c_str() : nullptr;
+}
 
 sidbeam_status sidbeam_constraint_create(sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err) {
   return guarded(err, [&] {

@@ -20,19 +20,21 @@ const IndexView& view_of(const sidbeam_index* index) {
 
 void check_position(const char* name, int64_t value, uint64_t count) {
   if (value < 0 || static_cast<uint64_t>(value) >= count)
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %lld, expected 0..%llu", name, static_cast<long long>(value), static_cast<unsigned long long>(count - 1));
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %lld, expected 0..%llu", name, static_cast<long long>(value),
+         static_cast<unsigned long long>(count - 1));
 }
 
-void check_prefix(const int32_t* prefix, int32_t length, int32_t longest) {
+void check_codes(const char* name, const int32_t* codes, int32_t length, int32_t longest) {
   if (length < 0 || length > longest) fail(SIDBEAM_INVALID_ARGUMENT, "length is %d, expected 0..%d", length, longest);
-  if (length > 0) require(prefix, "prefix");
+  if (length > 0) require(codes, name);
 }
 
 }  // namespace
 
 extern "C" {
 
-sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err) {
+sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length,
+                                 sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(codes, "codes");
@@ -42,44 +44,48 @@ sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal, in
   });
 }
 
-sidbeam_status sidbeam_index_find_sid(const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err) {
+sidbeam_status sidbeam_index_find_sid(const sidbeam_index* index, const int32_t* codes, int32_t length,
+                                      int64_t* ordinal, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(ordinal, "ordinal");
-    check_prefix(codes, length, view.levels);
+    check_codes("codes", codes, length, view.levels);
     *ordinal = find_sid(view, codes, length);
   });
 }
 
-sidbeam_status sidbeam_index_ordinals(const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi,
-                                      sidbeam_error* err) {
+sidbeam_status sidbeam_index_ordinals(const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo,
+                                      int64_t* hi, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(lo, "lo");
     require(hi, "hi");
-    check_prefix(prefix, length, view.levels);
+    check_codes("prefix", prefix, length, view.levels);
     const OrdinalRange range = prefix_ordinals(view, prefix, length);
     *lo = static_cast<int64_t>(range.lo);
     *hi = static_cast<int64_t>(range.hi);
   });
 }
 
-sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix, int32_t length, int32_t* tokens, int64_t capacity,
-                                      int64_t* count, int32_t* end, sidbeam_error* err) {
+sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix, int32_t length,
+                                      int32_t* tokens, int64_t capacity, int64_t* count, int32_t* end,
+                                      sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(count, "count");
     require(end, "end");
-    if (capacity < 0) fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
+    if (capacity < 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
     if (capacity > 0) require(tokens, "tokens");
-    check_prefix(prefix, length, view.levels - 1);
+    check_codes("prefix", prefix, length, view.levels - 1);
     const Children children = children_of(view, prefix, length, tokens, capacity);
     *count = children.count;
     *end = children.end ? 1 : 0;
   });
 }
 
-sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err) {
+sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi,
+                                       sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(lo, "lo");
@@ -91,7 +97,8 @@ sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordin
   });
 }
 
-sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t row, int64_t* ordinal, sidbeam_error* err) {
+sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t row, int64_t* ordinal,
+                                          sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(ordinal, "ordinal");
@@ -100,7 +107,8 @@ sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t ro
   });
 }
 
-sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err) {
+sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, int64_t* id, const char** name,
+                                     int64_t* bytes, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(id, "id");
@@ -115,15 +123,17 @@ sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, in
   });
 }
 
-sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, const char* name, int64_t bytes, int64_t from_row, int64_t* row,
-                                       sidbeam_error* err) {
+sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, const char* name, int64_t bytes,
+                                       int64_t from_row, int64_t* row, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(row, "row");
-    if (from_row < 0) fail(SIDBEAM_INVALID_ARGUMENT, "from_row is %lld, expected at least 0", static_cast<long long>(from_row));
+    if (from_row < 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "from_row is %lld, expected at least 0", static_cast<long long>(from_row));
     std::string_view text;
     if (view.id_type == IdType::kString) {
-      if (bytes < 0) fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
+      if (bytes < 0)
+        fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
       if (bytes > 0) require(name, "name");
       text = {name != nullptr ? name : "", static_cast<size_t>(bytes)};
     }

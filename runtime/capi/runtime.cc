@@ -20,13 +20,16 @@ constexpr int kMaxThreads = 1024;
 Allocator allocator_of(const sidbeam_allocator* given) {
   if (given == nullptr) return default_allocator();
   const sidbeam_allocator allocator = read_struct(given, "config.allocator");
-  if (allocator.allocate == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.allocate is NULL, expected a function");
-  if (allocator.release == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.release is NULL, expected a function");
+  if (allocator.allocate == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.allocate is NULL, expected a function");
+  if (allocator.release == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.release is NULL, expected a function");
   return {allocator.context, allocator.allocate, allocator.release};
 }
 
 int threads_of(int32_t given) {
-  if (given < 0 || given > kMaxThreads) fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected 1..%d, or 0 for one a core", given, kMaxThreads);
+  if (given < 0 || given > kMaxThreads)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected 1..%d, or 0 for one a core", given, kMaxThreads);
   if (given > 0) return given;
   const unsigned cores = std::thread::hardware_concurrency();
   return cores == 0 ? 1 : static_cast<int>(cores < kMaxThreads ? cores : kMaxThreads);
@@ -37,13 +40,15 @@ void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out)
   runtime->allocator = allocator_of(config.allocator);
   runtime->threads = threads_of(config.threads);
   if (config.log_level < SIDBEAM_LOG_ERROR || config.log_level > SIDBEAM_LOG_INFO)
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.log_level is %d, expected %d..%d", config.log_level, SIDBEAM_LOG_ERROR, SIDBEAM_LOG_INFO);
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.log_level is %d, expected %d..%d", config.log_level, SIDBEAM_LOG_ERROR,
+         SIDBEAM_LOG_INFO);
   runtime->log = config.log;
   runtime->log_context = config.log_context;
   runtime->log_level = config.log_level;
   runtime->cpu = make_cpu_backend(config.cpu_target);
   if (runtime->cpu == nullptr)
-    fail(SIDBEAM_UNSUPPORTED, "config.cpu_target is \"%s\", expected baseline, or avx2, avx512 or neon where the machine has it (here: %s)",
+    fail(SIDBEAM_UNSUPPORTED,
+         "config.cpu_target is \"%s\", expected baseline, or avx2, avx512 or neon where the machine has it (here: %s)",
          config.cpu_target, best_cpu_target());
   log(*runtime, SIDBEAM_LOG_INFO, "sidbeam %s: cpu target %s, %d threads for builds", sidbeam_version(),
       config.cpu_target != nullptr ? config.cpu_target : best_cpu_target(), runtime->threads);
@@ -57,16 +62,17 @@ extern "C" {
 
 // The words before the version are for people who run strings(1) on the library.
 const char* sidbeam_version(void) {
-  static const char text[] = "sidbeam version " SIDBEAM_DOTTED(SIDBEAM_VERSION_MAJOR, SIDBEAM_VERSION_MINOR, SIDBEAM_VERSION_PATCH);
+  static const char text[] =
+      "sidbeam version " SIDBEAM_DOTTED(SIDBEAM_VERSION_MAJOR, SIDBEAM_VERSION_MINOR, SIDBEAM_VERSION_PATCH);
   return text + sizeof("sidbeam version ") - 1;
 }
 
 uint32_t sidbeam_abi_version(void) { return SIDBEAM_ABI_VERSION; }
 
 const char* sidbeam_status_name(sidbeam_status code) {
-  static const char* const names[] = {"ok",          "invalid argument", "out of memory",   "i/o error", "corrupt",
-                                      "unsupported", "missing section",  "collision",       "cancelled", "bad state",
-                                      "no device",   "internal error"};
+  static const char* const names[] = {"ok",        "invalid argument", "out of memory",   "i/o error",
+                                      "corrupt",   "unsupported",      "missing section", "collision",
+                                      "cancelled", "bad state",        "no device",       "internal error"};
   const bool known = code >= 0 && static_cast<size_t>(code) < sizeof names / sizeof names[0];
   return known ? names[code] : "unknown status";
 }

@@ -8,7 +8,8 @@ using namespace sidbeam::capi;
 
 extern "C" {
 
-sidbeam_status sidbeam_session_create(sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err) {
+sidbeam_status sidbeam_session_create(sidbeam_runtime* runtime, const sidbeam_session_config* config,
+                                      sidbeam_session** out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(runtime, "runtime");
     require(out, "out");
@@ -47,8 +48,8 @@ sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session, sidbeam
   });
 }
 
-sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out,
-                                         sidbeam_error* err) {
+sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const int32_t* slots, int64_t count,
+                                         sidbeam_items* out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(session, "session");
     sidbeam_items buffers = read_struct(out, "out");
@@ -56,7 +57,8 @@ sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const i
   });
 }
 
-sidbeam_status sidbeam_session_stop(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err) {
+sidbeam_status sidbeam_session_stop(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream,
+                                    sidbeam_error* err) {
   (void)stream;  // work of a CPU session is done when a call returns
   return guarded(err, [&] {
     require(session, "session");

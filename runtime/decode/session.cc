@@ -74,20 +74,21 @@ bool needs_columns(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
 }
 
-void check_strategy(int32_t strategy, const IndexView& index) {
+void check_strategy(int32_t strategy, const IndexView& index, const char* what) {
   if (strategy == SIDBEAM_STRATEGY_TRIE && !index.has_trie)
     fail(SIDBEAM_MISSING_SECTION,
-         "strategy trie needs the trie sections, expected an index built with kinds trie (SIDBEAM_KIND_TRIE)");
+         "%s has no trie, expected an index built with kinds trie (SIDBEAM_KIND_TRIE) for strategy trie", what);
   if (needs_columns(strategy) && !index.has_columns)
     fail(SIDBEAM_MISSING_SECTION,
-         "strategy %s needs the columns, expected an index built with kinds sorted (SIDBEAM_KIND_SORTED)",
+         "%s has no columns, expected an index built with kinds sorted (SIDBEAM_KIND_SORTED) for strategy %s", what,
          strategy == SIDBEAM_STRATEGY_SORTED ? "sorted" : "sorted_topk");
   if (strategy == SIDBEAM_STRATEGY_HASH_FINAL && index.hash.keys == nullptr)
     fail(SIDBEAM_MISSING_SECTION,
-         "strategy hash_final needs the hash set, expected an index built with kinds hash (SIDBEAM_KIND_HASH)");
+         "%s has no hash set, expected an index built with kinds hash (SIDBEAM_KIND_HASH) for strategy hash_final",
+         what);
   const bool fixed_only = strategy == SIDBEAM_STRATEGY_HASH_FINAL || strategy == SIDBEAM_STRATEGY_NONE;
   if (fixed_only && index.variable_length)
-    fail(SIDBEAM_UNSUPPORTED, "strategy %s needs SIDs of one length, but the index has variable length",
+    fail(SIDBEAM_UNSUPPORTED, "%s has SIDs of variable length, expected one length for strategy %s", what,
          strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
 }
 
@@ -103,14 +104,12 @@ int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i) {
   return static_cast<int32_t>(slot);
 }
 
-void check_slot_count(const sidbeam_session& session, int64_t count) {
-  check_range("count", count, 0, session.slots);
-}
+void check_slot_count(const sidbeam_session& session, int64_t count) { check_range("count", count, 0, session.slots); }
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config) {
   check_config(config);
   const IndexView& index = config.constraint->view();
-  check_strategy(config.strategy, index);
+  check_strategy(config.strategy, index, "config.constraint");
   auto session = std::make_unique<sidbeam_session>();
   session->runtime = Ref<sidbeam_runtime>::share(runtime);
   session->constraint = Ref<sidbeam_constraint>::share(config.constraint);

@@ -42,8 +42,8 @@ struct sidbeam_session {
 namespace sidbeam {
 
 bool needs_columns(int32_t strategy);
-// Throws where a strategy cannot run on an index.
-void check_strategy(int32_t strategy, const IndexView& index);
+// Throws where a strategy cannot run on an index; `what` names it.
+void check_strategy(int32_t strategy, const IndexView& index, const char* what);
 // The slot of entry i of a list (nullptr: i), checked, and marked as named by this call.
 int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i);
 void check_slot_count(const sidbeam_session& session, int64_t count);

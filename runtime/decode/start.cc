@@ -1,6 +1,7 @@
 // Starting slots: check everything, compute every beginning, then change the session.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 #include "decode/session.h"
@@ -46,11 +47,13 @@ void check_constraint(const sidbeam_session& session, const sidbeam_start_args& 
   const sidbeam_constraint* constraint = constraint_of(session, args, i);
   if (constraint == session.constraint.get()) return;
   const IndexView& index = constraint->view();
+  char what[40];
+  std::snprintf(what, sizeof what, "constraints[%lld]", static_cast<long long>(i));
   if (index.levels > session.levels)
-    fail(SIDBEAM_INVALID_ARGUMENT, "constraints[%lld] has %d levels, expected at most %d, those of the session",
-         static_cast<long long>(i), index.levels, session.levels);
-  check_strategy(session.strategy, index);
-  check_vocabulary(session.vocabulary, index, "the slot's constraint");
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s has %d levels, expected at most %d, those of the session", what, index.levels,
+         session.levels);
+  check_strategy(session.strategy, index, what);
+  check_vocabulary(session.vocabulary, index, what);
 }
 
 void check_prefix(const IndexView& index, const sidbeam_start_args& args, int64_t i) {

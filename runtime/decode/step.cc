@@ -89,8 +89,7 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   if (args.slots == nullptr && (idle || done)) return added;
   if (idle) fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is not started", static_cast<long long>(batch), slot);
   if (done)
-    fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is finished: start it again", static_cast<long long>(batch),
-         slot);
+    fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is done: start it again", static_cast<long long>(batch), slot);
   const IndexView& index = session.slot[static_cast<size_t>(slot)].constraint->view();
   check_columns(session, index, *args.rows, slot);
   check_beams(session, args, slot, batch);

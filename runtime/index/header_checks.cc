@@ -23,7 +23,7 @@ using ull = unsigned long long;
 }
 
 void need_equal(const char* what, int level, uint64_t value, uint64_t expected) {
-  if (value != expected) bad_count(what, level, value, "", expected);
+  if (value != expected) bad_count(what, level, value, "exactly", expected);
 }
 void need_at_least(const char* what, int level, uint64_t value, uint64_t least) {
   if (value < least) bad_count(what, level, value, "at least", least);

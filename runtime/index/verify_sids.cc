@@ -173,7 +173,7 @@ void verify_outer_ordinals(const IndexView& index) {
   for (int l = 0; l < index.levels; ++l) {
     const LevelView& level = index.level[l];
     if (!level.ordinals) continue;
-    need_ordinal(SectionKind::Ordinals, l, 0, level.ordinals[0], 0);
+    if (l == 0) need_ordinal(SectionKind::Ordinals, 0, 0, level.ordinals[0], 0);
     need_ordinal(SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
   }
 }
@@ -227,8 +227,14 @@ void verify_hash(const IndexView& index) {
   const uint64_t slots = hash.capacity - 1, empty = ~uint64_t{0};
   uint64_t used = 0, start = 0;
   for (uint64_t slot = 0; slot <= slots; ++slot) {
-    if (hash.keys[slot] == empty) start = slot;
-    used += hash.keys[slot] != empty;
+    if (hash.keys[slot] != empty) {
+      ++used;
+      continue;
+    }
+    start = slot;
+    if (hash.ordinals[slot] != 0)
+      corrupt(SectionKind::HashOrdinals, -1, "slot %llu is empty and has ordinal %llu, expected 0",
+              static_cast<ull>(slot), static_cast<ull>(hash.ordinals[slot]));
   }
   if (used != index.sids)
     corrupt(SectionKind::HashKeys, -1, "%llu slots are used, expected one for each of %llu SIDs",

@@ -14,7 +14,8 @@ compare() {
 }
 
 sort -c "$golden"
-grep -hoE '\bsidbeam_[a-z0-9_]+\(' "$headers"/*.h | tr -d '(' | sort -u | compare "functions of the headers" "$golden"
+# dlpack.h holds inline functions alone.
+find "$headers" -name '*.h' ! -name dlpack.h -exec grep -hoE '\bsidbeam_[a-z0-9_]+\(' {} + | tr -d '(' | sort -u | compare "functions of the headers" "$golden"
 sed -n '/^typedef struct sidbeam_api {/,/^} sidbeam_api;/p' "$headers/api.h" |
   sed -nE 's/^  [a-z][a-z0-9_ *]*\(\*([a-z0-9_]+)\).*/sidbeam_\1/p' | sort -u |
   compare "the table of api.h" <(grep -vx sidbeam_get_api "$golden")

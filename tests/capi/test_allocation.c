@@ -10,9 +10,7 @@ typedef struct counter {
   int forever;
 } counter;
 
-static long long add(long long* number, long long value) {
-  return __atomic_fetch_add(number, value, __ATOMIC_SEQ_CST);
-}
+static long long add(long long* number, long long value) { return __atomic_fetch_add(number, value, __ATOMIC_SEQ_CST); }
 
 /* Before each block, what it was asked with: release must say the same. */
 typedef struct stamp {
@@ -93,15 +91,9 @@ static void fail_at_every_call(int32_t threads, int forever) {
   }
 }
 
-static void a_failure_at_any_call_is_out_of_memory_and_leaves_nothing(void) {
-  fail_at_every_call(1, 0);
-}
-static void failing_from_any_call_on_is_out_of_memory_and_leaves_nothing(void) {
-  fail_at_every_call(1, 1);
-}
-static void failures_on_building_threads_are_no_different(void) {
-  fail_at_every_call(3, 0);
-}
+static void a_failure_at_any_call_is_out_of_memory_and_leaves_nothing(void) { fail_at_every_call(1, 0); }
+static void failing_from_any_call_on_is_out_of_memory_and_leaves_nothing(void) { fail_at_every_call(1, 1); }
+static void failures_on_building_threads_are_no_different(void) { fail_at_every_call(3, 0); }
 
 static void a_failed_start_changes_no_slot(void) {
   /* A constraint wider than the session's own may need more memory at start. */

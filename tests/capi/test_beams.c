@@ -146,6 +146,24 @@ static void prefixes_are_where_a_slot_begins(void) {
   sidbeam_session_destroy(session);
 }
 
+static void a_prefix_that_no_sid_has_leaves_no_beam(void) {
+  static const int32_t prefixes[6] = {1, 1, 1, 0, 2, 0}, lengths[2] = {3, 2};
+  for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_HASH_FINAL; ++strategy) {
+    sidbeam_session* session = session_on(&small, 2, 4, strategy);
+    sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+    args.count = 2;
+    args.prefixes = prefixes;
+    args.prefix_lengths = lengths;
+    args.prefix_stride = 3;
+    CHECK_OK(sidbeam_session_start(session, &args, &err));
+    check_beams(session, 0, 0, NULL, NULL, NULL);
+    check_beams(session, 1, 0, NULL, NULL, NULL);
+    CHECK_I32(beams_of(session).active, ((const int32_t[]){0, 0}), 2);
+    CHECK_I32(beams_of(session).level, ((const int32_t[]){3, 2}), 2);
+    sidbeam_session_destroy(session);
+  }
+}
+
 static void slots_join_leave_and_restart_a_running_batch(void) {
   sidbeam_session* session = session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE);
   static const int32_t first[1] = {0}, second[1] = {1}, swapped[2] = {1, 0};
@@ -242,6 +260,26 @@ static void a_masked_code_is_no_candidate_and_no_error(void) {
   CHECK_INT(beams_of(session).active[0], 0);
   CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
   sidbeam_session_destroy(session);
+}
+
+/* Where the row is normalised as a whole, a bad element need not be a child's. */
+static void an_element_that_only_the_normaliser_reads_can_be_bad(void) {
+  const float values[2] = {NAN, INFINITY};
+  for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_LEVEL; ++normalization) {
+    for (size_t i = 0; i < COUNT(values); ++i) {
+      const float row[4] = {-1, values[i], -4, -8}; /* no SID begins with 1 */
+      sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+      sidbeam_session_config config = session_config(constraint);
+      config.normalization = normalization;
+      sidbeam_session* session = make_session(&config);
+      sidbeam_constraint_release(constraint);
+      start_all(session, 1);
+      step_all(session, row);
+      check_beams(session, 0, 0, NULL, NULL, NULL);
+      CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_BAD_ROW);
+      sidbeam_session_destroy(session);
+    }
+  }
 }
 
 static void a_bad_row_flags_its_slot_until_it_starts_again(void) {
@@ -341,11 +379,13 @@ int main(void) {
       TEST(one_item_and_one_beam_are_enough),
       TEST(widths_keep_fewer_beams),
       TEST(prefixes_are_where_a_slot_begins),
+      TEST(a_prefix_that_no_sid_has_leaves_no_beam),
       TEST(slots_join_leave_and_restart_a_running_batch),
       TEST(parents_reorder_the_cache_of_the_model),
       TEST(constraints_mix_in_one_batch),
       TEST(ended_beams_stay_at_their_score_and_need_no_row),
       TEST(a_masked_code_is_no_candidate_and_no_error),
+      TEST(an_element_that_only_the_normaliser_reads_can_be_bad),
       TEST(a_bad_row_flags_its_slot_until_it_starts_again),
       TEST(row_maps_and_slot_rows_agree),
       TEST(unconstrained_beams_may_name_nothing),

@@ -259,8 +259,7 @@ static void unwritable_paths_are_io_errors_with_path_and_reason(void) {
   const char* path = temporary_path("no-such-folder/x.sidx");
   sidbeam_builder* builder = make_builder(&small, SIDBEAM_KIND_TRIE);
   CHECK_FAILS(sidbeam_builder_write(builder, path, &err), SIDBEAM_IO_ERROR, path, "No such file or directory");
-  CHECK_FAILS(sidbeam_builder_write(builder, "", &err),
-              err.code == SIDBEAM_IO_ERROR ? SIDBEAM_IO_ERROR : SIDBEAM_INVALID_ARGUMENT, "path");
+  CHECK_FAILS(sidbeam_builder_write(builder, "", &err), SIDBEAM_IO_ERROR, "''", "No such file or directory");
   CHECK_OK(sidbeam_builder_write(builder, temporary_path("after-all.sidx"), &err));
   sidbeam_builder_destroy(builder);
 }

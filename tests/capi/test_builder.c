@@ -38,9 +38,7 @@ static void check_only_this(sidbeam_builder* builder, const catalogue* expected)
   sidbeam_builder_destroy(builder);
 }
 
-static void destroying_null_does_nothing(void) {
-  sidbeam_builder_destroy(NULL);
-}
+static void destroying_null_does_nothing(void) { sidbeam_builder_destroy(NULL); }
 
 static void null_arguments_are_refused(void) {
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
@@ -154,11 +152,10 @@ static void codes_out_of_range_name_row_level_and_value(void) {
   check_only_this(builder, &small);
 }
 
-static void rows_in_messages_count_within_the_call(void) {
-  /* The row number must be found in the caller's array: this call's. */
+static void rows_in_messages_count_over_all_calls(void) {
   sidbeam_builder* builder = make_builder(&small, SIDBEAM_KIND_TRIE);
   const int32_t sids[6] = {0, 0, 0, 0, 9, 0};
-  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 2, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "row 1",
+  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 2, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "row 7",
               "level 1", "9");
   sidbeam_builder_destroy(builder);
 }
@@ -168,7 +165,7 @@ static void lengths_out_of_range_name_row_and_value(void) {
   int32_t lengths[5] = {1, 2, 0, 3, 2};
   const catalogue* from = &small_variable;
   CHECK_FAILS(sidbeam_builder_add(builder, from->sids, lengths, 5, from->ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "row 2", "length", "0");
+              "row 2", "length", "empty");
   lengths[2] = 4;
   CHECK_FAILS(sidbeam_builder_add(builder, from->sids, lengths, 5, from->ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
               "row 2", "length", "4", "3");
@@ -279,7 +276,7 @@ int main(void) {
       TEST(numbers_of_codes_out_of_range_are_refused),
       TEST(unknown_choices_are_refused),
       TEST(codes_out_of_range_name_row_level_and_value),
-      TEST(rows_in_messages_count_within_the_call),
+      TEST(rows_in_messages_count_over_all_calls),
       TEST(lengths_out_of_range_name_row_and_value),
       TEST(shorter_sids_are_refused_where_lengths_are_fixed),
       TEST(entries_past_a_length_are_not_read),

@@ -3,9 +3,7 @@
 
 static const int32_t sorted_small[5][3] = {{0, 1, 2}, {0, 1, 3}, {0, 3, 0}, {2, 2, 1}, {3, 0, 0}};
 
-static void count_release(void* context) {
-  ++*(int*)context;
-}
+static void count_release(void* context) { ++*(int*)context; }
 
 static const char* written(const catalogue* from, int32_t kinds) {
   const char* path = temporary_path("index.sidx");

@@ -157,6 +157,21 @@ static void limits_cut_items_and_say_so(void) {
   sidbeam_session_destroy(session);
 }
 
+static void any_buffer_may_be_left_out(void) {
+  sidbeam_session* session = searched(3);
+  int64_t offsets[5] = {-7, -7, -7, -7, -7};
+  int32_t truncated = -1;
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 1, &items, &err));
+  items.limit = 8;
+  items.offsets = offsets;
+  items.truncated = &truncated;
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 1, &items, &err));
+  CHECK_I64(offsets, ((const int64_t[]){0, 2, 3, 4, 5}), 5);
+  CHECK_INT(truncated, 0);
+  sidbeam_session_destroy(session);
+}
+
 static void unfinished_beams_have_codes_but_no_ordinal(void) {
   static const int32_t expected_sids[12] = {0, 1, -1, 2, 2, -1, 0, 3, -1, 3, 0, -1}, expected_lengths[4] = {2, 2, 2, 2};
   sidbeam_session* session = searched(2);
@@ -250,6 +265,7 @@ int main(void) {
       TEST(names_come_by_row_and_are_found),
       TEST(beams_become_ordinals_sids_and_items),
       TEST(limits_cut_items_and_say_so),
+      TEST(any_buffer_may_be_left_out),
       TEST(unfinished_beams_have_codes_but_no_ordinal),
       TEST(idle_slots_and_any_order_of_slots_are_answered),
       TEST(items_arguments_are_checked),

@@ -30,19 +30,13 @@ static void* counted(void* memory) {
   return memory;
 }
 
-REPLACED void* malloc(size_t bytes) {
-  return fails() ? NULL : counted(__libc_malloc(bytes));
-}
-REPLACED void* calloc(size_t count, size_t bytes) {
-  return fails() ? NULL : counted(__libc_calloc(count, bytes));
-}
+REPLACED void* malloc(size_t bytes) { return fails() ? NULL : counted(__libc_malloc(bytes)); }
+REPLACED void* calloc(size_t count, size_t bytes) { return fails() ? NULL : counted(__libc_calloc(count, bytes)); }
 REPLACED void* memalign(size_t alignment, size_t bytes);
 REPLACED void* memalign(size_t alignment, size_t bytes) {
   return fails() ? NULL : counted(__libc_memalign(alignment, bytes));
 }
-REPLACED void* aligned_alloc(size_t alignment, size_t bytes) {
-  return memalign(alignment, bytes);
-}
+REPLACED void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
 REPLACED int posix_memalign(void** memory, size_t alignment, size_t bytes) {
   void* const result = memalign(alignment, bytes);
   if (result == NULL) return ENOMEM;
@@ -72,9 +66,7 @@ static sidbeam_status watched(int32_t threads, long long fail_at_call, int from_
 }
 
 /* The first run may fill caches of the C and C++ libraries that stay. */
-static void warm_up(int32_t threads) {
-  check_ok(__FILE__, __LINE__, "run_script", watched(threads, -1, 0));
-}
+static void warm_up(int32_t threads) { check_ok(__FILE__, __LINE__, "run_script", watched(threads, -1, 0)); }
 
 static void fail_at_every_call(int32_t threads, int from_then_on) {
   warm_up(threads);
@@ -105,15 +97,9 @@ static void everything_that_was_taken_comes_back(void) {
   CHECK_INT(live, 0);
 }
 
-static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) {
-  fail_at_every_call(1, 0);
-}
-static void failing_from_any_call_on_is_out_of_memory_and_leaks_nothing(void) {
-  fail_at_every_call(1, 1);
-}
-static void failures_on_building_threads_do_not_crash(void) {
-  fail_at_every_call(3, 0);
-}
+static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(1, 0); }
+static void failing_from_any_call_on_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(1, 1); }
+static void failures_on_building_threads_do_not_crash(void) { fail_at_every_call(3, 0); }
 
 static void steps_call_no_allocator_at_all(void) {
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {

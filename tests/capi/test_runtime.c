@@ -53,17 +53,13 @@ static void config_may_be_null(void) {
   sidbeam_runtime_release(runtime);
 }
 
-static void releasing_null_does_nothing(void) {
-  sidbeam_runtime_release(NULL);
-}
+static void releasing_null_does_nothing(void) { sidbeam_runtime_release(NULL); }
 
 static void null_out_is_refused(void) {
   CHECK_FAILS(sidbeam_runtime_create(NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
 }
 
-static void err_may_be_null(void) {
-  CHECK_INT(sidbeam_runtime_create(NULL, NULL, NULL), SIDBEAM_INVALID_ARGUMENT);
-}
+static void err_may_be_null(void) { CHECK_INT(sidbeam_runtime_create(NULL, NULL, NULL), SIDBEAM_INVALID_ARGUMENT); }
 
 static void err_of_an_older_header_is_left_unwritten(void) {
   sidbeam_error old = SIDBEAM_ERROR_INIT;

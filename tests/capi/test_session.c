@@ -214,7 +214,7 @@ static void missing_sections_name_the_build_option(void) {
 }
 
 static void fixed_length_strategies_refuse_variable_indexes(void) {
-  sidbeam_constraint* constraint = make_constraint(&small_variable, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
+  sidbeam_constraint* constraint = make_constraint(&small_variable, ALL_KINDS);
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   sidbeam_session_config config = session_config(constraint);
   vocabulary.end_column = 4;
@@ -281,7 +281,7 @@ static void start_refuses_slots_widths_and_prefixes_out_of_range(void) {
   slots[1] = -1;
   START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "-1");
   slots[1] = 0;
-  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "0", "repeated");
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "0", "before");
   slots[1] = 1;
   args.widths = widths;
   START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "widths[1]", "5", "4");

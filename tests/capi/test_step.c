@@ -105,7 +105,7 @@ static void unknown_dtypes_and_devices_are_refused(void) {
   s.rows.device_type = SIDBEAM_CUDA;
   REFUSED(&s, SIDBEAM_NO_DEVICE, "device");
   s.rows.device_type = 5;
-  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "device_type", "5");
+  REFUSED(&s, SIDBEAM_NO_DEVICE, "device_type", "5");
   sidbeam_session_destroy(s.session);
 }
 
@@ -135,7 +135,7 @@ static void slots_must_be_in_range_and_different(void) {
   slots[1] = -1;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "-1");
   slots[1] = 1;
-  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "1", "repeated");
+  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "slots[1]", "1", "before");
   s.args.count = -1;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "count", "-1");
   s.args.slots = NULL;
@@ -151,7 +151,7 @@ static void idle_and_finished_slots_cannot_be_named(void) {
   s.args.slots = both;
   s.args.count = 2;
   CHECK_OK(sidbeam_session_stop(s.session, second, 1, NULL, &err));
-  REFUSED(&s, SIDBEAM_BAD_STATE, "slots[1]", "1", "idle");
+  REFUSED(&s, SIDBEAM_BAD_STATE, "slots[1]", "1", "not started");
   s.args.slots = NULL;
   s.args.count = 0;
   CHECK_OK(sidbeam_session_step(s.session, &s.args, &err)); /* passed over where none is named */
@@ -180,7 +180,7 @@ static void row_maps_are_checked(void) {
   map[6] = -1;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "row_map[1][2]", "-1");
   s.args.row_map = NULL;
-  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "row_map", "NULL");
+  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "row_map", "rows.slots");
   s.args.row_map = map;
   map[6] = 0;
   map[7] = 1; /* a dead beam may have a row; it is not read */
@@ -193,7 +193,7 @@ static void lse_makes_no_sense_with_log_probabilities(void) {
   setting s;
   prepare(&s, SIDBEAM_NORMALIZE_NONE);
   s.args.lse = lse;
-  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "lse", "normalization");
+  REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "lse", "NORMALIZE_NONE");
   sidbeam_session_destroy(s.session);
   prepare(&s, SIDBEAM_NORMALIZE_FULL);
   s.args.lse = lse;

@@ -27,9 +27,7 @@ typedef struct work {
     }                                               \
   } while (0)
 
-static uint32_t noise(uint32_t* state) {
-  return (*state = *state * 1664525u + 1013904223u) >> 8;
-}
+static uint32_t noise(uint32_t* state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 
 static sidbeam_builder* large_builder(sidbeam_runtime* runtime) {
   static const int32_t codes[LEVELS] = {CODES, CODES, CODES};

@@ -99,8 +99,8 @@ void draw_catalogue(Dice& dice, Case* c) {
 void draw_logits(Dice& dice, Case* c) {
   c->dtype = dice.below(3);
   c->distribution = dice.below(10);
-  c->mask = dice.one_in(3) ? dice.among({20, 200, 700}) : 0;
-  c->mask_rows = dice.one_in(4) ? dice.among({50, 300}) : 0;
+  c->mask = dice.one_in(5) ? dice.among({20, 200, 700}) : 0;
+  c->mask_rows = dice.one_in(6) ? dice.among({50, 300}) : 0;
   c->bad_rows = dice.one_in(4) ? dice.among({30, 200, 600}) : 0;
   c->soft_cap = dice.one_in(5) ? 1 + dice.below(3) : 0;
   c->temperature = dice.one_in(3) ? 1 + dice.below(6) : 0;
@@ -129,6 +129,23 @@ void draw_session(Dice& dice, Case* c) {
   c->stateless = dice.one_in(3);
 }
 
+// Many candidates and steep logits: the selection's workspace fills, and rows fall below its threshold.
+void widen(Dice& dice, Case* c) {
+  c->levels = 1 + dice.below(3);
+  c->codes = dice.among({64, 100, 300, 600});
+  c->sids = 500 + dice.below(1500);
+  c->skew = dice.below(2);
+  if (dice.one_in(2)) c->strategy = SIDBEAM_STRATEGY_TRIE;
+  c->catalogues = 1;
+  c->distribution = dice.among({1, 1, 2, 6, 9});
+  c->temperature = 0;
+  c->soft_cap = 0;
+  c->mask_rows = 0;
+  c->beams = 2 + dice.below(40);
+  c->slots = 1 + dice.below(2);
+  c->operations = c->levels + 2;
+}
+
 }  // namespace
 
 Case draw_case(uint64_t seed) {
@@ -138,6 +155,7 @@ Case draw_case(uint64_t seed) {
   draw_catalogue(dice, &c);
   draw_logits(dice, &c);
   draw_session(dice, &c);
+  if (dice.one_in(15)) widen(dice, &c);
   return repaired(c);
 }
 
@@ -146,8 +164,6 @@ Case repaired(Case c) {
   if (unconstrained) {
     c.variable = 0;
     if (c.normalization == SIDBEAM_NORMALIZE_VALID) c.normalization = SIDBEAM_NORMALIZE_FULL;
-    // Every beam tries every code: keep levels x beams x codes small.
-    if (c.codes > 300 && c.beams > 80) c.beams = 80;
   }
   if (c.normalization == SIDBEAM_NORMALIZE_NONE) c.given_lse = 0;
   if (c.normalization != SIDBEAM_NORMALIZE_NONE && c.given_lse == 0) c.promised = 0;

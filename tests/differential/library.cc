@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include <bit>
+#include <sstream>
 
 namespace differential {
 
@@ -130,9 +131,10 @@ void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const s
 }
 
 std::string text(const std::vector<int>& codes) {
-  std::string result = "(";
-  for (size_t i = 0; i < codes.size(); ++i) result += (i == 0 ? "" : ",") + std::to_string(codes[i]);
-  return result + ")";
+  std::ostringstream result;
+  for (size_t i = 0; i < codes.size(); ++i) result << (i == 0 ? "(" : ",") << codes[i];
+  result << (codes.empty() ? "()" : ")");
+  return result.str();
 }
 
 }  // namespace differential

@@ -1,4 +1,4 @@
-// Log-sum-exp to 1e-6 relative on the sum, seen through the C ABI: rows_topk of an index with one SID gives x - lse of
+// Log-sum-exp to 1e-6 relative on the sum, and rows without one, seen through the C ABI: rows_topk of an index with one SID gives x - lse of
 // its column. The same row must give the same bits at any address, place in a batch and instruction set.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -206,6 +206,26 @@ void check_row(Bench* bench, Kind kind, int64_t n, int dtype, double shift) {
   ++bench->rows;
 }
 
+// One NaN or +inf, of any payload, anywhere among the columns, makes the row bad.
+void check_bad_element(Bench* bench, int64_t n, int dtype, const Target& target) {
+  const Constraint constraint = one_code(target.runtime.get(), 1, 0);
+  const std::vector<uint32_t> bad =
+      dtype == SIDBEAM_F32
+          ? std::vector<uint32_t>{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0x7f800000}
+      : dtype == SIDBEAM_F16 ? std::vector<uint32_t>{0x7e00, 0xfe00, 0x7c01, 0xfc01, 0x7fff, 0x7c00}
+                             : std::vector<uint32_t>{0x7fc0, 0xffc0, 0x7f81, 0xff81, 0x7fff, 0x7f80};
+  for (const uint32_t bits : bad) {
+    for (const int64_t place : {int64_t{0}, n / 2, n - 1}) {
+      Row row = make_row(kGaussian, n, dtype, 0);
+      row.bits[static_cast<size_t>(place)] = bits;
+      const float came = log_prob(constraint.get(), lay_out(row, dtype, 0, 0, 0), 0, 0, SIDBEAM_NORMALIZE_FULL);
+      expect(std::isnan(came), "a row of ", n, " columns, ", kDtypes[dtype], ", ", target.name, ", with bits ", bits,
+             " in column ", place, " is not bad: log-prob ", came);
+    }
+  }
+  ++bench->rows;
+}
+
 Bench make_bench() {
   Bench bench;
   bench.targets.push_back({"best", make_runtime(nullptr)});
@@ -224,6 +244,11 @@ void check_all(Bench* bench) {
         if (kind == kHuge && dtype == SIDBEAM_F16) continue;
         check_row(bench, static_cast<Kind>(kind), n, dtype, 0.3);
       }
+    }
+  }
+  for (const Target& target : bench->targets) {
+    for (const int64_t n : {1, 2, 17, 64, 65, 1025}) {
+      for (int dtype = 0; dtype < 3; ++dtype) check_bad_element(bench, n, dtype, target);
     }
   }
   // Equal logits of many fractions: each reduces the exponential to another place of its polynomial.

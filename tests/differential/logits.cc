@@ -15,9 +15,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-bool per_mille(uint64_t hash, int64_t rate) {
-  return static_cast<int64_t>(hash % 1000) < rate;
-}
+bool per_mille(uint64_t hash, int64_t rate) { return static_cast<int64_t>(hash % 1000) < rate; }
 
 // Nearly normal: the sum of four uniform numbers, scaled to deviation 1.
 double gaussian(uint64_t hash) {

@@ -86,9 +86,7 @@ std::string failure(const Machine& machine, const Case& c) {
 
 char current[2048];  // the case being run, for when the library dies
 
-void set_current(const Case& c) {
-  std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str());
-}
+void set_current(const Case& c) { std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str()); }
 
 extern "C" void report_death(int number) {
   if (write(STDERR_FILENO, current, std::strlen(current)) < 0) _exit(1);

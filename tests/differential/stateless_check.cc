@@ -258,13 +258,14 @@ void check_topk(const Batch& batch, const std::vector<Loaded>& loaded, const sid
     std::vector<oracle::Beam> beams;  // none where nothing may follow
     if (!batch.children(i).empty()) beams.push_back(batch.beams[i]);
     int error = 0;
+    Coverage of_steps;  // these are none
     try {
       check_step({world,
                   batch.catalogue(i),
                   static_cast<int>(batch.beams[i].prefix.size()),
                   static_cast<int>(k),
                   {block.rows[i]}},
-                 after, &beams, &error, coverage);
+                 after, &beams, &error, &of_steps);
       const auto states =
           states_of(loaded[static_cast<size_t>(batch.which[i])].constraint.get(), batch.catalogue(i), beams);
       for (size_t n = 0; n < states.size(); ++n)

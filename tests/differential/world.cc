@@ -11,9 +11,7 @@
 namespace differential {
 namespace {
 
-double unit(uint64_t hash) {
-  return static_cast<double>(hash >> 11) * 0x1p-53;
-}
+double unit(uint64_t hash) { return static_cast<double>(hash >> 11) * 0x1p-53; }
 
 std::vector<int> draw_codes(const Case& c, uint64_t which) {
   const auto seed = static_cast<uint64_t>(c.seed);

@@ -8,9 +8,7 @@
 namespace {
 
 // Without a right checksum nothing behind the preamble would ever be reached, so most inputs get one.
-bool repairs(uint8_t choice) {
-  return choice % 4 != 0;
-}
+bool repairs(uint8_t choice) { return choice % 4 != 0; }
 
 }  // namespace
 

@@ -102,9 +102,7 @@ const std::vector<std::vector<uint8_t>>& specimens() {
   return all;
 }
 
-void FreeBlock::operator()(uint8_t* block) const {
-  std::free(block);
-}
+void FreeBlock::operator()(uint8_t* block) const { std::free(block); }
 
 Block block_of(const uint8_t* data, size_t size) {
   void* block = nullptr;

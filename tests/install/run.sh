@@ -10,12 +10,20 @@ work=$PWD/build/install
 jobs=${SIDBEAM_JOBS:-$(nproc)}
 prefix="$work/moved prefix"  # with a space, as some have
 here=tests/install
+recommended=$'item 2  score -7.215\nitem 1  score -8.215'  # what samples/minimal.c prints
 strict="-Wall -Wextra -Wpedantic -Werror"
 
 say() { printf -- '-- %s\n' "$*"; }
 fail() {
   printf 'tests/install: %s\n' "$*" >&2
   exit 1
+}
+
+# prints EXPECTED COMMAND ...
+prints() {
+  local got
+  got=$("${@:2}") || fail "$2: exit status $?"
+  [ "$got" = "$1" ] || fail "$2: expected $1, got $got"
 }
 
 install_and_move() {
@@ -31,7 +39,7 @@ install_and_move() {
 
 # Where the library says what it needs, it says nothing of this machine.
 check_library() {
-  say "the library: SONAME, what it needs, no run path, exports, no build path"
+  say "the library: SONAME, what it needs, no run path, exports, no path of this tree"
   local dynamic needed
   dynamic=$(readelf --dynamic "$library")
   grep -q 'SONAME.*\[libsidbeam.so.1\]' <<<"$dynamic" || fail "SONAME: expected libsidbeam.so.1, got $dynamic"
@@ -41,9 +49,7 @@ check_library() {
   [ -z "$needed" ] || fail "NEEDED: expected only the C and C++ runtimes, got $needed"
   grep -q 'NODELETE' <<<"$dynamic" || fail "the library can be unloaded: -z nodelete is missing"
   bash tests/abi/check_symbols.sh "$prefix/include" "$library"
-  if grep -rlF "$PWD/$build" "$prefix/include" "$libraries"/cmake "$libraries"/pkgconfig; then
-    fail "these installed files name the build folder"
-  fi
+  if grep -rlF "$PWD" "$prefix"; then fail "these installed files name the folder that they were built in"; fi
 }
 
 check_headers() {
@@ -62,7 +68,7 @@ cmake_consumer() {
   cmake -S $here/consumer -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DSAMPLES="$PWD/samples" \
     >"$work/consumer.log" || fail "configuring the consumer: see $work/consumer.log"
   cmake --build "$work/consumer" >>"$work/consumer.log" || { cat "$work/consumer.log"; fail "building the consumer"; }
-  "$work/consumer/consumer_c"
+  prints "$recommended" "$work/consumer/consumer_c"
   "$work/consumer/consumer_cxx"
 }
 
@@ -73,7 +79,7 @@ pkg_config_consumer() {
   local flags
   flags=$(pkg-config --cflags --libs sidbeam)
   eval "cc -std=c99 $strict samples/minimal.c -o \"$work/minimal\" $flags"
-  LD_LIBRARY_PATH=$libraries "$work/minimal"
+  LD_LIBRARY_PATH=$libraries prints "$recommended" "$work/minimal"
 }
 
 dlopen_consumer() {
@@ -86,6 +92,9 @@ dlopen_consumer() {
 installed_command() {
   [ -x "$prefix/bin/sidbeam" ] || return 0
   say "the installed command finds its library"
+  local run_path
+  run_path=$(readelf --dynamic "$prefix/bin/sidbeam" | sed -nE 's/.*R(UN)?PATH.*\[(.*)\]/\2/p')
+  [[ $run_path == '$ORIGIN/'* && $run_path != *:* ]] || fail "run path of the command: expected \$ORIGIN/.., got $run_path"
   "$prefix/bin/sidbeam" --version
 }
 

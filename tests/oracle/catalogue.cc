@@ -1,6 +1,6 @@
 // The oracle's catalogue: a sorted list, searched from end to end.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <map>
 #include <set>
 
 #include "oracle.h"
@@ -17,19 +17,21 @@ Sid padded(Sid sid, size_t levels) {
 }  // namespace
 
 Catalogue make_catalogue(const std::vector<int>& codes, bool variable, const std::vector<Pair>& pairs) {
-  Catalogue catalogue{codes, variable, {}, {}};
-  for (const Pair& pair : pairs) catalogue.sids.push_back(pair.sid);
-  std::sort(catalogue.sids.begin(), catalogue.sids.end(),
-            [&](const Sid& a, const Sid& b) { return padded(a, codes.size()) < padded(b, codes.size()); });
-  catalogue.sids.erase(std::unique(catalogue.sids.begin(), catalogue.sids.end()), catalogue.sids.end());
-
-  std::vector<std::set<std::pair<int64_t, int64_t>>> ranked(catalogue.sids.size());  // (-priority, id)
+  struct Entry {
+    Sid sid;
+    std::set<std::pair<int64_t, int64_t>> items;  // (-priority, id)
+  };
+  std::map<Sid, Entry> entries;  // in the order of padded SIDs
   for (const Pair& pair : pairs) {
-    ranked[static_cast<size_t>(ordinal_of(catalogue, pair.sid))].insert({-pair.priority, pair.id});
+    Entry& entry = entries[padded(pair.sid, codes.size())];
+    entry.sid = pair.sid;
+    entry.items.insert({-pair.priority, pair.id});
   }
-  for (const auto& items : ranked) {
+  Catalogue catalogue{codes, variable, {}, {}};
+  for (const auto& [key, entry] : entries) {
+    catalogue.sids.push_back(entry.sid);
     catalogue.items.emplace_back();
-    for (const auto& item : items) catalogue.items.back().push_back(item.second);
+    for (const auto& item : entry.items) catalogue.items.back().push_back(item.second);
   }
   return catalogue;
 }

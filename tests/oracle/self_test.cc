@@ -12,9 +12,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The umbrella header's three items of two codes each, given out of order.
-Catalogue three_items() {
-  return make_catalogue({4, 4}, false, {{{2, 2}, 12}, {{0, 1}, 10}, {{0, 3}, 11}});
-}
+Catalogue three_items() { return make_catalogue({4, 4}, false, {{{2, 2}, 12}, {{0, 1}, 10}, {{0, 3}, 11}}); }
 
 Rules plain(Normalization normalization) {
   Rules rules;

@@ -158,10 +158,20 @@ int32_t report(void* context, int32_t phase, int64_t done, int64_t total) {
   return interrupted() ? 1 : 0;
 }
 
+// Wrong usage is reported before a file is read.
+void check_usage(const ImportOptions& import, const BuildOptions& build) {
+  parse_codes(import.codes, import.levels, import.variable_length);
+  builder_config(Shape{}, build);
+  for (const std::string& pair : build.metadata) {
+    if (pair.find('=') == pair.npos || pair[0] == '=') {
+      throw UsageError("--metadata: '" + pair + "', expected key=value");
+    }
+  }
+}
+
 void set_metadata(sidbeam_builder* builder, const std::vector<std::string>& metadata) {
   for (const std::string& pair : metadata) {
     const size_t equals = pair.find('=');
-    if (equals == pair.npos || equals == 0) throw UsageError("--metadata: '" + pair + "', expected key=value");
     call(sidbeam_builder_set_metadata, builder, pair.substr(0, equals).c_str(), pair.substr(equals + 1).c_str());
   }
 }
@@ -210,7 +220,7 @@ sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& bu
 }
 
 Catalogue load_catalogue(const ImportOptions& import, const BuildOptions& build, Progress& progress) {
-  builder_config(Shape{}, build);  // wrong usage is reported before a file is read
+  check_usage(import, build);
   const CatalogueFiles files(import);
   const Survey survey = survey_catalogue(import, files, progress);
   sidbeam_builder_config config = builder_config(survey.shape, build);

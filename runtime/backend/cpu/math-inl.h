@@ -80,8 +80,9 @@ HWY_INLINE Floats scaled_exp(Floats x, int32_t exponent) {
   p = fma(p, r, hn::Set(d, 0x1.fffd18p-2F));
   p = fma(p, r, hn::Set(d, 0x1.fffff4p-1F));
   p = fma(p, r, hn::Set(d, 1.0F));
-  const auto power = hn::Sub(hn::BitCast(di, rounded), hn::Set(di, kRoundMagicBits + exponent));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(power)));
+  // A product, not a sum of exponent fields: those would turn NaN into a number.
+  const auto power = hn::Sub(hn::BitCast(di, rounded), hn::Set(di, kRoundMagicBits - 127 + exponent));
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(power)));
 }
 
 // tanh(y): an odd polynomial near 0 (Cephes tanhf), 1 - 2 / (exp(2|y|) + 1) elsewhere.
@@ -108,7 +109,7 @@ HWY_INLINE Floats transform_one(Floats v, float soft_cap, float inverse_temperat
     const Floats cap = hn::Set(d, soft_cap);
     const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
     const Floats capped = hn::Mul(cap, tanh(hn::Div(v, cap)));
-    const auto keep = hn::Or(hn::Eq(v, hn::Neg(infinity)), hn::Ne(v, v));
+    const auto keep = hn::Or(hn::Eq(v, hn::Neg(infinity)), hn::IsNaN(v));
     const Floats odd = hn::IfThenElse(hn::Eq(v, infinity), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), capped);
     v = hn::IfThenElse(keep, v, odd);
   }

@@ -1,0 +1,112 @@
+"""Ctrl-C and SIGTERM: the old file stays, nothing else is left, one line says so.
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import pty
+import select
+import signal
+import subprocess
+
+import support
+from support import Case
+
+SECONDS = 120  # to wait for what must happen; nothing depends on how long it takes
+
+
+class Interrupt(Case):
+    def start(self, *arguments):
+        """The command with a terminal as standard error, and the terminal's other end."""
+        mine, theirs = pty.openpty()
+        self.addCleanup(os.close, mine)
+        process = subprocess.Popen([support.PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        return process, mine
+
+    def read_until(self, terminal, words, text=""):
+        """What the terminal shows until one of the words has come, or its end."""
+        while not any(word in text for word in words):
+            if not select.select([terminal], [], [], SECONDS)[0]:
+                self.fail("nothing on the terminal after %r" % text)
+            try:
+                text += os.read(terminal, 4096).decode()
+            except OSError:  # Linux: the other end is closed
+                break
+        return text
+
+    def cancelled(self, process, terminal, text, command, output):
+        text = self.read_until(terminal, ["as it was\r\n"], text)
+        self.assertEqual(process.wait(SECONDS), 1, text)
+        last = text.split("\033[K")[-1]
+        self.assertEqual(last, "sidbeam %s: cancelled; '%s' is as it was\r\n" % (command, output))
+        self.assertEqual(process.stdout.read(), b"")
+
+    def test_build_at_each_phase(self):
+        source = self.path("big.npy")
+        self.ok("synth", "--items", 1500000, "--levels", 4, "--codes", 256, "--output", source)
+        output = self.index()
+        before, files = self.read("x.sidx"), sorted(os.listdir(self.folder))
+        for phase in ["scanning", "reading", "sorting"]:
+            for number in [signal.SIGINT, signal.SIGTERM]:
+                process, terminal = self.start("build", "--input", source, "--output", output, "--kinds",
+                                               "trie,sorted,hash")
+                text = self.read_until(terminal, [phase])
+                process.send_signal(number)
+                self.cancelled(process, terminal, text, "build", output)
+                self.assertEqual(self.read("x.sidx"), before)
+                self.assertEqual(sorted(os.listdir(self.folder)), files)
+
+    def test_build_that_waits_for_a_pipe(self):
+        pipe = self.path("rows.jsonl")
+        os.mkfifo(pipe)
+        process, terminal = self.start("build", "--input", pipe, "--output", self.path("x.sidx"))
+        with open(pipe, "wb") as writer:  # opens once the program does, which has caught signals by then
+            writer.write(b'{"item":1,"sid":[1]}\n')
+            writer.flush()
+            process.send_signal(signal.SIGINT)
+            self.cancelled(process, terminal, "", "build", self.path("x.sidx"))
+        self.assertEqual(os.listdir(self.folder), ["rows.jsonl"])
+
+    def test_synth(self):
+        process, terminal = self.start("synth", "--items", 10**9, "--levels", 8, "--codes", 2048, "--skew", "zipf",
+                                       "--output", self.path("a.npy"))
+        text = self.read_until(terminal, ["writing"])
+        process.send_signal(signal.SIGINT)
+        self.cancelled(process, terminal, text, "synth", self.path("a.npy"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_convert(self):
+        source = self.path("big.npy")
+        self.ok("synth", "--items", 1000000, "--levels", 4, "--codes", 256, "--output", source)
+        self.ok("build", "--input", source, "--output", self.path("x.sidx"))
+        files = sorted(os.listdir(self.folder))
+        process, terminal = self.start("convert", self.path("x.sidx"), "--output-dir", self.path("static"))
+        text = self.read_until(terminal, ["converting"])
+        process.send_signal(signal.SIGINT)
+        self.cancelled(process, terminal, text, "convert", self.path("static"))
+        self.assertEqual(sorted(os.listdir(self.folder)), files)
+
+
+class Pipes(Case):
+    def test_a_pipe_is_read_whole(self):
+        import threading
+        pipe = self.path("rows.jsonl")
+        os.mkfifo(pipe)
+
+        def feed():
+            with open(pipe, "wb") as writer:
+                for i in range(100000):
+                    writer.write(b'{"item":%d,"sid":[%d,%d]}\n' % (i, i % 7, i % 300))
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        report = self.json("build", "--input", pipe, "--output", self.path("x.sidx"))
+        feeder.join()
+        self.assertEqual((report["rows"], report["items"], report["codes"]), (100000, 100000, [7, 300]))
+
+    def test_no_progress_where_standard_error_is_no_terminal(self):
+        source = self.path("a.npy")
+        self.ok("synth", "--items", 300000, "--levels", 3, "--codes", 99, "--output", source)
+        self.ok("build", "--input", source, "--output", self.path("x.sidx"))
