@@ -27,7 +27,7 @@ cmake --build --preset release --target sidbeam sidbeam_cli sidbeam_minimal sidb
 data=${1:-${SIDBEAM_DATA:-../shared/data}/minionerec}
 catalogue=$data
 [ -d "$data" ] && catalogue=$(find "$data" -name '*.index.json' | sort | head -n 1)
-sidbeam=build/release/bin/sidbeam
+sidbeam=build/release/bindings/cli/sidbeam
 
 say "The command line: a catalogue becomes an index, the index answers"
 if [ -n "$catalogue" ] && [ -e "$catalogue" ]; then
@@ -38,6 +38,7 @@ else
   show "$sidbeam" build --input build/quickstart/catalogue.npy --codes 256 --output build/quickstart/catalogue.sidx
 fi
 show "$sidbeam" inspect build/quickstart/catalogue.sidx
+show "$sidbeam" lookup build/quickstart/catalogue.sidx --item 0
 
 say "The library: recommendations, with the constraint (trie) and without (none)"
 if [ -n "$catalogue" ] && [ -e "$catalogue" ]; then

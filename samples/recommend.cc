@@ -19,7 +19,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "recommend/dataset.h"
@@ -256,28 +255,37 @@ void print(const char* strategy, const Report& report) {
               share(report.hits, report.queries), static_cast<double>(report.queries) / report.seconds, report.step_us);
 }
 
-void print_recommendations(const Dataset& data, const Report& report) {
-  std::unordered_map<int64_t, const Item*> by_id;
-  std::unordered_map<std::string, const Item*> by_sid;
-  const auto key = [](const Sid& sid) {
-    return std::string(reinterpret_cast<const char*>(sid.data()), 4 * sid.size());
-  };
-  for (const Item& item : data.items) {
-    by_id[item.id] = &item;
-    by_sid.try_emplace(key(item.sid), &item);
+// A title that fits on a line, not cut within a character of several bytes.
+std::string line_of(const Item& item) {
+  size_t end = std::min<size_t>(90, item.title.size());
+  while (end > 0 && end < item.title.size() && (item.title[end] & 0xC0) == 0x80) end--;
+  return item.title.substr(0, end);
+}
+
+void print_recommendation(const Dataset& data, const Query& query, const Answer& answer) {
+  std::printf("\nuser %s, who took last\n", query.user.c_str());
+  const size_t shown = std::min<size_t>(3, query.history.size());
+  for (size_t h = query.history.size() - shown; h < query.history.size(); h++) {
+    const Sid& sid = data.sids[static_cast<size_t>(query.history[h])];
+    const auto item = std::find_if(data.items.begin(), data.items.end(), [&](const Item& i) { return i.sid == sid; });
+    std::printf("      %s\n", line_of(*item).c_str());
   }
-  for (size_t i = 0; i < std::min<size_t>(3, report.first.size()); i++) {
-    const Query& query = data.test[i];
-    std::printf("\nuser %s, who took last\n", query.user.c_str());
-    const size_t shown = std::min<size_t>(3, query.history.size());
-    for (size_t h = query.history.size() - shown; h < query.history.size(); h++)
-      std::printf("      %.90s\n", by_sid.at(key(data.sids[static_cast<size_t>(query.history[h])]))->title.c_str());
-    std::printf("  is recommended (* what was taken next)\n");
-    const Sid& target = data.sids[static_cast<size_t>(query.target)];
-    for (size_t r = 0; r < std::min<size_t>(5, report.first[i].items.size()); r++) {
-      const Item* item = by_id.at(report.first[i].items[r]);
-      std::printf("    %c %.90s\n", item->sid == target ? '*' : ' ', item->title.c_str());
-    }
+  std::printf("  is recommended (* what was taken next)\n");
+  for (size_t r = 0; r < std::min<size_t>(5, answer.items.size()); r++) {
+    const auto item =
+        std::find_if(data.items.begin(), data.items.end(), [&](const Item& i) { return i.id == answer.items[r]; });
+    const bool taken = item->sid == data.sids[static_cast<size_t>(query.target)];
+    std::printf("    %c %s\n", taken ? '*' : ' ', line_of(*item).c_str());
+  }
+}
+
+// The first three users of the first batch.
+void print_recommendations(const Dataset& data, const Report& report) {
+  int left = 3;
+  for (size_t i = 0; i < report.first.size() && left > 0; i++) {
+    if (i > 0 && data.test[i].user == data.test[i - 1].user) continue;
+    print_recommendation(data, data.test[i], report.first[i]);
+    left--;
   }
 }
 

@@ -83,14 +83,8 @@ tsan() {
 }
 
 fuzz() {
-  build fuzz
-  local target corpus
-  for target in fuzz_open fuzz_decode; do
-    corpus=build/fuzz/corpus/$target
-    mkdir -p "$corpus" build/fuzz/findings
-    build/fuzz/tests/fuzz/$target -max_total_time="$fuzz_seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
-      -artifact_prefix=build/fuzz/findings/ "$corpus"
-  done
+  build fuzz -DSIDBEAM_FUZZ_SECONDS="$fuzz_seconds"
+  ctest --test-dir build/fuzz -j "$jobs" --output-on-failure --no-tests=error
 }
 
 # A file that passed is not looked at again until it, a header or the rules change.

@@ -71,6 +71,7 @@ void run(const Options& o) {
     call(sidbeam_builder_write, catalogue.builder.get(), o.output.c_str());
   } catch (const LibraryFailure& failure) {
     if (failure.status == SIDBEAM_CANCELLED) throw_cancelled();
+    if (failure.status == SIDBEAM_COLLISION) throw Failure("'" + o.import.input + "': " + failure.what());
     throw;
   }
   progress.clear();

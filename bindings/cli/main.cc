@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/sidbeam.h>
 
+#include <csignal>
 #include <cstdio>
 #include <new>
 
@@ -27,8 +28,8 @@ std::string command_name(const CLI::App& program) {
 }
 
 int report(const CLI::App& program, std::string what, int status) {
-  for (char& c : what) {
-    if (c == '\n' || c == '\r') c = ' ';
+  for (char& c : what) {  // pieces of a file may be quoted in it
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
   }
   const std::string name = command_name(program);
   std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
@@ -36,15 +37,15 @@ int report(const CLI::App& program, std::string what, int status) {
   return status;
 }
 
-// CLI11 says of an unknown command that a command is missing.
+// CLI11 says of an unknown command or option before it that a command is missing.
 void check_command(const CLI::App& program, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
+  if (argc >= 2 && argv[1][0] == '-') return;
   std::string names;
   for (const CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->check_name(argv[1])) return;
+    if (argc >= 2 && command->check_name(argv[1])) return;
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
-  throw cli::UsageError("'" + std::string(argv[1]) + "', expected a command: " + names);
+  throw cli::UsageError((argc >= 2 ? "'" + std::string(argv[1]) + "', " : "") + "expected a command: " + names);
 }
 
 }  // namespace
@@ -54,16 +55,17 @@ int main(int argc, char** argv) {
       "Beam search over Semantic IDs that returns only items that exist: index files, and decoding by hand.",
       "sidbeam");
   program.set_version_flag("--version", version);
-  program.require_subcommand(1);
   program.footer(
       "Example:\n"
       "  sidbeam build --input catalogue.index.json --output catalogue.sidx\n"
       "  sidbeam decode catalogue.sidx --logits logits.npy --beams 10\n"
       "'sidbeam COMMAND --help' explains a command.");
+  std::signal(SIGXFSZ, SIG_IGN);  // a write past a size limit fails with a message instead
   try {
     for (AddCommand* const add : kCommands) add(program);
     check_command(program, argc, argv);
     program.parse(argc, argv);
+    if (program.get_subcommands().empty()) check_command(program, 1, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version

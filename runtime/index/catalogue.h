@@ -9,9 +9,18 @@
 
 #include "index/views.h"
 #include "sidbeam/builder.h"
+#include "support/mapped_file.h"
 #include "support/memory.h"
 
 namespace sidbeam {
+
+// A buffer on huge pages where the system has them: a build spends a tenth of its time in page faults else.
+template <class T>
+Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
+  Buffer<T> buffer(allocator, count);
+  advise_huge_pages(buffer.data(), buffer.bytes());
+  return buffer;
+}
 
 // An array that grows by chunks of doubling size, so that growing copies nothing and an element is found by arithmetic.
 template <class T>
@@ -23,7 +32,7 @@ class ChunkedArray {
   void reserve(int64_t count) {
     while (capacity_ < count) {
       chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(Buffer<T>(allocator_, kFirst << chunks_.size()));
+      chunks_.push_back(large_buffer<T>(allocator_, kFirst << chunks_.size()));
       capacity_ += chunks_.back().size();
     }
   }

@@ -62,25 +62,28 @@ struct LevelOut {
 };
 
 // SIDs [begin, end), the chunk-th chunk: the edges of `level` that begin with them and the nodes that these leave.
-void emit_trie(const Emission& emission, int level, const LevelOut& out, int64_t chunk, int64_t begin, int64_t end) {
+void emit_trie(const Emission& emission, int level, const LevelOut out, int64_t chunk, int64_t begin, int64_t end) {
   const SortedCatalogue& sorted = emission.sorted;
   const auto c = static_cast<size_t>(chunk), l = static_cast<size_t>(level);
   const bool may_end = sorted.layout.variable_length;
+  const CodeColumn column = sorted.column(level);
+  const CodeColumn above = sorted.column(std::max(level - 1, 0)), second_above = sorted.column(std::max(level - 2, 0));
+  const uint8_t* first_new = sorted.first_new.data();
   uint64_t edge = emission.scan.starts[l].edges[c], ends = emission.scan.starts[l].ends[c];
   uint64_t node = level == 0 ? 0 : emission.scan.starts[l - 1].edges[c];
   for (int64_t i = begin; i < end; ++i) {
-    const int first = sorted.first_new[i];
+    const int first = first_new[i];
     if (first > level) continue;
     if (first < level || i == 0) {
-      if (may_end && level > 1 && sorted.is_end(level - 2, i)) continue;  // ended before: no node
+      if (may_end && level > 1 && second_above.is_end(i)) continue;  // ended before: no node
       out.row_pointers.set(node, edge);
       if (out.ordinals) out.ordinals.set(node, static_cast<uint64_t>(i));
       ++node;
     }
-    if (may_end && level > 0 && sorted.is_end(level - 1, i)) continue;  // the node is an end: no edge
-    const uint32_t code = sorted.code(level, i);
+    if (may_end && level > 0 && above.is_end(i)) continue;  // the node is an end: no edge
+    const uint32_t code = column[i];
     out.tokens.set(edge, code);
-    if (may_end && code == sorted.layout.codes[level]) {
+    if (code == column.end) {
       out.end_edges.set(ends, edge);
       out.end_ordinals.set(ends, static_cast<uint64_t>(i));
       ++ends;
@@ -90,11 +93,11 @@ void emit_trie(const Emission& emission, int level, const LevelOut& out, int64_t
 }
 
 void emit_merged_ends(const Emission& emission, UintOut out, int64_t chunk, int64_t begin, int64_t end) {
-  const int last = emission.sorted.layout.levels - 1;
+  const CodeColumn last = emission.sorted.column(emission.sorted.layout.levels - 1);
   uint64_t ends = 0;
   for (const LevelStarts& level : emission.scan.starts) ends += level.ends[static_cast<size_t>(chunk)];
   for (int64_t i = begin; i < end; ++i) {
-    if (emission.sorted.is_end(last, i)) out.set(ends++, static_cast<uint64_t>(i));
+    if (last.is_end(i)) out.set(ends++, static_cast<uint64_t>(i));
   }
 }
 
@@ -129,8 +132,9 @@ void emit_columns(const Emission& emission, int threads, Progress& progress) {
   parallel_for(threads, chunks * levels, [&](int64_t task) {
     const auto level = static_cast<int>(task % levels);
     const int64_t begin = task / levels * kChunk, end = std::min(emission.sorted.sids, begin + kChunk);
-    for (int64_t i = begin; i < end; ++i)
-      out[static_cast<size_t>(level)].set(static_cast<uint64_t>(i), emission.sorted.code(level, i));
+    const CodeColumn column = emission.sorted.column(level);
+    const UintOut to = out[static_cast<size_t>(level)];
+    for (int64_t i = begin; i < end; ++i) to.set(static_cast<uint64_t>(i), column[i]);
     progress.advance(end - begin);
   });
 }
@@ -175,12 +179,14 @@ void emit_hash(const Emission& emission, Progress& progress) {
   std::memset(ordinals.data, 0, (slots + 1) * ordinals.width);
   constexpr int64_t kBatch = 64;  // slots whose cache misses overlap
   const int64_t sids = emission.sorted.sids;
+  std::vector<CodeColumn> columns;
+  for (int l = 0; l < emission.view.levels; ++l) columns.push_back(emission.sorted.column(l));
   for (int64_t begin = 0; begin < sids; begin += kBatch) {
     const int64_t end = std::min(sids, begin + kBatch);
     uint64_t batch[kBatch];
     for (int64_t i = begin; i < end; ++i) {
       int32_t codes[kMaxLevels];
-      for (int l = 0; l < emission.view.levels; ++l) codes[l] = static_cast<int32_t>(emission.sorted.code(l, i));
+      for (size_t l = 0; l < columns.size(); ++l) codes[l] = static_cast<int32_t>(columns[l][i]);
       batch[i - begin] = hash_key(emission.view, codes);
       __builtin_prefetch(keys + (mix64(batch[i - begin]) & slots), 1);
     }

@@ -37,9 +37,10 @@ std::vector<Hash128> column_digests(const SortedCatalogue& sorted, int threads) 
   parallel_for(threads, sorted.layout.levels, [&](int64_t level) {
     Stream128 stream;
     uint32_t block[kBlock];
+    const CodeColumn column = sorted.column(static_cast<int>(level));
     for (int64_t begin = 0; begin < sorted.sids; begin += kBlock) {
       const int64_t size = std::min(kBlock, sorted.sids - begin);
-      for (int64_t i = 0; i < size; ++i) block[i] = sorted.code(static_cast<int>(level), begin + i);
+      for (int64_t i = 0; i < size; ++i) block[i] = column[begin + i];
       stream.add(block, static_cast<size_t>(size) * sizeof(uint32_t));
     }
     digests[static_cast<size_t>(level)] = stream.value();

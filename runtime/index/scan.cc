@@ -27,11 +27,13 @@ void close_row(uint64_t children, uint32_t codes, uint64_t& longest, uint64_t& d
 Count count_chunk(const SortedCatalogue& sorted, int level, int64_t begin, int64_t end) {
   Count out;
   const uint32_t codes = sorted.layout.codes[level];
-  const bool may_end = sorted.layout.variable_length;
+  const bool may_end = sorted.layout.variable_length && level > 0;
+  const CodeColumn column = sorted.column(level), above = sorted.column(may_end ? level - 1 : level);
+  const uint8_t* first_new = sorted.first_new.data();
   for (int64_t i = begin; i < end; ++i) {
-    const int first = sorted.first_new[i];
+    const int first = first_new[i];
     if (first > level) continue;
-    if (may_end && level > 0 && sorted.is_end(level - 1, i)) continue;  // below an end: no edge, and an empty row
+    if (may_end && above.is_end(i)) continue;  // below an end: no edge, and an empty row
     if (first < level) {
       if (out.begins) close_row(out.last_row, codes, out.longest, out.dense);
       if (!out.begins) out.first_row = out.edges;
@@ -40,7 +42,7 @@ Count count_chunk(const SortedCatalogue& sorted, int level, int64_t begin, int64
     }
     ++out.edges;
     ++out.last_row;
-    if (may_end && sorted.is_end(level, i)) ++out.ends;
+    out.ends += column.is_end(i);
   }
   return out;
 }

@@ -9,7 +9,6 @@
 #include "index/progress.h"
 #include "index/radix.h"
 #include "support/error.h"
-#include "support/mapped_file.h"
 #include "support/parallel.h"
 
 namespace sidbeam {
@@ -17,15 +16,7 @@ namespace {
 
 constexpr uint64_t kGroupStart = uint64_t{1} << 63;  // in Record::row, once groups are settled
 
-int64_t chunks_of(int64_t count) {
-  return static_cast<int64_t>(divide_up(static_cast<uint64_t>(count), kChunk));
-}
-
-Buffer<Record> record_buffer(const Allocator& allocator, int64_t count) {
-  Buffer<Record> records(allocator, count);
-  advise_huge_pages(records.data(), records.bytes());
-  return records;
-}
+int64_t chunks_of(int64_t count) { return static_cast<int64_t>(divide_up(static_cast<uint64_t>(count), kChunk)); }
 
 // Words from the last to the first, each by a stable sort: what is left is the order of whole keys, then of rows.
 void sort_records(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
@@ -35,7 +26,7 @@ void sort_records(const Catalogue& catalogue, const sidbeam_builder_config& conf
   int64_t work = 0;
   for (int w = 0; w < layout.words; ++w) work += rows * (1 + radix_passes(layout.word_bits[w]));
   Progress progress(config, SIDBEAM_PHASE_SORT, work);
-  Buffer<Record> spare = record_buffer(catalogue.allocator, rows);
+  Buffer<Record> spare = large_buffer<Record>(catalogue.allocator, rows);
   for (int w = layout.words - 1; w >= 0; --w) {
     const auto& word = catalogue.words[static_cast<size_t>(w)];
     const bool first = w == layout.words - 1;
@@ -229,13 +220,13 @@ void lay_out(const Catalogue& catalogue, const Record* records, const Settled& p
 void lay_out_all(const Catalogue& catalogue, const Buffer<Record>& records, const std::vector<Settled>& settled,
                  int threads, SortedCatalogue& out, Progress& progress) {
   const Allocator& allocator = catalogue.allocator;
-  for (int w = 0; w < catalogue.layout.words; ++w) out.words.push_back(Buffer<uint64_t>(allocator, out.sids));
-  out.first_new = Buffer<uint8_t>(allocator, out.sids);
+  for (int w = 0; w < catalogue.layout.words; ++w) out.words.push_back(large_buffer<uint64_t>(allocator, out.sids));
+  out.first_new = large_buffer<uint8_t>(allocator, out.sids);
   if (out.items != out.sids) {
-    out.item_offsets = Buffer<int64_t>(allocator, out.sids + 1);
+    out.item_offsets = large_buffer<int64_t>(allocator, out.sids + 1);
     out.item_offsets[out.sids] = out.items;
   }
-  out.ids = Buffer<int64_t>(allocator, out.items);
+  out.ids = large_buffer<int64_t>(allocator, out.items);
   parallel_for(threads, static_cast<int64_t>(settled.size()), [&](int64_t chunk) {
     const Settled& part = settled[static_cast<size_t>(chunk)];
     const Record* before = nullptr;
@@ -264,7 +255,7 @@ int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
 
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
   SortedCatalogue out(catalogue.layout);
-  Buffer<Record> records = record_buffer(catalogue.allocator, catalogue.rows);
+  Buffer<Record> records = large_buffer<Record>(catalogue.allocator, catalogue.rows);
   sort_records(catalogue, config, threads, records);
   Progress progress(config, SIDBEAM_PHASE_SCAN, 2 * catalogue.rows);
   std::vector<Settled> settled = settle_all(catalogue, config, threads, records, progress);

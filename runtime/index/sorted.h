@@ -12,17 +12,23 @@ namespace sidbeam {
 
 inline constexpr int64_t kChunk = int64_t{1} << 20;  // SIDs of a task
 
+// The codes of one level, by SID.
+struct CodeColumn {
+  const uint64_t* words = nullptr;
+  uint64_t mask = 0;
+  int shift = 0;
+  uint32_t end = 0;  // the code of the end; above every code where lengths are fixed
+  uint32_t operator[](int64_t sid) const { return static_cast<uint32_t>(words[sid] >> shift & mask); }
+  bool is_end(int64_t sid) const { return (*this)[sid] == end; }
+};
+
 struct SortedCatalogue {
   explicit SortedCatalogue(const KeyLayout& key_layout) : layout(key_layout) {}
 
-  uint32_t code(int level, int64_t sid) const {
-    return layout.code(level, words[static_cast<size_t>(layout.place[level].word)][sid]);
-  }
-  bool is_end(int level, int64_t sid) const {
-    return layout.variable_length && code(level, sid) == layout.codes[level];
-  }
-  int64_t item_count(int64_t sid) const {
-    return item_offsets.size() == 0 ? 1 : item_offsets[sid + 1] - item_offsets[sid];
+  CodeColumn column(int level) const {
+    const KeyLayout::Place& place = layout.place[level];
+    return {words[static_cast<size_t>(place.word)].data(), (uint64_t{1} << place.bits) - 1, place.shift,
+            layout.variable_length ? layout.codes[level] : ~uint32_t{0}};
   }
   int64_t bytes() const;
 

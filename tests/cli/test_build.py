@@ -58,7 +58,7 @@ class Build(Case):
         self.assertEqual(len(fingerprints), 1)
 
     def test_collisions(self):
-        self.fails("3,1,2", *self.arguments, "--collisions", "error")
+        self.fails("a.jsonl': the SID 3,1,2 has the items 10", *self.arguments, "--collisions", "error")
         self.assertFalse(os.path.exists(self.output))
         self.assertEqual(self.json(*self.arguments, "--collisions", "first")["items"], 7)
         self.assertEqual(self.json(*self.arguments, "--collisions", "keep")["items"], 8)

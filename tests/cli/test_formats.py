@@ -209,7 +209,7 @@ class BadRows(Bad):
         self.bad("SIDs of 65 codes, expected at most 64", "a.npy", npy("|u1", (1, 65), [0] * 65))
 
     def test_items(self):
-        self.bad("a.jsonl':1: no \"item\", expected the item's id", "a.jsonl", '{"sid":[1]}')
+        self.bad("a.jsonl':1: no \"item\" (--item-column), expected the item's id", "a.jsonl", '{"sid":[1]}')
         self.bad("a.jsonl':1: \"item\": expected a string or an integer", "a.jsonl", '{"item":1.5,"sid":[1]}')
         self.bad("a.jsonl':1: \"item\": empty id", "a.jsonl", '{"item":"","sid":[1]}')
         self.bad("\"priority\": expected an integer", "a.jsonl", '{"item":1,"sid":[1],"priority":"x"}')

@@ -6,6 +6,7 @@ import pty
 import select
 import signal
 import subprocess
+import threading
 
 import support
 from support import Case
@@ -91,7 +92,6 @@ class Interrupt(Case):
 
 class Pipes(Case):
     def test_a_pipe_is_read_whole(self):
-        import threading
         pipe = self.path("rows.jsonl")
         os.mkfifo(pipe)
 

@@ -2,6 +2,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import os
+import resource
 import subprocess
 
 import support
@@ -26,13 +27,14 @@ class Help(Case):
 
 class Misuse(Case):
     def test_no_command(self):
-        self.misused("subcommand is required")
+        self.misused("sidbeam: expected a command: build, synth")
 
     def test_unknown_command(self):
         self.misused("'built', expected a command: build, synth", "built")
 
     def test_unknown_option(self):
         self.misused("--fast", "verify", "x.sidx", "--fast")
+        self.misused("--versio", "--versio")
 
     def test_missing_required_option(self):
         self.misused("--output is required", "build", "--input", "x")
@@ -89,6 +91,23 @@ class Failures(Case):
         self.fails("nowhere/x.npy", "synth", "--items", 1, "--levels", 1, "--codes", 1, "--output",
                    self.path("nowhere/x.npy"))
         self.assertEqual(os.listdir(self.folder), ["a.jsonl"])
+
+    def test_no_room_for_the_output(self):
+        index, source = self.path("x.sidx"), self.path("a.npy")
+        self.ok("synth", "--items", 50000, "--levels", 3, "--codes", 64, "--output", source)
+        self.ok("build", "--input", source, "--output", index)
+        before, files = self.read("x.sidx"), sorted(os.listdir(self.folder))
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
+
+        for arguments in [("build", "--input", source, "--output", index),
+                          ("synth", "--items", 50000, "--levels", 3, "--codes", 64, "--output", source),
+                          ("convert", index, "--output-dir", self.path("static"), "--dense-levels", 1),
+                          ("inspect", index, "--html", self.path("x.html"))]:
+            self.fails("File too large", *arguments, preexec_fn=limit)
+            self.assertEqual(self.read("x.sidx"), before)
+            self.assertEqual(sorted(os.listdir(self.folder)), files, arguments)
 
     def test_full_standard_output(self):
         if not os.path.exists("/dev/full"):

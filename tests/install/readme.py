@@ -3,7 +3,7 @@
 
     readme.py README.md WORK_FOLDER PREFIX LIBRARY_FOLDER
 
-Every ```c block is compiled as C99 against the library installed under PREFIX, and run; one without a main becomes the
+Every ```c block is compiled as C99 against the library installed under PREFIX, and run from the README's folder; one without a main becomes the
 body of one, with the headers, `err` and `check` of samples/minimal.c before it. Of the
 ```sh blocks those run, from the README's folder, that have <!-- run --> on the line before. A ```text or ```console
 block that has <!-- output --> on the line before must be, line by line, what the block before it printed; a line of
@@ -50,12 +50,12 @@ def run(command, where, **options):
     return done.stdout
 
 
-def run_c(body, where, work, prefix, libraries):
+def run_c(body, where, work, prefix, libraries, folder):
     source, program = work / "snippet.c", work / "snippet"
     source.write_text(body if re.search(r"\bmain\s*\(", body) else MAIN.format(body))
     run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", f"{prefix}/include", source, "-o", program,
          "-L", libraries, "-lsidbeam"], where)
-    return run([program], where, env={**os.environ, "LD_LIBRARY_PATH": libraries})
+    return run([program.resolve()], where, cwd=folder, env={**os.environ, "LD_LIBRARY_PATH": libraries})
 
 
 def check_output(expected, got, where):
@@ -76,7 +76,7 @@ def main(readme, work, prefix, libraries):
                 sys.exit(f"{where}: <!-- output --> of a block that was not run")
             check_output(body, output, where)
         elif language == "c":
-            output, count = run_c(body, where, work, prefix, libraries), count + 1
+            output, count = run_c(body, where, work, prefix, libraries, readme.parent), count + 1
         elif language == "sh" and mark == "run":
             output, count = run(["bash", "-euo", "pipefail", "-c", body], where, cwd=readme.parent), count + 1
         else:

@@ -59,9 +59,12 @@ class CsvSource final : public Source {
   size_t column(const std::string& name, const char* option) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
-    std::string all;
-    for (const std::string& each : names_) all += (all.empty() ? "'" : ", '") + each + "'";
-    throw Failure("'" + file_.path() + "': no column '" + name + "' (" + option + "), the first line has " + all);
+    std::string all;  // enough of it to see what the first line is
+    for (size_t i = 0; i < std::min<size_t>(names_.size(), 12); ++i) {
+      all += (i > 0 ? ", '" : "'") + names_[i].substr(0, 40) + "'";
+    }
+    throw Failure("'" + file_.path() + "': no column '" + name + "' (" + option + "), the first line has " + all +
+                  (names_.size() > 12 ? ", ..." : ""));
   }
 
   // One record into fields_[0 .. count_); false at the end. Lines without a character are passed over.

@@ -56,7 +56,7 @@ class JsonlSource final : public Source {
 
   void read_sid(Batch& batch, const dom::object& object) {
     dom::element value;
-    if (object[sid_].get(value)) fail("no \"" + sid_ + "\", expected an array of codes");
+    if (object[sid_].get(value)) fail("no \"" + sid_ + "\" (--sid-columns), expected an array of codes");
     dom::array codes;
     if (value.get(codes)) fail("\"" + sid_ + "\": expected an array of codes");
     for (const dom::element code : codes) {
@@ -69,7 +69,7 @@ class JsonlSource final : public Source {
 
   void read_item(Batch& batch, const dom::object& object) {
     dom::element value;
-    if (object[item_].get(value)) fail("no \"" + item_ + "\", expected the item's id");
+    if (object[item_].get(value)) fail("no \"" + item_ + "\" (--item-column), expected the item's id");
     std::string_view name;
     if (value.is_int64() || value.is_uint64()) return batch.add_name(simdjson::minify(value));
     if (value.get(name)) fail("\"" + item_ + "\": expected a string or an integer");

@@ -41,9 +41,7 @@ bool Source::next(Batch& batch) {
   return batch.size() > 0;
 }
 
-void Source::fail(const std::string& what) const {
-  throw Failure(place() + ": " + what);
-}
+void Source::fail(const std::string& what) const { throw Failure(place() + ": " + what); }
 
 void Source::add_code(Batch& batch, int64_t code) {
   const size_t level = static_cast<size_t>(position_++);
