@@ -133,7 +133,9 @@ class Converter {
     finish();
   }
 
+  // From the first file on there is no way back.
   Json commit() {
+    throw_if_interrupted();
     Json arrays = Json::object();
     start_mask_.commit(arrays);
     dense_mask_.commit(arrays);

@@ -139,7 +139,6 @@ char* OutputFile::map(size_t bytes) {
 void OutputFile::commit() {
   flush();
   if (::fsync(fd_) != 0) fail("cannot write");
-  throw_if_interrupted();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename");
   ::close(fd_);
   fd_ = -1;

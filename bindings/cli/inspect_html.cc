@@ -103,8 +103,8 @@ std::string header_section(const Inspection& x) {
       {"kinds", kinds},
       {"file bytes", with_commas(x.info.file_bytes)},
       {"bytes an item", fixed(x.bytes_per_item(), 2)},
-      {"merged pairs", with_commas(x.info.merged_pairs)},
-      {"codebook", x.codebook}};
+      {"merged pairs", with_commas(x.info.merged_pairs)}};
+  if (!x.codebook.empty()) rows.emplace_back("codebook", x.codebook);
   for (const auto& [key, value] : x.metadata) rows.emplace_back("metadata " + key, value);
   std::string html = "<h2>Header</h2>\n<table>\n";
   for (const auto& [name, value] : rows) {
@@ -162,7 +162,7 @@ std::string collisions_section(const Inspection& x) {
   for (const auto& [first, sids] : buckets) {
     const std::string last = first > 8 ? " to " + with_commas((first - 1) * 2) : "";
     const std::string label = with_commas(first) + last + (first == 1 ? " item" : " items");
-    bars.push_back({label, static_cast<double>(sids), with_commas(sids) + " SIDs"});
+    bars.push_back({label, static_cast<double>(sids), with_commas(sids) + (sids == 1 ? " SID" : " SIDs")});
   }
   return "<h2>Collisions</h2>\n<p>" + with_commas(x.info.collisions) + " SIDs have more than one item, at most " +
          with_commas(x.info.max_items_per_sid) + ". SIDs by their number of items, on a logarithmic axis:</p>\n" +

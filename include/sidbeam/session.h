@@ -89,7 +89,8 @@ typedef struct sidbeam_start_args {
   sidbeam_constraint* const* constraints;
   /* [count] 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
-  /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam. */
+  /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam
+   * (but with strategy NONE, to which it is as good as any). */
   const int32_t* prefixes;
   const int32_t* prefix_lengths; /* [count] 0 .. levels of the constraint */
   int64_t prefix_stride;         /* elements */
@@ -140,7 +141,8 @@ typedef struct sidbeam_beams {
   { (uint32_t)sizeof(sidbeam_beams), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* The caller's buffers for what the beams stand for. Any pointer may be NULL. `count` is the number of slots asked for,
- * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index. */
+ * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index. Without
+ * rows, offsets and truncated tell what they would be. */
 typedef struct sidbeam_items {
   uint32_t struct_size;  /* sizeof(sidbeam_items) */
   int32_t limit_per_sid; /* most item rows of one SID; 0: all */

@@ -48,7 +48,8 @@ void append_rows(const IndexView& index, int64_t ordinal, const sidbeam_items& o
   const auto count = static_cast<int64_t>(all.hi - all.lo);
   int64_t kept = out.limit_per_sid > 0 ? std::min<int64_t>(count, out.limit_per_sid) : count;
   kept = std::min(kept, out.limit - rows.count);
-  for (int64_t r = 0; r < kept; ++r) out.rows[i * out.limit + rows.count + r] = static_cast<int64_t>(all.lo) + r;
+  for (int64_t r = 0; out.rows != nullptr && r < kept; ++r)
+    out.rows[i * out.limit + rows.count + r] = static_cast<int64_t>(all.lo) + r;
   rows.count += kept;
   rows.truncated = rows.truncated || kept < count;
 }
@@ -69,12 +70,10 @@ void fill_slot(const sidbeam_session& session, int64_t slot, int64_t i, const si
     if (out.ordinals != nullptr) out.ordinals[at] = ordinal;
     if (out.lengths != nullptr) out.lengths[at] = length;
     if (out.sids != nullptr) std::copy_n(codes, session.levels, out.sids + at * session.levels);
-    if (out.rows == nullptr) continue;
-    out.offsets[i * (session.beams + 1) + m] = rows.count;
+    if (out.offsets != nullptr) out.offsets[i * (session.beams + 1) + m] = rows.count;
     if (constraint) append_rows(constraint->view(), ordinal, out, i, rows);
   }
-  if (out.rows == nullptr) return;
-  out.offsets[i * (session.beams + 1) + session.beams] = rows.count;
+  if (out.offsets != nullptr) out.offsets[i * (session.beams + 1) + session.beams] = rows.count;
   if (out.truncated != nullptr) out.truncated[i] = rows.truncated ? 1 : 0;
 }
 
@@ -88,7 +87,7 @@ void check_items(const sidbeam_session& session, const int32_t* slots, int64_t c
     fail(SIDBEAM_INVALID_ARGUMENT, "limit_per_sid is %d, expected at least 0", out.limit_per_sid);
   if (out.rows != nullptr && out.offsets == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "offsets is NULL, expected a buffer beside rows");
-  if (out.rows != nullptr && out.limit < 0)
+  if (out.limit < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least 0", static_cast<long long>(out.limit));
 }
 

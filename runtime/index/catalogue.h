@@ -14,7 +14,7 @@
 
 namespace sidbeam {
 
-// A buffer on huge pages where the system has them: a build spends a tenth of its time in page faults else.
+// A buffer on huge pages where the system has them: faults of small pages would take a good part of a build.
 template <class T>
 Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   Buffer<T> buffer(allocator, count);

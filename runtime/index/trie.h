@@ -46,8 +46,8 @@ inline int64_t dense_rank(const LevelView& level, uint64_t node) {
   if ((level.dense_bits[word] >> bit & 1) == 0) return -1;
   uint64_t rank = level.dense_ranks[node / kRankBits];
   for (uint64_t w = node / kRankBits * (kRankBits / 64); w < word; ++w)
-    rank += __builtin_popcountll(level.dense_bits[w]);
-  rank += __builtin_popcountll(level.dense_bits[word] & ((uint64_t{1} << bit) - 1));
+    rank += static_cast<uint64_t>(__builtin_popcountll(level.dense_bits[w]));
+  rank += static_cast<uint64_t>(__builtin_popcountll(level.dense_bits[word] & ((uint64_t{1} << bit) - 1)));
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 

@@ -44,7 +44,9 @@ struct LevelView {
   const uint64_t* masks = nullptr;        // [dense_nodes, mask_words()]
   const uint32_t* mask_ranks = nullptr;   // [dense_nodes, mask_rank_count()]
 
-  UintArray ordinals;      // [nodes + 1] first ordinal of a node, 4 or 8 bytes; absent at levels with many nodes
+  // [nodes + 1] first ordinal of a node, 4 or 8 bytes; absent at levels with many nodes. With variable lengths the next
+  // entry is no upper bound: SIDs that ended above may lie between (use trie_ordinals()).
+  UintArray ordinals;
   uint64_t ends = 0;       // of variable length: edges that are ends
   UintArray end_edges;     // [ends], rising
   UintArray end_ordinals;  // [ends]

@@ -12,6 +12,18 @@ typedef struct specimen {
   sidbeam_runtime* runtime;
 } specimen;
 
+/* A root with so many children that it has a mask; tokens of 32 bits; keys that are hashes since their product would not
+ * fit. */
+static const int32_t dense_codes[2] = {70, 3}, wide_codes[2] = {70000, 2},
+                     deep_codes[8] = {256, 256, 256, 256, 256, 256, 256, 256};
+static int32_t dense_sids[68 * 2]; /* filled by main */
+static const int32_t wide_sids[] = {0, 1, 65536, 0, 69999, 1};
+static const int32_t deep_sids[] = {0,   1,   2,   3,   4, 5, 6, 7, 255, 255, 255, 255,
+                                    255, 255, 255, 255, 9, 8, 7, 6, 5,   4,   3,   2};
+static const catalogue dense = {2, 0, SIDBEAM_ID_I64, dense_codes, dense_sids, NULL, NULL, NULL, NULL, 68};
+static const catalogue wide = {2, 0, SIDBEAM_ID_I64, wide_codes, wide_sids, NULL, NULL, NULL, NULL, 3};
+static const catalogue deep = {8, 0, SIDBEAM_ID_I64, deep_codes, deep_sids, NULL, NULL, NULL, NULL, 3};
+
 static const struct {
   const char* name;
   const catalogue* from;
@@ -25,6 +37,9 @@ static const struct {
     {"hash", &small, SIDBEAM_KIND_HASH},
     {"hash, variable length", &small_variable, SIDBEAM_KIND_HASH},
     {"everything", &small_named, ALL_KINDS},
+    {"trie, dense", &dense, SIDBEAM_KIND_TRIE},
+    {"trie and sorted, wide", &wide, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED},
+    {"hash, hashed keys", &deep, SIDBEAM_KIND_HASH},
 };
 
 static specimen prepare(size_t kind) {
@@ -162,6 +177,27 @@ static void sections_of_noise_are_harmless_without_verification(void) {
   }
 }
 
+static void the_specimens_have_what_they_are_meant_for(void) {
+  static const struct {
+    const catalogue* from;
+    int32_t kinds;
+    const char *kind, *encoding;
+  } expected[] = {{&dense, SIDBEAM_KIND_TRIE, "dense_masks", "bits"},
+                  {&wide, SIDBEAM_KIND_TRIE, "tokens", "u32"},
+                  {&small, SIDBEAM_KIND_HASH, "hash_keys", "mixed_radix"},
+                  {&deep, SIDBEAM_KIND_HASH, "hash_keys", "hashed_key"}};
+  for (size_t i = 0; i < COUNT(expected); ++i) {
+    sidbeam_index* index = make_index(expected[i].from, expected[i].kinds);
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    int found = 0;
+    for (int32_t s = 0; sidbeam_index_get_section(index, s, &section, NULL) == SIDBEAM_OK; ++s) {
+      found += strcmp(section.kind, expected[i].kind) == 0 && strcmp(section.encoding, expected[i].encoding) == 0;
+    }
+    CHECK(found > 0);
+    sidbeam_index_release(index);
+  }
+}
+
 static void trailing_bytes_are_refused(void) {
   specimen s = prepare(0);
   sidbeam_index* index = NULL;
@@ -193,8 +229,13 @@ int main(void) {
       TEST(every_changed_byte_is_found_by_the_depth_that_covers_it),
       TEST(every_changed_byte_is_harmless_without_verification),
       TEST(sections_of_noise_are_harmless_without_verification),
+      TEST(the_specimens_have_what_they_are_meant_for),
       TEST(trailing_bytes_are_refused),
       TEST(other_files_are_told_from_damaged_ones),
   };
+  for (int32_t i = 0; i < 68; ++i) {
+    dense_sids[2 * i] = i;
+    dense_sids[2 * i + 1] = i % 3;
+  }
   return RUN_TESTS(tests);
 }

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -38,11 +39,24 @@ class Interrupt(Case):
         return text
 
     def cancelled(self, process, terminal, text, command, output):
+        """The signal was heard, and the last words are right."""
         text = self.read_until(terminal, ["as it was\r\n"], text)
         self.assertEqual(process.wait(SECONDS), 1, text)
         last = text.split("\033[K")[-1]
         self.assertEqual(last, "sidbeam %s: cancelled; '%s' is as it was\r\n" % (command, output))
         self.assertEqual(process.stdout.read(), b"")
+
+    def interrupt(self, number, phase, output, arguments, prepare):
+        """Signals the command once the terminal shows `phase`; again, where it was done before the signal came."""
+        for _ in range(20):
+            prepare()
+            process, terminal = self.start(*arguments)
+            text = self.read_until(terminal, [phase])
+            process.send_signal(number)
+            text = self.read_until(terminal, ["as it was\r\n"], text)
+            if process.wait(SECONDS) != 0:
+                return self.cancelled(process, terminal, text, arguments[0], output)
+        self.fail("%s was always done before the signal came" % arguments[0])
 
     def test_build_at_each_phase(self):
         source = self.path("big.npy")
@@ -51,11 +65,8 @@ class Interrupt(Case):
         before, files = self.read("x.sidx"), sorted(os.listdir(self.folder))
         for phase in ["scanning", "reading", "sorting"]:
             for number in [signal.SIGINT, signal.SIGTERM]:
-                process, terminal = self.start("build", "--input", source, "--output", output, "--kinds",
-                                               "trie,sorted,hash")
-                text = self.read_until(terminal, [phase])
-                process.send_signal(number)
-                self.cancelled(process, terminal, text, "build", output)
+                self.interrupt(number, phase, output, ["build", "--input", source, "--output", output, "--kinds",
+                                                       "trie,sorted,hash"], lambda: self.write("x.sidx", before))
                 self.assertEqual(self.read("x.sidx"), before)
                 self.assertEqual(sorted(os.listdir(self.folder)), files)
 
@@ -71,23 +82,24 @@ class Interrupt(Case):
         self.assertEqual(os.listdir(self.folder), ["rows.jsonl"])
 
     def test_synth(self):
-        process, terminal = self.start("synth", "--items", 10**9, "--levels", 8, "--codes", 2048, "--skew", "zipf",
-                                       "--output", self.path("a.npy"))
-        text = self.read_until(terminal, ["writing"])
-        process.send_signal(signal.SIGINT)
-        self.cancelled(process, terminal, text, "synth", self.path("a.npy"))
+        output = self.path("a.npy")
+        self.interrupt(signal.SIGINT, "writing", output, ["synth", "--items", 10**9, "--levels", 8, "--codes", 2048,
+                                                           "--skew", "zipf", "--output", output], lambda: None)
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_convert(self):
-        source = self.path("big.npy")
+        source, index, output = self.path("big.npy"), self.path("x.sidx"), self.path("static")
         self.ok("synth", "--items", 1000000, "--levels", 4, "--codes", 256, "--output", source)
-        self.ok("build", "--input", source, "--output", self.path("x.sidx"))
-        files = sorted(os.listdir(self.folder))
-        process, terminal = self.start("convert", self.path("x.sidx"), "--output-dir", self.path("static"))
-        text = self.read_until(terminal, ["converting"])
-        process.send_signal(signal.SIGINT)
-        self.cancelled(process, terminal, text, "convert", self.path("static"))
-        self.assertEqual(sorted(os.listdir(self.folder)), files)
+        self.ok("build", "--input", source, "--output", index)
+
+        def prepare():
+            shutil.rmtree(output, ignore_errors=True)
+            os.mkdir(output)
+            self.write("static/start_mask.npy", "old")
+
+        self.interrupt(signal.SIGINT, "converting", output, ["convert", index, "--output-dir", output], prepare)
+        self.assertEqual(os.listdir(output), ["start_mask.npy"])
+        self.assertEqual(self.read("static/start_mask.npy"), b"old")
 
 
 class Pipes(Case):

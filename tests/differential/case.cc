@@ -135,7 +135,11 @@ void widen(Dice& dice, Case* c) {
   c->codes = dice.among({64, 100, 300, 600});
   c->sids = 500 + dice.below(1500);
   c->skew = dice.below(2);
-  if (dice.one_in(2)) c->strategy = SIDBEAM_STRATEGY_TRIE;
+  if (dice.one_in(2)) {  // nodes with a dense mask, which a row that is read whole is scanned by
+    c->strategy = SIDBEAM_STRATEGY_TRIE;
+    c->normalization = dice.among({SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL});
+    c->given_lse = 0;
+  }
   c->catalogues = 1;
   c->distribution = dice.among({1, 1, 2, 6, 9});
   c->temperature = 0;
@@ -144,6 +148,13 @@ void widen(Dice& dice, Case* c) {
   c->beams = 2 + dice.below(40);
   c->slots = 1 + dice.below(2);
   c->operations = c->levels + 2;
+  if (dice.one_in(3)) {  // plateaus: whole rows that tie with the threshold, some of them bad
+    c->distribution = 5;
+    c->normalization = SIDBEAM_NORMALIZE_NONE;
+    c->promised = 1;
+    c->bad_rows = 40;
+    if (dice.one_in(2)) c->strategy = SIDBEAM_STRATEGY_NONE;
+  }
 }
 
 }  // namespace

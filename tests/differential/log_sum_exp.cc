@@ -68,9 +68,9 @@ double element(Kind kind, int64_t i, int64_t n, double shift) {
     case kMasked:
       return i % 3 == 1 ? -1e9 : g;
     case kRising:
-      return 80 * place - 40;
+      return 400 * place - 200;
     default:
-      return 40 - 80 * place;
+      return 200 - 400 * place;
   }
 }
 

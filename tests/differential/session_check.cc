@@ -155,8 +155,7 @@ void start(Run* run, const std::vector<int>& slots) {
   std::vector<Life> lives;
   for (const int s : slots) lives.push_back(draw_life(*run, static_cast<size_t>(s)));
   call_start(run, slots, lives);
-  const bool constrained = run->world.rules.strategy == oracle::Strategy::kExact ||
-                           run->world.rules.strategy == oracle::Strategy::kSortedTopk;
+  const bool constrained = run->world.rules.strategy != oracle::Strategy::kNone;
   check_slots(run, slots, "start", [&](Slot& slot, const Snapshot& now, size_t i) {
     if (!slot.idle) run->lives.push_back(slot.life);
     slot = {false, lives[i], static_cast<int>(lives[i].prefix.size()), 0, {}, {}};

@@ -138,7 +138,7 @@ void check_items(sidbeam_session* session, const sidbeam_beams& beams, const Sub
         FUZZ_CHECK(std::find(seen.begin(), seen.end(), found) == seen.end());
         seen.push_back(found);
       } else if (beams.active[slot] == 0) {
-        FUZZ_CHECK((strategy == SIDBEAM_STRATEGY_NONE || strategy == 3) && found == -1);
+        FUZZ_CHECK(strategy == SIDBEAM_STRATEGY_NONE && found == -1);
       }
     }
   }

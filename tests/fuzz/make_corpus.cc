@@ -1,4 +1,5 @@
-// Writes the first inputs of both fuzz targets below a folder: open/ has one index of each kind, decode/ fixed noise.
+// Writes the first inputs of both fuzz targets below a folder: fuzz_open/ has one index of each kind, fuzz_decode/
+// fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -26,19 +27,19 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
-  std::filesystem::create_directories(folder / "open");
-  std::filesystem::create_directories(folder / "decode");
+  std::filesystem::create_directories(folder / "fuzz_open");
+  std::filesystem::create_directories(folder / "fuzz_decode");
   int number = 0;
   bool written = true;
   for (std::vector<uint8_t> bytes : fuzz::specimens()) {
     bytes.push_back(static_cast<uint8_t>(++number));  // the byte that chooses
-    written &= write(folder / "open" / std::to_string(number), bytes);
+    written &= write(folder / "fuzz_open" / std::to_string(number), bytes);
   }
   std::mt19937 generator(20240611);
   for (int i = 0; i < 64; ++i) {
     std::vector<uint8_t> bytes(256u + generator() % 1024u);
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
-    written &= write(folder / "decode" / std::to_string(i), bytes);
+    written &= write(folder / "fuzz_decode" / std::to_string(i), bytes);
   }
   return written ? 0 : 1;
 }

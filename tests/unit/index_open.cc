@@ -170,7 +170,8 @@ TEST_F(OpenTest, CountsThatDisagreeAreCorrupt) {
   expect_header_fault(SIDBEAM_CORRUPT, "ends of level 0 is 1", [](auto& h) { h.shape.level[0].ends = 1; });
   expect_header_fault(SIDBEAM_CORRUPT, "dense_nodes of level 1", [](auto& h) { h.shape.level[1].dense_nodes = 1000; });
   expect_header_fault(SIDBEAM_CORRUPT, "max_children of level 0", [](auto& h) { h.shape.level[0].max_children = 82; });
-  expect_header_fault(SIDBEAM_CORRUPT, "sids is 73, expected exactly 72", [](auto& h) { h.shape.sids = h.shape.items++; });
+  expect_header_fault(SIDBEAM_CORRUPT, "sids is 73, expected exactly 72",
+                      [](auto& h) { h.shape.sids = h.shape.items++; });
   expect_header_fault(SIDBEAM_CORRUPT, "levels, expected 1 to 64", [](auto& h) { h.shape.levels = 0; });
   expect_header_fault(SIDBEAM_CORRUPT, "unknown id type 9", [](auto& h) { h.shape.id_type = static_cast<IdType>(9); });
 }
