@@ -48,8 +48,8 @@ KeyLayout::KeyLayout(int level_count, const int32_t* level_codes, bool variable)
       ++word;
     }
     room -= bits_of[l];
-    place[l].word = static_cast<int8_t>(word);
-    place[l].bits = static_cast<int8_t>(bits_of[l]);
+    place[l].word = static_cast<uint8_t>(word);
+    place[l].bits = static_cast<uint8_t>(bits_of[l]);
     word_bits[word] += bits_of[l];
   }
   words = word + 1;
@@ -57,7 +57,7 @@ KeyLayout::KeyLayout(int level_count, const int32_t* level_codes, bool variable)
   for (int l = 0; l < levels; ++l) {
     const int w = place[l].word;
     used[w] += bits_of[l];
-    place[l].shift = static_cast<int8_t>(word_bits[w] - used[w]);
+    place[l].shift = static_cast<uint8_t>(word_bits[w] - used[w]);
     for (int bit = 0; bit < bits_of[l]; ++bit) level_of_bit[w][place[l].shift + bit] = static_cast<uint8_t>(l);
   }
 }

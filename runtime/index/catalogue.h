@@ -70,7 +70,7 @@ class ChunkedArray {
 // straddles words, so keys compare as SIDs do, word by word.
 struct KeyLayout {
   struct Place {
-    int8_t word = 0, shift = 0, bits = 0;
+    uint8_t word = 0, shift = 0, bits = 0;
   };
   int levels = 0, words = 0;
   bool variable_length = false;

@@ -10,7 +10,6 @@
 namespace sidbeam {
 namespace {
 
-using format::Encoding;
 using format::SectionKind;
 using ull = unsigned long long;
 

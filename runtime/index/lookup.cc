@@ -229,7 +229,7 @@ int64_t find_sid(const IndexView& index, const int32_t* codes, int length) {
   if (length < 1 || length > index.levels || (length < index.levels && !index.variable_length)) return -1;
   if (index.has_trie) return find_sid_in_trie(index, codes, length);
   if (index.hash.keys == nullptr) return find_sid_in_columns(index, codes, length);
-  int32_t whole[kMaxLevels];
+  int32_t whole[kMaxLevels] = {};
   for (int l = 0; l < index.levels; ++l) {
     if (l < length && !in_range(index.level[l], codes[l])) return -1;
     whole[l] = l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);

@@ -16,12 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+  throw std::runtime_error(where + ": " + what);
+}
+
 template <class Int>
 Int parse_integer(std::string_view text, const std::string& where) {
   Int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw std::runtime_error(where + ": expected a number, got '" + std::string(text) + "'");
+    fail(where, "expected a number, got '" + std::string(text) + "'");
   return value;
 }
 
@@ -29,7 +33,7 @@ Int parse_integer(std::string_view text, const std::string& where) {
 int32_t parse_code(std::string_view text, const std::string& where) {
   const size_t from = text.find('_');
   if (from == std::string_view::npos || text.back() != '>')
-    throw std::runtime_error(where + ": expected a code such as <a_60>, got '" + std::string(text) + "'");
+    fail(where, "expected a code such as <a_60>, got '" + std::string(text) + "'");
   return parse_integer<int32_t>(text.substr(from + 1, text.size() - from - 2), where);
 }
 
@@ -38,7 +42,7 @@ fs::path find_index(const fs::path& path) {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(path))
     if (entry.path().string().ends_with(".index.json")) found.push_back(entry.path());
-  if (found.empty()) throw std::runtime_error(path.string() + ": no *.index.json in this folder");
+  if (found.empty()) fail(path.string(), "no *.index.json in this folder");
   return *std::min_element(found.begin(), found.end());
 }
 
@@ -57,7 +61,7 @@ void read_titles(const std::string& path, Dataset& data) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const size_t first = line.find('\t'), last = line.rfind('\t');
-    if (last == first) throw std::runtime_error(path + ": expected SID, title and item, separated by tabs: " + line);
+    if (last == first) fail(path, "expected SID, title and item, separated by tabs: " + line);
     titles[parse_integer<int64_t>(std::string_view(line).substr(last + 1), path)] =
         line.substr(first + 1, last - first - 1);
   }
@@ -66,14 +70,13 @@ void read_titles(const std::string& path, Dataset& data) {
 
 // Sets what follows from the items: levels, codes, sids.
 void number_sids(Dataset& data) {
-  if (data.items.empty()) throw std::runtime_error(data.name + ": no items");
+  if (data.items.empty()) fail(data.name, "no items");
   data.levels = static_cast<int32_t>(data.items[0].sid.size());
   data.codes.assign(data.items[0].sid.size(), 0);
   for (const Item& item : data.items) {
     if (item.sid.size() != data.codes.size())
-      throw std::runtime_error(data.name + ": item " + std::to_string(item.id) + " has " +
-                               std::to_string(item.sid.size()) + " codes, the first has " +
-                               std::to_string(data.codes.size()));
+      fail(data.name, "item " + std::to_string(item.id) + " has " + std::to_string(item.sid.size()) +
+                          " codes, the first has " + std::to_string(data.codes.size()));
     for (size_t l = 0; l < item.sid.size(); l++) data.codes[l] = std::max(data.codes[l], item.sid[l] + 1);
     data.sids.push_back(item.sid);
   }
@@ -85,7 +88,7 @@ int32_t sid_number(const Dataset& data, simdjson::dom::array codes, const std::s
   Sid sid;
   for (const int64_t code : codes) sid.push_back(static_cast<int32_t>(code));
   const auto at = std::lower_bound(data.sids.begin(), data.sids.end(), sid);
-  if (at == data.sids.end() || *at != sid) throw std::runtime_error(path + ": a SID that is not in the catalogue");
+  if (at == data.sids.end() || *at != sid) fail(path, "a SID that is not in the catalogue");
   return static_cast<int32_t>(at - data.sids.begin());
 }
 
@@ -147,7 +150,7 @@ Dataset read_dataset(const std::string& path) {
   Dataset data;
   const std::string index = find_index(path).string();
   const std::string suffix = ".index.json";
-  if (!index.ends_with(suffix)) throw std::runtime_error(index + ": expected a folder or a file *.index.json");
+  if (!index.ends_with(suffix)) fail(index, "expected a folder or a file *.index.json");
   const std::string stem = index.substr(0, index.size() - suffix.size());
   data.name = fs::path(stem).filename().string();
   read_items(index, data);

@@ -10,6 +10,7 @@ import os
 import sys
 import unittest
 
+sys.dont_write_bytecode = True  # tests write nothing into the sources
 import support
 
 
