@@ -30,7 +30,8 @@ enum {
 
 enum { SIDBEAM_ID_I64 = 0, SIDBEAM_ID_U64 = 1, SIDBEAM_ID_STRING = 2 };
 
-/* What to do where several items share a SID. Identical (SID, item) pairs are always merged and counted. */
+/* What to do where several items share a SID. Identical (SID, item) pairs are always merged and counted; the highest of
+ * their priorities stays. */
 enum {
   SIDBEAM_COLLISIONS_KEEP = 0,  /* all of them, by priority falling, then id rising */
   SIDBEAM_COLLISIONS_ERROR = 1, /* fail with SIDBEAM_COLLISION, naming the SID */

@@ -30,7 +30,8 @@ typedef struct sidbeam_rows {
   { (uint32_t)sizeof(sidbeam_rows), SIDBEAM_F32, SIDBEAM_CPU, 0, NULL, 0, 0, 0, 0, 0 }
 
 /* Where codes stand in a row: code t of level l is column offsets[l] + t, or maps[l][t] where that level has a map. SID
- * tokens may be a slice of a text vocabulary at any offset; levels may share columns. */
+ * tokens may be a slice of a text vocabulary at any offset; levels may share columns. A column that stands for several
+ * codes of a level counts once a code. */
 typedef struct sidbeam_vocabulary {
   uint32_t struct_size;       /* sizeof(sidbeam_vocabulary) */
   int32_t levels;             /* entries of the arrays below */

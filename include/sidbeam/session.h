@@ -1,6 +1,6 @@
 /* sidbeam: the decoder session: slots x beams, one level a step.
  *
- *   create -> start slots -> [ model's logits -> step -> parents, tokens, scores ] once a level -> items -> stop, or start
+ *   create -> start slots -> [ the model's logits -> step -> parents, tokens, scores ] a level -> items -> stop or start
  *
  * A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
  * memory: a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. A
@@ -110,7 +110,7 @@ typedef struct sidbeam_step_args {
   /* [count, M] row of each beam, -1 for beams that are not fed; only with rows.slots = 0. */
   const int32_t* row_map;
   /* Log-sum-exp of every row, of x: [rows.slots, rows.rows] or [rows.rows]; NULL: computed. With it only children are
-   * read. -inf: a row without candidates. Not with NORMALIZE_NONE. */
+   * read, and with -inf, a row without candidates, nothing. Not with NORMALIZE_NONE. */
   const float* lse;
   /* x = inverse_temperature * softcap(element); finite, above 0; 0 means 1. */
   float inverse_temperature;
@@ -121,7 +121,7 @@ typedef struct sidbeam_step_args {
 #define SIDBEAM_STEP_ARGS_INIT \
   { (uint32_t)sizeof(sidbeam_step_args), NULL, 0, NULL, NULL, NULL, 1.0f, 0.0f, NULL }
 
-/* Views of the session's arrays, at fixed addresses from creation to destruction; contents change with start, step, stop. */
+/* Views of the session's arrays, at fixed addresses as long as it lives; contents change with start, step and stop. */
 typedef struct sidbeam_beams {
   uint32_t struct_size;                      /* sizeof(sidbeam_beams), set by the caller */
   int32_t slots, beams, levels, state_words; /* S, M, L, W */
@@ -178,7 +178,7 @@ typedef struct sidbeam_stats {
  * (a strategy of fixed length on an index of variable length), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
-/* Starts slots at their prefix: one live beam of score 0, or none. May take memory where a constraint is wider than
+/* Starts slots at their prefix: one live beam of score 0, parent and token -1, or none. May take memory where a constraint is wider than
  * those before.
  * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range),
  * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; then no slot has changed. */

@@ -39,7 +39,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_bitmask(sidbeam_constr
     int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);
 /* The k best valid codes of each row, log-probability falling, then token rising: tokens, log_probs [rows, k], next
  * [rows, k, W] (may be NULL). Places left over: token -1, -inf, -1. A bad row (see session.h) has none and
- * log-probability NaN in its first place. k is 1 .. SIDBEAM_MAX_CODES. */
+ * log-probability NaN in its first place; a row that is not read, since nothing follows its state, is never bad. k is
+ * 1 .. SIDBEAM_MAX_CODES. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_topk(sidbeam_constraint* const* constraints,
     int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
     const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
