@@ -79,7 +79,8 @@ class Convert(Case):
     def test_report(self):
         index = self.index("--codes", "10", catalogue=list(enumerate(FOUR)))
         report = self.json("convert", index, "--output-dir", self.path("static"))
-        self.assertEqual(list(report), ["output_dir", "vocab_size", "dense_levels", "states", "edges", "arrays", "seconds"])
+        self.assertEqual(list(report), ["output_dir", "vocab_size", "dense_levels", "states", "edges", "arrays",
+                                        "seconds"])
         self.assertEqual((report["vocab_size"], report["states"], report["edges"]), (10, 20, 13))
         self.assertEqual(report["arrays"]["packed_csr"], "(23, 2)")
 

@@ -26,7 +26,7 @@ def log_softmax(row, columns):
 
 
 def naive(sids, rows, beams, normalize="full", offsets=None, codes=None, end=None, valid=True):
-    """[(score, sid)], best first, ties by parent and token. END is one past the codes of a level, as in the contract."""
+    """[(score, sid)], best first, ties by parent and token. The end is one past the codes of a level."""
     offsets = offsets or [0] * len(rows)
     live = [(0.0, (), False)]
     for level, row in enumerate(rows):
@@ -81,7 +81,8 @@ class Decode(Case):
         reference = {sid: score for score, sid in expected}
         for beam, (score, sid) in zip(request["beams"], expected):
             self.assertAlmostEqual(beam["score"], score, delta=1e-4, msg=note)
-            self.assertAlmostEqual(reference.get(tuple(beam["sid"]), beam["score"]), beam["score"], delta=1e-4, msg=note)
+            self.assertAlmostEqual(reference.get(tuple(beam["sid"]), beam["score"]), beam["score"], delta=1e-4,
+                                   msg=note)
 
 
 class Example(Decode):
@@ -97,7 +98,8 @@ class Example(Decode):
     def test_scores_have_as_many_digits_as_a_float_needs(self):
         score = as_float(-4.231)
         index = self.index(catalogue=[("1", [0])])
-        out = self.ok("decode", index, "--logits", self.logits([[score]]), "--beams", 1, "--normalize", "none", "--json")
+        out = self.ok("decode", index, "--logits", self.logits([[score]]), "--beams", 1, "--normalize", "none",
+                      "--json")
         self.assertIn('"score":-4.231,', out)
 
     def test_table(self):
@@ -118,7 +120,8 @@ class AgainstNaive(Decode):
         sids = sorted({tuple(generator.randrange(c) for c in codes) for _ in range(generator.randrange(1, 80))})
         offsets = [generator.randrange(5) for _ in codes]
         columns = max(o + c for o, c in zip(offsets, codes)) + generator.randrange(4)
-        rows = [[[as_float(generator.gauss(0, 3), "e") for _ in range(columns)] for _ in codes] for _ in range(requests)]
+        rows = [[[as_float(generator.gauss(0, 3),
+                           "e") for _ in range(columns)] for _ in codes] for _ in range(requests)]
         index = self.index("--codes", ",".join(map(str, codes)), "--kinds", "trie,sorted,hash",
                            catalogue=[(i, sid) for i, sid in enumerate(sids)])
         return generator, codes, sids, offsets, rows, index
@@ -208,7 +211,8 @@ class Rows(Decode):
 
     def test_no_requests(self):
         index = self.index("--codes", "4")
-        self.assertEqual(self.ok("decode", index, "--logits", self.write("f.npy", npy("<f4", (0, 3, 4), [])), "--beams", 1,
+        self.assertEqual(self.ok("decode", index, "--logits", self.write("f.npy", npy("<f4", (0, 3, 4), [])),
+                                 "--beams", 1,
                                  "--json"), '{"requests":[]}\n')
 
     def test_wrong_logits(self):

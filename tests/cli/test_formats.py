@@ -178,7 +178,8 @@ class BadRows(Bad):
         self.bad("1.5, expected an integer code", "a.jsonl", '{"item":1,"sid":[1.5]}')
         self.bad("code 5000000000 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[5000000000]}')
         self.bad("not JSON: Problem while parsing a number", "a.jsonl", '{"item":1,"sid":[99999999999999999999]}')
-        self.bad("a.json': item '7': \"x_1\" at level 0, expected a token such as \"<a_236>\"", "a.json", '{"7":["x_1"]}')
+        self.bad("a.json': item '7': \"x_1\" at level 0, expected a token such as \"<a_236>\"", "a.json",
+                 '{"7":["x_1"]}')
         self.bad("item '7': code 9 at level 1, expected 0..3", "a.json", '{"7":["<a_0>","<b_9>"]}', *CODES)
         self.bad("a.csv':3: 'sid': '2x', expected an integer", "a.csv", "item,sid\n1,1 2\n2,1 2x\n")
         self.bad("a.csv':2: 'sid': ends with '-', expected a code", "a.csv", "item,sid\n1,1-2-\n")
@@ -193,7 +194,8 @@ class BadRows(Bad):
     def test_lengths(self):
         self.bad("a.jsonl':2: SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
-        self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "3")
+        self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
+                 "--levels", "3")
         self.bad("SID of 2 codes, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
         self.bad("SID of 2 codes, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
                  "--variable-length")
@@ -204,7 +206,8 @@ class BadRows(Bad):
         self.bad("a.npy': row 1: empty SID", "a.npy", npy("<i4", (2, 2), [0, -1, -1, -1]), "--variable-length")
         self.bad("SIDs of 3 codes, expected 4 (--levels)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--levels", "4")
         self.bad("SIDs of 3 codes, expected 2 (--codes)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--codes", "1,1")
-        self.bad("SIDs of 3 codes, expected 4", "a.bin", struct.pack("<q3i", 1, 0, 0, 0), "--format", "xllm", "--levels",
+        self.bad("SIDs of 3 codes, expected 4", "a.bin", struct.pack("<q3i", 1, 0, 0, 0), "--format", "xllm",
+                 "--levels",
                  "4")
         self.bad("SIDs of 65 codes, expected at most 64", "a.npy", npy("|u1", (1, 65), [0] * 65))
 
@@ -230,7 +233,8 @@ class BadRows(Bad):
 
 class BadFiles(Bad):
     def test_absent_empty_or_no_file(self):
-        self.fails("absent.jsonl': cannot open: No such file", "build", "--input", self.path("absent.jsonl"), "--output",
+        self.fails("absent.jsonl': cannot open: No such file", "build", "--input", self.path("absent.jsonl"),
+                   "--output",
                    self.path("x"))
         self.fails("cannot read: Is a directory", "build", "--input", self.folder, "--output", self.path("x"))
         for name in ["a.jsonl", "a.csv", "a.json", "a.npy", "a.raw"]:

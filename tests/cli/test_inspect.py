@@ -7,7 +7,8 @@ import re
 
 from support import CATALOGUE, Case
 
-KEYS = ["format_version", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type", "kinds",
+KEYS = ["format_version", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type",
+        "kinds",
         "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid", "items_per_sid",
         "nodes_per_level", "mean_children_per_level", "max_children_per_level", "fingerprint", "codebook", "metadata",
         "sections"]

@@ -48,7 +48,8 @@ class Lookup(Case):
 
     def test_text(self):
         self.assertIn("next codes  0,1\n", self.ok("lookup", self.x, "--prefix", "3"))
-        self.assertEqual(self.ok("lookup", self.x, "--sid", "3,1,2"), "SID      3,1,2\nordinal  6\nitems    10\n         15\n")
+        self.assertEqual(self.ok("lookup", self.x, "--sid", "3,1,2"),
+                         "SID      3,1,2\nordinal  6\nitems    10\n         15\n")
         self.assertEqual(self.ok("lookup", self.x, "--sid", "3,1,1"), "no SID 3,1,1\n")
         self.assertEqual(self.ok("lookup", self.x, "--item", "99"), "no item 99\n")
 
