@@ -80,7 +80,7 @@ class Array {
     int64_t elements = 1;
     for (const int64_t extent : shape) elements *= extent;
     char* bytes = file_.map(header.size() + static_cast<size_t>(elements) * sizeof(T));
-    std::memcpy(bytes, header.data(), header.size());
+    std::copy(header.begin(), header.end(), bytes);
     data_ = reinterpret_cast<T*>(bytes + header.size());  // a header is a multiple of 64 bytes
     shape_ = NpyArray{"", "", shape, nullptr, 0}.shape_text();
   }

@@ -50,7 +50,7 @@ std::string parse_dtype(const std::string& path, std::string_view value) {
   if (value[0] != '\'' || end == value.npos) {
     fail(path, "dtype with fields, expected one number an element, such as '<i4'");
   }
-  const std::string dtype(value.substr(1, end - 1));
+  std::string dtype(value.substr(1, end - 1));
   if (dtype[0] == '>') fail(path, "dtype '" + dtype + "' is big-endian, expected little-endian such as '<i4'");
   return dtype;
 }
@@ -87,7 +87,7 @@ void load(const char* data, int64_t first, int64_t count, int64_t* out) {
   for (int64_t i = 0; i < count; ++i) {
     T element;
     std::memcpy(&element, data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
-    out[i] = static_cast<int64_t>(element);
+    out[i] = static_cast<int64_t>(element);  // NOLINT(bugprone-signed-char-misuse): i1 is a number
   }
 }
 

@@ -13,13 +13,9 @@ Encoding narrow_or(uint64_t limit, Encoding narrow, Encoding wide, int narrow_bi
   return limit <= uint64_t{1} << narrow_bits ? narrow : wide;
 }
 // Codes and ends of a level.
-Encoding code_encoding(uint64_t symbols) {
-  return narrow_or(symbols, Encoding::U16, Encoding::U32, 16);
-}
+Encoding code_encoding(uint64_t symbols) { return narrow_or(symbols, Encoding::U16, Encoding::U32, 16); }
 // Positions 0 .. count.
-Encoding position_encoding(uint64_t count) {
-  return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64;
-}
+Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64; }
 
 uint64_t element_bytes(Encoding encoding) {
   switch (encoding) {
@@ -202,9 +198,7 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   return view;
 }
 
-uint64_t hash_capacity(uint64_t sids) {
-  return std::bit_ceil(sids * 2 < 8 ? 8 : sids * 2);
-}
+uint64_t hash_capacity(uint64_t sids) { return std::bit_ceil(sids * 2 < 8 ? 8 : sids * 2); }
 
 bool has_mixed_radix(const Shape& shape) {
   uint64_t product = 1;

@@ -46,9 +46,7 @@ uint64_t header_checksum(std::span<const uint8_t> bytes) {
   return xxh3_64(copy.data(), copy.size());
 }
 
-std::string text_of(const flatbuffers::String* string) {
-  return string == nullptr ? std::string() : string->str();
-}
+std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string() : string->str(); }
 
 void copy_levels(const format::IndexHeader& from, Shape& shape) {
   const auto* levels = from.levels();

@@ -63,9 +63,7 @@ void check_placement(const FileHeader& header, uint64_t header_end) {
   }
 }
 
-bool is_known(SectionKind kind) {
-  return kind > SectionKind::None && kind <= SectionKind::MAX;
-}
+bool is_known(SectionKind kind) { return kind > SectionKind::None && kind <= SectionKind::MAX; }
 
 // Which kinds of sections there are decides which others must be.
 void infer_kinds(FileHeader& header) {

@@ -23,7 +23,8 @@ std::string_view item_name(const IndexView& index, uint64_t row) {
 
 int64_t find_item(const IndexView& index, int64_t id, std::string_view name, uint64_t from) {
   for (uint64_t row = from; row < index.items; ++row)
-    if (index.id_type == IdType::kString ? item_name(index, row) == name : index.ids[row] == id) return static_cast<int64_t>(row);
+    if (index.id_type == IdType::kString ? item_name(index, row) == name : index.ids[row] == id)
+      return static_cast<int64_t>(row);
   return -1;
 }
 

@@ -123,9 +123,7 @@ int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   return length;
 }
 
-bool in_range(const LevelView& level, int32_t code) {
-  return code >= 0 && static_cast<uint32_t>(code) < level.codes;
-}
+bool in_range(const LevelView& level, int32_t code) { return code >= 0 && static_cast<uint32_t>(code) < level.codes; }
 
 // The node of level `length` that a prefix leads to, or kNoEdge.
 uint64_t find_node(const IndexView& index, const int32_t* prefix, int length) {

@@ -44,9 +44,7 @@ int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan)
 }
 
 // Distinct values of n uniform draws from k.
-double expected_distinct(double n, double k) {
-  return -k * std::expm1(-n / k);
-}
+double expected_distinct(double n, double k) { return -k * std::expm1(-n / k); }
 
 void estimate_levels(uint64_t sids, Shape& shape) {
   double prefixes = 1;

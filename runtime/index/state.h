@@ -33,15 +33,9 @@ inline int64_t encode_state(const State& state) {
                               static_cast<uint64_t>(state.kind) << 53 | state.node);
 }
 
-inline bool is_live(int64_t word) {
-  return word >= 0;
-}
-inline bool is_ended(int64_t word) {
-  return word >= 0 && (word >> 55 & 1) != 0;
-}
-inline uint64_t state_node(int64_t word) {
-  return static_cast<uint64_t>(word) & ((uint64_t{1} << 48) - 1);
-}
+inline bool is_live(int64_t word) { return word >= 0; }
+inline bool is_ended(int64_t word) { return word >= 0 && (word >> 55 & 1) != 0; }
+inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & ((uint64_t{1} << 48) - 1); }
 
 inline State decode_state(int64_t word) {
   return {static_cast<int32_t>(word >> 56), (word >> 55 & 1) != 0, static_cast<NodeKind>(word >> 53 & 3),

@@ -9,15 +9,11 @@
 namespace sidbeam {
 namespace {
 
-XXH3_state_t* state_of(unsigned char* bytes) {
-  return std::launder(reinterpret_cast<XXH3_state_t*>(bytes));
-}
+XXH3_state_t* state_of(unsigned char* bytes) { return std::launder(reinterpret_cast<XXH3_state_t*>(bytes)); }
 
 }  // namespace
 
-uint64_t xxh3_64(const void* data, size_t bytes) {
-  return XXH3_64bits(data, bytes);
-}
+uint64_t xxh3_64(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
 
 Hash128 xxh3_128(const void* data, size_t bytes) {
   const XXH128_hash_t hash = XXH3_128bits(data, bytes);

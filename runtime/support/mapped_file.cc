@@ -68,9 +68,7 @@ void Mapping::lock(const char* path) const {
          static_cast<long long>(bytes_), path, strerrordesc_np(errno));
 }
 
-void unmap(const uint8_t* data, int64_t bytes) {
-  ::munmap(const_cast<uint8_t*>(data), static_cast<size_t>(bytes));
-}
+void unmap(const uint8_t* data, int64_t bytes) { ::munmap(const_cast<uint8_t*>(data), static_cast<size_t>(bytes)); }
 
 void advise_huge_pages(void* memory, int64_t bytes) {
   constexpr uintptr_t kHugePage = uintptr_t{2} << 20;

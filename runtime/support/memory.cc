@@ -14,9 +14,7 @@ void* allocate_aligned(void*, int64_t bytes, int64_t alignment) {
   return posix_memalign(&memory, static_cast<size_t>(alignment), static_cast<size_t>(bytes)) == 0 ? memory : nullptr;
 }
 
-void release_aligned(void*, void* memory, int64_t, int64_t) {
-  std::free(memory);
-}
+void release_aligned(void*, void* memory, int64_t, int64_t) { std::free(memory); }
 
 }  // namespace
 
@@ -26,9 +24,7 @@ void* Allocator::allocate(int64_t bytes, int64_t alignment) const {
   return memory;
 }
 
-Allocator default_allocator() {
-  return {nullptr, allocate_aligned, release_aligned};
-}
+Allocator default_allocator() { return {nullptr, allocate_aligned, release_aligned}; }
 
 int64_t checked_bytes(int64_t count, int64_t size) {
   int64_t bytes = 0;

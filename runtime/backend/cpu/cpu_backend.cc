@@ -59,7 +59,8 @@ class CpuBackend final : public Backend {
       const int64_t n = std::min(kBlock, rows.columns - first);
       std::fill(valid, valid + (n + 63) / 64, 0);
       for_each_valid_column(row, [&](int64_t column) {
-        if (column >= first && column < first + n) valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
+        if (column >= first && column < first + n)
+          valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
       });
       if (rows.dtype == SIDBEAM_F32) {
         fill_unset(valid, n, -std::numeric_limits<float>::infinity(), static_cast<float*>(rows.data) + offset + first);
@@ -83,8 +84,9 @@ class CpuBackend final : public Backend {
     return fits;
   }
 
-  void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k, const StepLimits& limits,
-                 const Allocator& allocator, int32_t* tokens, float* log_probs, int64_t* next) const override {
+  void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k,
+                 const StepLimits& limits, const Allocator& allocator, int32_t* tokens, float* log_probs,
+                 int64_t* next) const override {
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{limits.codes} + 1));
     cpu::Selection selection(allocator, width);
     cpu::RowWorkspace workspace(allocator, limits);
@@ -92,14 +94,15 @@ class CpuBackend final : public Backend {
       selection.reset(width);
       const bool good = scan_state(state_rows[i], rows, rule, i, workspace, selection);
       const int32_t count = good ? selection.finish() : 0;
-      write_topk(state_rows[i], selection, count, k, tokens + i * k, log_probs + i * k, next != nullptr ? next + i * k : nullptr);
+      write_topk(state_rows[i], selection, count, k, tokens + i * k, log_probs + i * k,
+                 next != nullptr ? next + i * k : nullptr);
       if (!good) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 
  private:
-  bool scan_state(const StateRow& row, const sidbeam_rows& rows, const RowRule& rule, int64_t i, cpu::RowWorkspace& workspace,
-                  cpu::Selection& selection) const {
+  bool scan_state(const StateRow& row, const sidbeam_rows& rows, const RowRule& rule, int64_t i,
+                  cpu::RowWorkspace& workspace, cpu::Selection& selection) const {
     if (!is_live(row.state) || is_ended(row.state)) return true;
     const State state = decode_state(row.state);
     if (state.level >= row.index->levels) return true;
@@ -110,16 +113,16 @@ class CpuBackend final : public Backend {
     task.columns = row.columns[state.level];
     task.column_count = rows.columns;
     const int64_t bytes = rows.dtype == SIDBEAM_F32 ? 4 : 2;
-    task.elements = {static_cast<const char*>(rows.data) + i * rows.row_stride * bytes, rows.dtype, rule.inverse_temperature,
-                     rule.soft_cap};
+    task.elements = {static_cast<const char*>(rows.data) + i * rows.row_stride * bytes, rows.dtype,
+                     rule.inverse_temperature, rule.soft_cap};
     task.strategy = SIDBEAM_STRATEGY_TRIE;
     task.normalization = rule.normalization;
     sidbeam_stats stats{};
     return cpu::scan_row(kernels_, task, workspace, selection, stats);
   }
 
-  static void write_topk(const StateRow& row, const cpu::Selection& selection, int32_t count, int32_t k, int32_t* tokens, float* log_probs,
-                         int64_t* next) {
+  static void write_topk(const StateRow& row, const cpu::Selection& selection, int32_t count, int32_t k,
+                         int32_t* tokens, float* log_probs, int64_t* next) {
     for (int32_t j = 0; j < k; ++j) {
       const bool there = j < count;
       const uint32_t token = there ? cpu::token_of(selection.places()[j]) : 0;

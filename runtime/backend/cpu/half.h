@@ -14,13 +14,9 @@ struct Bf16 {
   uint16_t bits;
 };
 
-inline float float_of(float value) {
-  return value;
-}
+inline float float_of(float value) { return value; }
 
-inline float float_of(Bf16 value) {
-  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
-}
+inline float float_of(Bf16 value) { return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16); }
 
 // The bits moved into place are the value times 2^-112; infinities and NaNs get their exponent back.
 inline float float_of(F16 value) {

@@ -10,9 +10,7 @@ namespace {
 
 constexpr double kLn2 = 0.693147180559945309417;
 
-double reference(const PartialSum& sum) {
-  return static_cast<double>(sum.base) + sum.exponent * kLn2;
-}
+double reference(const PartialSum& sum) { return static_cast<double>(sum.base) + sum.exponent * kLn2; }
 
 // a + b where a has the larger reference.
 PartialSum merge_into_larger(const PartialSum& a, const PartialSum& b) {
@@ -28,9 +26,7 @@ PartialSum merge(const PartialSum& a, const PartialSum& b) {
   return reference(a) >= reference(b) ? merge_into_larger(a, b) : merge_into_larger(b, a);
 }
 
-bool is_bad(const PartialSum& sum) {
-  return !std::isfinite(sum.sum);
-}
+bool is_bad(const PartialSum& sum) { return !std::isfinite(sum.sum); }
 
 LogSum log_of(const PartialSum& sum) {
   const double ref = reference(sum), log_sum = std::log(sum.sum);

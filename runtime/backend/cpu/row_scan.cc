@@ -14,9 +14,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Outcome { kReady, kEmpty, kBad };
 
-int64_t element_bytes(int32_t dtype) {
-  return dtype == SIDBEAM_F32 ? 4 : 2;
-}
+int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
 
 Elements elements_at(const Elements& elements, int64_t column) {
   Elements result = elements;
@@ -24,14 +22,10 @@ Elements elements_at(const Elements& elements, int64_t column) {
   return result;
 }
 
-const LevelView& level_of(const RowTask& task) {
-  return task.index->level[task.level];
-}
+const LevelView& level_of(const RowTask& task) { return task.index->level[task.level]; }
 
 // The end is a column of its own, and only an index of variable length has one.
-bool has_end_column(const RowTask& task) {
-  return task.index->variable_length && task.columns.end_column >= 0;
-}
+bool has_end_column(const RowTask& task) { return task.index->variable_length && task.columns.end_column >= 0; }
 
 // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
 bool reads_row(const RowTask& task) {
@@ -110,9 +104,7 @@ Outcome normalize(const Kernels& kernels, RowTask& task, RowWorkspace& workspace
   return Outcome::kReady;
 }
 
-bool has_bad_element(const Kernels& kernels, const float* x, int64_t n) {
-  return kernels.largest(x, n) == kInfinity;
-}
+bool has_bad_element(const Kernels& kernels, const float* x, int64_t n) { return kernels.largest(x, n) == kInfinity; }
 
 // Whether x [n], read without a normaliser over them, hold NaN or +inf, or would make a score of +inf. Rounding is
 // monotone: the largest x tells.

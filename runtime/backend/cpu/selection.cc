@@ -21,9 +21,7 @@ float score_of(uint64_t key) {
   return std::bit_cast<float>((ordered & 0x80000000U) != 0 ? ordered & 0x7FFFFFFFU : ~ordered);
 }
 
-uint32_t place_of_key(uint64_t key) {
-  return ~static_cast<uint32_t>(key);
-}
+uint32_t place_of_key(uint64_t key) { return ~static_cast<uint32_t>(key); }
 
 }  // namespace
 
