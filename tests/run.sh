@@ -41,7 +41,7 @@ stage() {
   summary+=("$(printf '%-9s %5d s  %s' "$name" $((SECONDS - begin)) "$facts")")
 }
 
-# build PRESET OPTION ...
+# build PRESET OPTION ...   all of it, or the caller's $targets
 build() {
   local preset=$1 launcher=()
   shift
@@ -49,7 +49,7 @@ build() {
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   cmake --preset "$preset" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "${launcher[@]}" "$@"
-  cmake --build --preset "$preset" -j "$jobs" -- --quiet
+  cmake --build --preset "$preset" -j "$jobs" ${targets:+--target $targets} -- --quiet
 }
 
 sources() { # NUL-separated: C and C++ files of the folders given
@@ -78,7 +78,8 @@ asan() {
 tsan() {
   local fixed=()
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
-  build tsan
+  local targets="capi_threads unit_tests"
+  build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
   "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads --no-tests=error
 }
 

@@ -21,6 +21,13 @@ struct LevelColumns {
   int64_t column(uint32_t code) const { return map != nullptr ? map[code] : offset + static_cast<int64_t>(code); }
 };
 
+inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
+
+// Whether a strategy walks the sorted columns, with a range of ordinals for a state.
+inline bool uses_columns(int32_t strategy) {
+  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
+}
+
 // How rows become log-probabilities, the same for all rows of a call.
 struct RowRule {
   int32_t normalization = 0;

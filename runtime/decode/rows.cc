@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backend/backend.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -41,7 +42,7 @@ void check_rows(const sidbeam_rows* rows, const char* what) {
   check_stride(what, "slot_stride", rows->slots, rows->slot_stride);
   check_stride(what, "row_stride", rows->rows, rows->row_stride);
   if (rows->data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s.data is NULL, expected logits", what);
-  const uintptr_t bytes = rows->dtype == SIDBEAM_F32 ? 4 : 2;
+  const auto bytes = static_cast<uintptr_t>(element_bytes(rows->dtype));
   if (reinterpret_cast<uintptr_t>(rows->data) % bytes != 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s.data is not aligned to its elements of %d bytes", what, static_cast<int>(bytes));
 }

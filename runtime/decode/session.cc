@@ -51,7 +51,7 @@ void take(Buffer<T>& buffer, const Allocator& allocator, int64_t count, T value)
 void take_memory(sidbeam_session& session, const Allocator& allocator) {
   const int64_t slots = session.slots, beams = slots * session.beams, history = checked_bytes(beams, session.levels);
   take(session.states, allocator, beams, kDeadState);
-  if (needs_columns(session.strategy)) take(session.range_ends, allocator, beams, uint64_t{0});
+  if (uses_columns(session.strategy)) take(session.range_ends, allocator, beams, uint64_t{0});
   take(session.scores, allocator, beams, -std::numeric_limits<float>::infinity());
   take(session.parents, allocator, beams, -1);
   take(session.tokens, allocator, beams, -1);
@@ -70,15 +70,11 @@ void take_memory(sidbeam_session& session, const Allocator& allocator) {
 
 }  // namespace
 
-bool needs_columns(int32_t strategy) {
-  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
-}
-
 void check_strategy(int32_t strategy, const IndexView& index, const char* what) {
   if (strategy == SIDBEAM_STRATEGY_TRIE && !index.has_trie)
     fail(SIDBEAM_MISSING_SECTION,
          "%s has no trie, expected an index built with kinds trie (SIDBEAM_KIND_TRIE) for strategy trie", what);
-  if (needs_columns(strategy) && !index.has_columns)
+  if (uses_columns(strategy) && !index.has_columns)
     fail(SIDBEAM_MISSING_SECTION,
          "%s has no columns, expected an index built with kinds sorted (SIDBEAM_KIND_SORTED) for strategy %s", what,
          strategy == SIDBEAM_STRATEGY_SORTED ? "sorted" : "sorted_topk");

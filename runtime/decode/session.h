@@ -41,7 +41,6 @@ struct sidbeam_session {
 
 namespace sidbeam {
 
-bool needs_columns(int32_t strategy);
 // Throws where a strategy cannot run on an index; `what` names it.
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
 // The slot of entry i of a list (nullptr: i), checked, and marked as named by this call.

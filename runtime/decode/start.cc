@@ -25,7 +25,7 @@ Beginning columns_beginning(const IndexView& index, const int32_t* prefix, int32
 }
 
 Beginning beginning_of(int32_t strategy, const IndexView& index, const int32_t* prefix, int32_t length) {
-  if (needs_columns(strategy)) return columns_beginning(index, prefix, length);
+  if (uses_columns(strategy)) return columns_beginning(index, prefix, length);
   if (strategy == SIDBEAM_STRATEGY_TRIE) return {trie_state(index, prefix, length), 0};
   if (strategy == SIDBEAM_STRATEGY_HASH_FINAL && !is_live(columns_beginning(index, prefix, length).state)) return {};
   return {encode_state({length, false, NodeKind::kOpaque, 0}), 0};

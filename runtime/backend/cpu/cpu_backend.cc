@@ -112,8 +112,7 @@ class CpuBackend final : public Backend {
     task.node = state.node;
     task.columns = row.columns[state.level];
     task.column_count = rows.columns;
-    const int64_t bytes = rows.dtype == SIDBEAM_F32 ? 4 : 2;
-    task.elements = {static_cast<const char*>(rows.data) + i * rows.row_stride * bytes, rows.dtype,
+    task.elements = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype), rows.dtype,
                      rule.inverse_temperature, rule.soft_cap};
     task.strategy = SIDBEAM_STRATEGY_TRIE;
     task.normalization = rule.normalization;

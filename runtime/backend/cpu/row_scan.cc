@@ -14,8 +14,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Outcome { kReady, kEmpty, kBad };
 
-int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
-
 Elements elements_at(const Elements& elements, int64_t column) {
   Elements result = elements;
   result.data = static_cast<const char*>(elements.data) + column * element_bytes(elements.dtype);

@@ -10,12 +10,6 @@
 namespace sidbeam::cpu {
 namespace {
 
-bool uses_columns(int32_t strategy) {
-  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
-}
-
-int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
-
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
   for (int32_t level = slot.level - 1; level >= 0; --level) {
