@@ -29,7 +29,7 @@ int main(void) {
   TRY(sidbeam_session_create(runtime, &search, &session, &err));
   TRY(sidbeam_session_start(session, &start, &err));
   for (int level = 0; level < 2; level++) {
-    sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+    sidbeam_rows rows = SIDBEAM_ROWS_INIT;  // strides 0: both beams read the same row
     sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
     rows.data = logits[level], rows.slots = 1, rows.rows = 2, rows.columns = 4, step.rows = &rows;
     TRY(sidbeam_session_step(session, &step, &err));

@@ -76,9 +76,10 @@ SIDBEAM_API const char* sidbeam_status_name(sidbeam_status code);
  * storage. */
 SIDBEAM_API const char* sidbeam_cpu_target(void);
 
-/* Handles. Each is opaque and has a thread rule that its own header repeats:
- *   runtime, index, constraint   immutable, reference-counted: share freely, retain and release from any thread.
- *   builder, session             one thread at a time; any thread.
+/* Handles. Each is opaque:
+ *   runtime             immutable: share freely, release from any thread.
+ *   index, constraint   immutable, reference-counted: share freely, retain and release from any thread.
+ *   builder, session    one thread at a time, any thread.
  * Releasing or destroying NULL does nothing. */
 typedef struct sidbeam_runtime sidbeam_runtime;
 typedef struct sidbeam_builder sidbeam_builder;

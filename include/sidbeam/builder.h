@@ -48,15 +48,16 @@ enum {
 };
 
 typedef struct sidbeam_builder_config {
-  uint32_t struct_size;       /* sizeof(sidbeam_builder_config) */
-  int32_t levels;             /* L, codes of a SID (of the longest one): 1 .. SIDBEAM_MAX_LEVELS */
-  const int32_t* codes;       /* [levels] V_l: codes of level l are 0 .. codes[l]-1; copied */
-  int32_t variable_length;    /* 0: every SID has `levels` codes; 1: from 1 to `levels` */
-  int32_t id_type;            /* SIDBEAM_ID_*; u64 ids travel as the same bits in int64 */
-  int32_t kinds;              /* SIDBEAM_KIND_* or'ed; 0 means SIDBEAM_KIND_TRIE */
-  int32_t collisions;         /* SIDBEAM_COLLISIONS_* */
-  int32_t threads;            /* 0: the runtime's */
-  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan.peak_bytes) fails before it starts; 0: none */
+  uint32_t struct_size;    /* sizeof(sidbeam_builder_config) */
+  int32_t levels;          /* L, codes of a SID (of the longest one): 1 .. SIDBEAM_MAX_LEVELS */
+  const int32_t* codes;    /* [levels] V_l: codes of level l are 0 .. codes[l]-1; copied */
+  int32_t variable_length; /* 0: every SID has `levels` codes; 1: from 1 to `levels` */
+  int32_t id_type;         /* SIDBEAM_ID_*; u64 ids travel as the same bits in int64 */
+  int32_t kinds;           /* SIDBEAM_KIND_* or'ed; 0 means SIDBEAM_KIND_TRIE */
+  int32_t collisions;      /* SIDBEAM_COLLISIONS_* */
+  int32_t threads;         /* 1 .. 1024; 0: the runtime's */
+  /* Checked before the sort, as far as that needs it, and, exactly, before the index is laid out. */
+  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan.peak_bytes) fails; 0: none */
   const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
   /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
    * A return other than 0 cancels: the call then fails with CANCELLED and leaves no file behind. Must not throw or use
@@ -86,7 +87,7 @@ typedef struct sidbeam_plan {
 #define SIDBEAM_PLAN_INIT \
   { (uint32_t)sizeof(sidbeam_plan), 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}, {0}, 0, 0 }
 
-/* Makes an empty builder. It holds a reference to the runtime.
+/* Makes an empty builder, for one thread at a time. It holds a reference to the runtime.
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(
     sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
@@ -110,12 +111,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
 /* Sorts what was added (write and finish then need not) and gives exact sizes. Errors: as write, without the file's. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
-/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything. */
+/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable length
+ * as if they were of full length. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
- * On an error or a cancellation the old file is as it was and nothing else is left. May be called again, for another
- * path.
+ * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what is
+ * no regular file is not replaced. May be called again, for another path.
  * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
     sidbeam_builder* builder, const char* path, sidbeam_error* err);

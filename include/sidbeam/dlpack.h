@@ -44,6 +44,7 @@ static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sid
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
   int64_t strides[3];
   int32_t i;
+  if (tensor == NULL) return sidbeam_dl_refuse(err, "data", 0, "a tensor, not NULL");
   if (tensor->type_lanes != 1) return sidbeam_dl_refuse(err, "dtype.lanes", tensor->type_lanes, "1");
   if (tensor->type_code == 2 && tensor->type_bits == 32) {
     rows.dtype = SIDBEAM_F32;
@@ -63,6 +64,8 @@ static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sid
     return sidbeam_dl_refuse(err, "device.device_type", tensor->device_type, "CPU (1, 3) or CUDA (2, 13)");
   }
   if (tensor->ndim != 2 && tensor->ndim != 3) return sidbeam_dl_refuse(err, "ndim", tensor->ndim, "2 or 3");
+  if (tensor->ndim == 3 && tensor->shape[0] < 1)
+    return sidbeam_dl_refuse(err, "shape[0]", (long long)tensor->shape[0], "at least 1 slot");
   if (tensor->byte_offset % (tensor->type_bits / 8u) != 0)
     return sidbeam_dl_refuse(err, "byte_offset", (long long)tensor->byte_offset, "a multiple of the element's size");
   strides[tensor->ndim - 1] = 1;

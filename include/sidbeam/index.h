@@ -81,8 +81,8 @@ typedef struct sidbeam_section_info {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
     const char* path, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.
- * Errors: IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a newer format, an unknown
- * required section), OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT (config), IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a newer
+ * format, an unknown required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
     const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
 /* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
@@ -130,7 +130,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
     const sidbeam_index* index, int64_t row, int64_t* ordinal, sidbeam_error* err);
 /* The id of an item row: with integer ids *id (u64 as the same bits), *name NULL and *bytes 0; with string ids *name,
- * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. */
+ * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
 /* The first item row >= from_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over

@@ -28,6 +28,21 @@ typedef struct sidbeam_rows {
 } sidbeam_rows;
 #define SIDBEAM_ROWS_INIT \
   { (uint32_t)sizeof(sidbeam_rows), SIDBEAM_F32, SIDBEAM_CPU, 0, NULL, 0, 0, 0, 0, 0 }
+/* Strides of 0, which INIT gives, make every beam of every slot read the same row. This is what rows that lie side by
+ * side want: [slots, rows, columns] (slots 0: [rows, columns]) without gaps. data may point to const but for
+ * sidbeam_rows_mask(). */
+static inline sidbeam_rows sidbeam_rows_dense(
+    const void* data, int32_t dtype, int64_t slots, int64_t rows, int64_t columns) {
+  sidbeam_rows dense = SIDBEAM_ROWS_INIT;
+  dense.dtype = dtype;
+  dense.data = (void*)(uintptr_t)data;
+  dense.slots = slots;
+  dense.rows = rows;
+  dense.columns = columns;
+  dense.slot_stride = rows * columns;
+  dense.row_stride = columns;
+  return dense;
+}
 
 /* Where codes stand in a row: code t of level l is column offsets[l] + t, or maps[l][t] where that level has a map. SID
  * tokens may be a slice of a text vocabulary at any offset; levels may share columns. A column that stands for several

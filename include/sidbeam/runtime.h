@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small objects
- * (handles, headers, metadata, threads) come from operator new. Both functions may be called from any thread, several at
+ * (handles, headers, metadata, threads), and a bit a SID while a hash set is verified, come from operator new. Both functions may be called from any thread, several at
  * once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
@@ -29,7 +29,7 @@ enum { SIDBEAM_LOG_ERROR = 0, SIDBEAM_LOG_WARNING = 1, SIDBEAM_LOG_INFO = 2 };
 
 typedef struct sidbeam_runtime_config {
   uint32_t struct_size; /* sizeof(sidbeam_runtime_config) */
-  /* Threads of a build or a verification, the caller's included; 0: one a core. Steps run on the caller's thread. */
+  /* Threads of a build or a verification, the caller's included, 1 .. 1024; 0: one a core. Steps run on the caller's thread. */
   int32_t threads;
   /* Copied. NULL: aligned allocation of the C library. */
   const sidbeam_allocator* allocator;

@@ -57,7 +57,7 @@ enum {
 
 typedef struct sidbeam_session_config {
   uint32_t struct_size; /* sizeof(sidbeam_session_config) */
-  /* S: requests at a time. */
+  /* S: requests at a time, 1 .. 2^20. */
   int32_t slots;
   /* M: beams of a request, 1 .. SIDBEAM_MAX_BEAMS; may be more than there are codes, candidates or SIDs. */
   int32_t beams;
@@ -190,6 +190,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
  * has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
+/* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, named twice where slots change). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
     const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots (slots NULL: 0 .. count-1), at any level. An idle slot has only dead

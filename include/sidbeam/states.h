@@ -2,7 +2,8 @@
  *
  * Each call takes a table of constraints and, a row, the number of the constraint it follows (`which`; NULL: all follow
  * constraints[0]), so one batch mixes catalogues. They need SIDBEAM_KIND_TRIE. They hold nothing between calls and may
- * run on many threads at once; the constraints must live during the call. A row whose state is dead, or has nothing
+ * run on many threads at once; the constraints must live during the call. Kernels, and the memory that
+ * sidbeam_rows_topk works in, are those of the runtime of constraints[0]. A row whose state is dead, or has nothing
  * after it, has no valid code: it is masked throughout. In an index of variable length the end is one more code, V_l,
  * at vocabulary.end_column. States carry their level.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,7 +18,8 @@ extern "C" {
 
 /* State of each of `count` prefixes: codes [count, stride], lengths [count], 0 for the beginning; out [count, W]. A
  * prefix that no SID has, or with a code out of range, gives -1. Errors of all of these: INVALID_ARGUMENT,
- * MISSING_SECTION, and OUT_OF_MEMORY from sidbeam_rows_topk. */
+ * MISSING_SECTION, UNSUPPORTED (an unknown struct tail), NO_DEVICE (rows that are not on the CPU), and OUT_OF_MEMORY
+ * from sidbeam_rows_topk. On an error nothing has been written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_states_from_prefixes(sidbeam_constraint* const* constraints,
     int32_t constraint_count, const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths,
     int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
@@ -33,7 +35,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_mask(sidbeam_constrain
     int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
     const sidbeam_rows* logits, void* stream, sidbeam_error* err);
 /* The same as bits: column c of row i is bit c % 32 of words[i * words_per_row + c / 32], 1 where valid (the layout of
- * structured-output backends). Every word is written; valid columns at or past 32 * words_per_row are an error. */
+ * structured-output backends). Every word is written; 32 * words_per_row covers the columns of every level of
+ * every constraint. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_bitmask(sidbeam_constraint* const* constraints,
     int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
     int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);

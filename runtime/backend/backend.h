@@ -39,6 +39,7 @@ struct SlotStep {
   const IndexView* index = nullptr;
   int32_t level = 0;  // that is decided now
   int32_t width = 0;
+  int64_t slot = 0;   // of the session
   int64_t batch = 0;  // which rows are its own
   int64_t* states = nullptr;
   uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
@@ -90,8 +91,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const = 0;
   virtual void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i) const = 0;
-  // False where a valid column is at or past 32 * words_per_row.
-  virtual bool bitmask_row(const StateRow& row, uint32_t* words, int64_t words_per_row) const = 0;
+  // Every valid column is below 32 * words_per_row.
+  virtual void bitmask_row(const StateRow& row, uint32_t* words, int64_t words_per_row) const = 0;
   // The k best of each row; see sidbeam_rows_topk.
   virtual void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k,
                          const StepLimits& limits, const Allocator& allocator, int32_t* tokens, float* log_probs,

@@ -24,9 +24,8 @@ sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_bu
     require(runtime, "runtime");
     require(out, "out");
     const sidbeam_builder_config copy = read_struct(config, "config");
-    if (copy.threads < 0) fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected at least 0", copy.threads);
-    const int threads = copy.threads > 0 ? copy.threads : runtime->threads;
-    *out = new sidbeam_builder{Ref<sidbeam_runtime>::share(runtime), Builder(copy, threads, runtime->allocator)};
+    *out =
+        new sidbeam_builder{Ref<sidbeam_runtime>::share(runtime), Builder(copy, runtime->threads, runtime->allocator)};
   });
 }
 

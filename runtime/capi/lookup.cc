@@ -112,14 +112,12 @@ sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, in
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(id, "id");
-    require(name, "name");
-    require(bytes, "bytes");
     check_position("row", row, view.items);
     const bool named = view.id_type == IdType::kString;
     const std::string_view text = named ? item_name(view, static_cast<uint64_t>(row)) : std::string_view();
     *id = named ? -1 : view.ids[row];
-    *name = named ? text.data() : nullptr;
-    *bytes = static_cast<int64_t>(text.size());
+    if (name != nullptr) *name = named ? text.data() : nullptr;
+    if (bytes != nullptr) *bytes = static_cast<int64_t>(text.size());
   });
 }
 

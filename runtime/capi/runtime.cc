@@ -3,19 +3,17 @@
 #include "sidbeam/runtime.h"
 
 #include <memory>
-#include <thread>
 
 #include "capi/guard.h"
 #include "capi/log.h"
 #include "decode/objects.h"
+#include "support/parallel.h"
 
 #define SIDBEAM_STRING(x) #x
 #define SIDBEAM_DOTTED(major, minor, patch) SIDBEAM_STRING(major) "." SIDBEAM_STRING(minor) "." SIDBEAM_STRING(patch)
 
 namespace sidbeam::capi {
 namespace {
-
-constexpr int kMaxThreads = 1024;
 
 Allocator allocator_of(const sidbeam_allocator* given) {
   if (given == nullptr) return default_allocator();
@@ -30,9 +28,7 @@ Allocator allocator_of(const sidbeam_allocator* given) {
 int threads_of(int32_t given) {
   if (given < 0 || given > kMaxThreads)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected 1..%d, or 0 for one a core", given, kMaxThreads);
-  if (given > 0) return given;
-  const unsigned cores = std::thread::hardware_concurrency();
-  return cores == 0 ? 1 : static_cast<int>(cores < kMaxThreads ? cores : kMaxThreads);
+  return thread_count(given);
 }
 
 void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out) {

@@ -17,6 +17,8 @@ using namespace sidbeam::capi;
 
 namespace {
 
+constexpr int64_t kMaxWords = int64_t{1} << 40;
+
 // The caller's table of constraints, checked.
 struct Table {
   sidbeam_constraint* const* constraints;
@@ -61,21 +63,27 @@ StateRow state_row(const Table& table, const Vocabulary& vocabulary, const sidbe
   return {&index, is_trie_state(index, states[i]) ? states[i] : kDeadState, vocabulary.columns};
 }
 
-// Rows of [rows, columns], wide enough for every level that a state may be at.
-sidbeam_rows check_logits(const Table& table, const Vocabulary& vocabulary, const sidbeam_rows* logits) {
+// Rows of [rows, columns].
+sidbeam_rows check_logits(const sidbeam_rows* logits) {
   const sidbeam_rows rows = read_struct(logits, "logits");
   check_rows(&rows, "logits");
   if (rows.slots != 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "logits.slots is %lld, expected 0", static_cast<long long>(rows.slots));
+  return rows;
+}
+
+// Throws where some level of some constraint has codes past `columns`, which `what` is the number of.
+void check_columns(const Table& table, const Vocabulary& vocabulary, const char* what, int64_t columns) {
   for (int32_t i = 0; i < table.count; ++i) {
     const IndexView& index = table.constraints[i]->view();
-    for (int32_t l = 0; l < index.levels; ++l)
-      if (rows.columns < columns_needed(vocabulary, index, l))
+    for (int32_t l = 0; l < index.levels; ++l) {
+      const int64_t needed = columns_needed(vocabulary, index, l);
+      if (columns < needed)
         fail(SIDBEAM_INVALID_ARGUMENT,
-             "logits.columns is %lld, expected at least %lld for the codes of level %d of constraints[%d]",
-             static_cast<long long>(rows.columns), static_cast<long long>(columns_needed(vocabulary, index, l)), l, i);
+             "%s is %lld, expected at least %lld for the codes of level %d of constraints[%d]", what,
+             static_cast<long long>(columns), static_cast<long long>(needed), l, i);
+    }
   }
-  return rows;
 }
 
 }  // namespace
@@ -129,10 +137,10 @@ sidbeam_status sidbeam_rows_mask(sidbeam_constraint* const* constraints, int32_t
                                  const sidbeam_rows* logits, void* stream, sidbeam_error* err) {
   (void)stream;
   return guarded(err, [&] {
-    require(logits, "logits");
-    const Table table = check_table(constraints, constraint_count, which, logits->rows);
+    const sidbeam_rows rows = check_logits(logits);
+    const Table table = check_table(constraints, constraint_count, which, rows.rows);
     const Vocabulary columns = vocabulary_for(table, vocabulary);
-    const sidbeam_rows rows = check_logits(table, columns, logits);
+    check_columns(table, columns, "logits.columns", rows.columns);
     if (rows.rows > 0) require(states, "states");
     for (int64_t i = 0; i < rows.rows; ++i)
       table.runtime().cpu->mask_row(state_row(table, columns, states, i), rows, i);
@@ -147,18 +155,15 @@ sidbeam_status sidbeam_rows_bitmask(sidbeam_constraint* const* constraints, int3
   return guarded(err, [&] {
     const Table table = check_table(constraints, constraint_count, which, count);
     const Vocabulary columns = vocabulary_for(table, vocabulary);
-    if (words_per_row < 0)
-      fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected at least 0",
-           static_cast<long long>(words_per_row));
+    if (words_per_row < 0 || words_per_row > kMaxWords)
+      fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected 0..%lld", static_cast<long long>(words_per_row),
+           static_cast<long long>(kMaxWords));
+    check_columns(table, columns, "32 * words_per_row", 32 * words_per_row);
     if (count == 0) return;
     require(states, "states");
-    if (words_per_row > 0) require(words, "words");
+    require(words, "words");
     for (int64_t i = 0; i < count; ++i)
-      if (!table.runtime().cpu->bitmask_row(state_row(table, columns, states, i), words + i * words_per_row,
-                                            words_per_row))
-        fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected more: row %lld has a valid column past %lld",
-             static_cast<long long>(words_per_row), static_cast<long long>(i),
-             static_cast<long long>(32 * words_per_row));
+      table.runtime().cpu->bitmask_row(state_row(table, columns, states, i), words + i * words_per_row, words_per_row);
   });
 }
 
@@ -168,10 +173,10 @@ sidbeam_status sidbeam_rows_topk(sidbeam_constraint* const* constraints, int32_t
                                  float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err) {
   (void)stream;
   return guarded(err, [&] {
-    require(logits, "logits");
-    const Table table = check_table(constraints, constraint_count, which, logits->rows);
+    const sidbeam_rows rows = check_logits(logits);
+    const Table table = check_table(constraints, constraint_count, which, rows.rows);
     const Vocabulary columns = vocabulary_for(table, vocabulary);
-    const sidbeam_rows rows = check_logits(table, columns, logits);
+    check_columns(table, columns, "logits.columns", rows.columns);
     if (normalization < SIDBEAM_NORMALIZE_FULL || normalization > SIDBEAM_NORMALIZE_NONE)
       fail(SIDBEAM_INVALID_ARGUMENT, "normalization is %d, expected FULL (0) to NONE (3)", normalization);
     if (k < 1 || k > SIDBEAM_MAX_CODES) fail(SIDBEAM_INVALID_ARGUMENT, "k is %d, expected 1..%d", k, SIDBEAM_MAX_CODES);

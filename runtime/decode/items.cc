@@ -55,7 +55,7 @@ void append_rows(const IndexView& index, int64_t ordinal, const sidbeam_items& o
 }
 
 void fill_slot(const sidbeam_session& session, int64_t slot, int64_t i, const sidbeam_items& out) {
-  const Ref<sidbeam_constraint>& constraint = session.slot[static_cast<size_t>(slot)].constraint;
+  const sidbeam_constraint* constraint = session.slot_constraints[slot];
   ItemRows rows;
   for (int32_t m = 0; m < session.beams; ++m) {
     int32_t codes[kMaxLevels];
@@ -63,7 +63,7 @@ void fill_slot(const sidbeam_session& session, int64_t slot, int64_t i, const si
     int32_t length = 0;
     int64_t ordinal = -1;
     const int64_t word = session.states[slot * session.beams + m], at = i * session.beams + m;
-    if (constraint && is_live(word)) {
+    if (constraint != nullptr && is_live(word)) {
       length = sid_of_beam(session, constraint->view(), slot, m, codes);
       ordinal = ordinal_of_beam(constraint->view(), word, codes, length);
     }
@@ -71,7 +71,7 @@ void fill_slot(const sidbeam_session& session, int64_t slot, int64_t i, const si
     if (out.lengths != nullptr) out.lengths[at] = length;
     if (out.sids != nullptr) std::copy_n(codes, session.levels, out.sids + at * session.levels);
     if (out.offsets != nullptr) out.offsets[i * (session.beams + 1) + m] = rows.count;
-    if (constraint) append_rows(constraint->view(), ordinal, out, i, rows);
+    if (constraint != nullptr) append_rows(constraint->view(), ordinal, out, i, rows);
   }
   if (out.offsets != nullptr) out.offsets[i * (session.beams + 1) + session.beams] = rows.count;
   if (out.truncated != nullptr) out.truncated[i] = rows.truncated ? 1 : 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "index/state.h"
 #include "sidbeam/builder.h"
@@ -65,7 +66,8 @@ void take_memory(sidbeam_session& session, const Allocator& allocator) {
   take(session.start_states, allocator, slots, kDeadState);
   take(session.start_range_ends, allocator, slots, int64_t{0});
   session.steps = Buffer<SlotStep>(allocator, slots);
-  session.slot.resize(static_cast<size_t>(slots));
+  take(session.slot_constraints, allocator, slots, static_cast<sidbeam_constraint*>(nullptr));
+  take(session.widths, allocator, slots, 0);
 }
 
 }  // namespace
@@ -100,6 +102,20 @@ int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i) {
   return static_cast<int32_t>(slot);
 }
 
+void hold_constraint(sidbeam_session& session, int64_t slot, sidbeam_constraint* constraint) {
+  if (constraint != nullptr) constraint->retain();
+  sidbeam_constraint* before = std::exchange(session.slot_constraints[slot], constraint);
+  if (before != nullptr) before->release();
+}
+
+void clear_beams(sidbeam_session& session, int64_t slot) {
+  const int64_t first = slot * session.beams;
+  std::fill_n(session.states.data() + first, session.beams, kDeadState);
+  std::fill_n(session.parents.data() + first, session.beams, -1);
+  std::fill_n(session.tokens.data() + first, session.beams, -1);
+  std::fill_n(session.scores.data() + first, session.beams, -std::numeric_limits<float>::infinity());
+}
+
 void check_slot_count(const sidbeam_session& session, int64_t count) { check_range("count", count, 0, session.slots); }
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config) {
@@ -130,15 +146,12 @@ void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count) {
   ++session.calls;
   for (int64_t i = 0; i < count; ++i) named_slot(session, slots, i);
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t slot = slots != nullptr ? slots[i] : i, first = slot * session.beams;
-    session.slot[static_cast<size_t>(slot)].constraint = {};
+    const int64_t slot = slots != nullptr ? slots[i] : i;
+    hold_constraint(session, slot, nullptr);
+    clear_beams(session, slot);
     session.live[slot] = session.active[slot] = 0;
     session.level[slot] = -1;
     session.errors[slot] = SIDBEAM_SLOT_OK;
-    std::fill_n(session.states.data() + first, session.beams, kDeadState);
-    std::fill_n(session.parents.data() + first, session.beams, -1);
-    std::fill_n(session.tokens.data() + first, session.beams, -1);
-    std::fill_n(session.scores.data() + first, session.beams, -std::numeric_limits<float>::infinity());
   }
 }
 
@@ -166,7 +179,11 @@ void get_stats(const sidbeam_session& session, sidbeam_stats& out) {
                      session.tokens.bytes() + session.history_parents.bytes() + session.history_tokens.bytes() +
                      session.live.bytes() + session.active.bytes() + session.level.bytes() + session.errors.bytes() +
                      session.marks.bytes() + session.steps.bytes() + session.start_states.bytes() +
-                     session.start_range_ends.bytes();
+                     session.start_range_ends.bytes() + session.slot_constraints.bytes() + session.widths.bytes();
 }
 
 }  // namespace sidbeam
+
+sidbeam_session::~sidbeam_session() {
+  for (int64_t slot = 0; slot < slot_constraints.size(); ++slot) sidbeam::hold_constraint(*this, slot, nullptr);
+}

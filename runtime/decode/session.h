@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "backend/backend.h"
 #include "decode/objects.h"
@@ -21,11 +20,8 @@ struct sidbeam_session {
   sidbeam::Vocabulary vocabulary;
   std::unique_ptr<sidbeam::Stepper> stepper;
 
-  struct Slot {
-    sidbeam::Ref<sidbeam_constraint> constraint;  // empty: idle
-    int32_t width = 0;
-  };
-  std::vector<Slot> slot;                                    // [S]
+  sidbeam::Buffer<sidbeam_constraint*> slot_constraints;     // [S] held; nullptr: idle
+  sidbeam::Buffer<int32_t> widths;                           // [S]
   sidbeam::Buffer<int64_t> states;                           // [S, M]
   sidbeam::Buffer<uint64_t> range_ends;                      // [S, M], of the sorted strategies
   sidbeam::Buffer<float> scores;                             // [S, M]
@@ -37,6 +33,11 @@ struct sidbeam_session {
   sidbeam::Buffer<int64_t> start_states, start_range_ends;  // [S] of the start that is under way
   int64_t calls = 0;
   sidbeam_stats stats{};
+
+  sidbeam_session() = default;
+  sidbeam_session(const sidbeam_session&) = delete;
+  sidbeam_session& operator=(const sidbeam_session&) = delete;
+  ~sidbeam_session();
 };
 
 namespace sidbeam {
@@ -45,6 +46,10 @@ namespace sidbeam {
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
 // The slot of entry i of a list (nullptr: i), checked, and marked as named by this call.
 int32_t named_slot(sidbeam_session& session, const int32_t* slots, int64_t i);
+// Holds a constraint for a slot in place of the one before; nullptr for none.
+void hold_constraint(sidbeam_session& session, int64_t slot, sidbeam_constraint* constraint);
+// Makes every beam of a slot dead.
+void clear_beams(sidbeam_session& session, int64_t slot);
 void check_slot_count(const sidbeam_session& session, int64_t count);
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config);

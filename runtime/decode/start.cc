@@ -64,7 +64,7 @@ void check_prefix(const IndexView& index, const sidbeam_start_args& args, int64_
          static_cast<long long>(std::min<int64_t>(index.levels, args.prefix_stride)));
   const int32_t* prefix = prefix_of(args, i);
   for (int32_t l = 0; l < length; ++l)
-    if (prefix[l] < 0 || static_cast<uint32_t>(prefix[l]) >= index.level[l].codes)
+    if (!is_code(index.level[l], prefix[l]))
       fail(SIDBEAM_INVALID_ARGUMENT, "prefixes[%lld][%d] is %d, expected 0..%u", static_cast<long long>(i), l,
            prefix[l], index.level[l].codes - 1);
 }
@@ -92,12 +92,9 @@ void begin_slot(sidbeam_session& session, const sidbeam_start_args& args, int64_
   const int64_t slot = args.slots != nullptr ? args.slots[i] : i, first = slot * session.beams;
   const int32_t length = prefix_length_of(args, i), width = args.widths != nullptr ? args.widths[i] : 0;
   sidbeam_constraint* constraint = constraint_of(session, args, i);
-  session.slot[static_cast<size_t>(slot)] = {Ref<sidbeam_constraint>::share(constraint),
-                                             width > 0 ? width : session.beams};
-  std::fill_n(session.states.data() + first, session.beams, kDeadState);
-  std::fill_n(session.parents.data() + first, session.beams, -1);
-  std::fill_n(session.tokens.data() + first, session.beams, -1);
-  std::fill_n(session.scores.data() + first, session.beams, -std::numeric_limits<float>::infinity());
+  hold_constraint(session, slot, constraint);
+  session.widths[slot] = width > 0 ? width : session.beams;
+  clear_beams(session, slot);
   for (int32_t l = 0; l < length; ++l) {
     session.history_parents[(slot * session.levels + l) * session.beams] = 0;
     session.history_tokens[(slot * session.levels + l) * session.beams] = prefix_of(args, i)[l];

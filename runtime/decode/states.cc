@@ -7,12 +7,8 @@ namespace sidbeam {
 
 int64_t trie_state(const IndexView& index, const int32_t* prefix, int32_t length) {
   if (length < 0 || length > index.levels) return kDeadState;
-  int64_t state = 0;
-  for (int32_t l = 0; l < length && is_live(state); ++l) {
-    const bool in_range = prefix[l] >= 0 && static_cast<uint32_t>(prefix[l]) < index.level[l].codes;
-    state = in_range ? next_state(index, state, static_cast<uint32_t>(prefix[l])) : kDeadState;
-  }
-  return state;
+  const uint64_t node = find_node(index, prefix, length);
+  return node == kNoEdge ? kDeadState : encode_state({length, false, NodeKind::kTrie, node});
 }
 
 int64_t advance_state(const IndexView& index, int64_t state, int32_t token) {

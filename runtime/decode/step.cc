@@ -67,7 +67,8 @@ SlotStep slot_step(sidbeam_session& session, const IndexView& index, int32_t slo
   SlotStep step;
   step.index = &index;
   step.level = session.level[slot];
-  step.width = session.slot[static_cast<size_t>(slot)].width;
+  step.width = session.widths[slot];
+  step.slot = slot;
   step.batch = batch;
   step.states = session.states.data() + first;
   step.range_ends = session.range_ends.size() > 0 ? session.range_ends.data() + first : nullptr;
@@ -90,7 +91,7 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   if (idle) fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is not started", static_cast<long long>(batch), slot);
   if (done)
     fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is done: start it again", static_cast<long long>(batch), slot);
-  const IndexView& index = session.slot[static_cast<size_t>(slot)].constraint->view();
+  const IndexView& index = session.slot_constraints[slot]->view();
   check_columns(session, index, *args.rows, slot);
   check_beams(session, args, slot, batch);
   session.steps[added] = slot_step(session, index, slot, batch);
@@ -102,7 +103,7 @@ void advance(sidbeam_session& session, const SlotStep& step) {
   const int64_t at = int64_t{step.level} * session.beams;
   std::copy_n(step.parents, *step.live, step.history_parents + at);
   std::copy_n(step.tokens, *step.live, step.history_tokens + at);
-  ++session.level[step.live - session.live.data()];
+  ++session.level[step.slot];
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ void set_level(Vocabulary& vocabulary, const sidbeam_vocabulary& given, int leve
   LevelColumns& columns = vocabulary.columns[level];
   columns.offset = given.offsets != nullptr ? given.offsets[level] : 0;
   if (columns.offset < 0 || columns.offset > kMaxColumn)
-    fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.offsets[%d] is %lld, expected a column >= 0", level,
-         static_cast<long long>(columns.offset));
+    fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.offsets[%d] is %lld, expected 0..%lld", level,
+         static_cast<long long>(columns.offset), static_cast<long long>(kMaxColumn));
   if (given.maps == nullptr || given.maps[level] == nullptr) return;
   if (given.map_codes == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.map_codes is NULL, expected the lengths of vocabulary.maps");

@@ -122,6 +122,7 @@ struct BuilderState {
       section.checksum = xxh3_64(base + section.offset, section.spec.length);
       progress.advance(static_cast<int64_t>(section.spec.length));
     });
+    progress.advance(0);  // what other threads did last
   }
 
   sidbeam_builder_config config;
@@ -182,7 +183,7 @@ void Builder::set_metadata(const char* key, const char* value) {
   const auto before = metadata.find(key);
   const uint64_t replaced = before == metadata.end() ? 0 : std::strlen(key) + before->second.size();
   const uint64_t bytes = state_->metadata_bytes - replaced + std::strlen(key) + std::strlen(value);
-  if (bytes > kMaxMetadataBytes || metadata.size() >= kMaxMetadataEntries)
+  if (bytes > kMaxMetadataBytes || (before == metadata.end() && metadata.size() >= kMaxMetadataEntries))
     fail(SIDBEAM_INVALID_ARGUMENT,
          "metadata '%.100s' makes %llu bytes, expected at most %llu in fewer than %llu entries", key,
          static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(kMaxMetadataBytes),

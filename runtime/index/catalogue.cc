@@ -79,7 +79,8 @@ void check_config(const sidbeam_builder_config& config) {
     fail(SIDBEAM_INVALID_ARGUMENT, "kinds is %d, expected SIDBEAM_KIND_* or'ed (0 to 7)", config.kinds);
   if (config.collisions < SIDBEAM_COLLISIONS_KEEP || config.collisions > SIDBEAM_COLLISIONS_FIRST)
     fail(SIDBEAM_INVALID_ARGUMENT, "collisions is %d, expected SIDBEAM_COLLISIONS_* (0 to 2)", config.collisions);
-  if (config.threads < 0) fail(SIDBEAM_INVALID_ARGUMENT, "threads is %d, expected 0 or more", config.threads);
+  if (config.threads < 0 || config.threads > kMaxThreads)
+    fail(SIDBEAM_INVALID_ARGUMENT, "threads is %d, expected 0 to %d", config.threads, kMaxThreads);
   if (config.memory_limit_bytes < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "memory_limit_bytes is %lld, expected 0 or more",
          static_cast<ll>(config.memory_limit_bytes));

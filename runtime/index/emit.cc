@@ -241,18 +241,19 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
   if (shape.trie) emit_all_tries(emission, threads, progress);
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
+  // On this thread, which reports progress: it is long and cannot be divided.
+  if (shape.hash) emit_hash(emission, progress);
   // Parts that are one task each.
-  parallel_for(threads, shape.levels + 3, [&](int64_t task) {
+  parallel_for(threads, shape.levels + 2, [&](int64_t task) {
     if (task == 0) {
-      if (shape.hash) emit_hash(emission, progress);
-    } else if (task == 1) {
       if (shape.id_type == IdType::kString) emit_names(emission);
-    } else if (task == 2) {
+    } else if (task == 1) {
       emit_item_offsets(emission);
     } else {
-      emit_dense(emission, static_cast<int>(task) - 3);
+      emit_dense(emission, static_cast<int>(task) - 2);
     }
   });
+  progress.advance(0);  // what other threads did last
 }
 
 }  // namespace sidbeam

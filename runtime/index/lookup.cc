@@ -23,12 +23,6 @@ uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
   return lo;
 }
 
-bool is_end_node(const IndexView& index, int level, uint64_t node) {
-  if (!index.variable_length || level < 2) return false;  // no SID is empty, so no edge of the root is an end
-  const LevelView& above = index.level[level - 1];
-  return node < above.edges && above.tokens[node] == above.codes;
-}
-
 uint64_t first_ordinal(const IndexView& index, int level, uint64_t node) {
   for (;; ++level) {
     if (is_end_node(index, level, node)) return end_ordinal(index, level - 1, node);
@@ -123,19 +117,6 @@ int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   return length;
 }
 
-bool in_range(const LevelView& level, int32_t code) { return code >= 0 && static_cast<uint32_t>(code) < level.codes; }
-
-// The node of level `length` that a prefix leads to, or kNoEdge.
-uint64_t find_node(const IndexView& index, const int32_t* prefix, int length) {
-  uint64_t node = 0;
-  for (int l = 0; l < length && node != kNoEdge; ++l) {
-    const LevelView& level = index.level[l];
-    if (!in_range(level, prefix[l])) return kNoEdge;
-    node = find_edge(level, row_of(level, node), static_cast<uint32_t>(prefix[l]));
-  }
-  return node;
-}
-
 int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
   const uint64_t node = find_node(index, codes, length);
   if (node == kNoEdge) return -1;
@@ -153,7 +134,7 @@ int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int lengt
 OrdinalRange prefix_in_columns(const IndexView& index, const int32_t* prefix, int length) {
   OrdinalRange range{0, index.sids};
   for (int l = 0; l < length; ++l) {
-    if (!in_range(index.level[l], prefix[l])) return {};
+    if (!is_code(index.level[l], prefix[l])) return {};
     range = column_range(index, l, range, static_cast<uint32_t>(prefix[l]));
   }
   return range;
@@ -229,7 +210,7 @@ int64_t find_sid(const IndexView& index, const int32_t* codes, int length) {
   if (index.hash.keys == nullptr) return find_sid_in_columns(index, codes, length);
   int32_t whole[kMaxLevels] = {};
   for (int l = 0; l < index.levels; ++l) {
-    if (l < length && !in_range(index.level[l], codes[l])) return -1;
+    if (l < length && !is_code(index.level[l], codes[l])) return -1;
     whole[l] = l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);
   }
   return hash_find(index, whole);

@@ -46,20 +46,22 @@ int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan)
 // Distinct values of n uniform draws from k.
 double expected_distinct(double n, double k) { return -k * std::expm1(-n / k); }
 
+// SIDs are taken to be of full length while there are enough of those.
 void estimate_levels(uint64_t sids, Shape& shape) {
-  double prefixes = 1;
+  double prefixes = 1, possible = 0;
   for (int l = 0; l < shape.levels; ++l) {
     LevelShape& level = shape.level[l];
     prefixes *= level.codes;
+    possible = shape.variable_length ? possible + prefixes : prefixes;
     level.nodes = l == 0 ? 1 : shape.level[l - 1].edges;
     const auto expected = static_cast<uint64_t>(std::llround(expected_distinct(static_cast<double>(sids), prefixes)));
     level.edges = l == shape.levels - 1 ? sids : std::clamp(expected, level.nodes, sids);
     const uint64_t children = level.edges / level.nodes;
     if (shape.trie && is_dense(children, level.codes)) level.dense_nodes = level.nodes;
   }
-  if (static_cast<double>(sids) > prefixes)
+  if (static_cast<double>(sids) > possible)
     fail(SIDBEAM_INVALID_ARGUMENT, "sids is %llu, but these codes allow only %.0f SIDs",
-         static_cast<unsigned long long>(sids), prefixes);
+         static_cast<unsigned long long>(sids), possible);
 }
 
 }  // namespace

@@ -86,12 +86,13 @@ struct Survey {
   uint64_t ones = 0, zeros = 0;  // bits that are 1, and that are 0, in some key
 };
 
-Survey survey(const Buffer<Record>& records, Slices slices, int threads) {
+Survey survey(const Buffer<Record>& records, Slices slices, int threads, Progress& progress) {
   std::vector<Survey> by_slice(static_cast<size_t>(slices.count));
   parallel_for(threads, slices.count, [&](int64_t slice) {
     Survey found;
     uint64_t before = slice == 0 ? 0 : records[slices.begin(slice) - 1].key;
     for (int64_t i = slices.begin(slice), end = slices.end(slice); i < end; ++i) {
+      if (i % kBlock == 0) progress.advance(0);
       const uint64_t key = records[i].key;
       found.sorted &= before <= key;
       found.ones |= key;
@@ -110,11 +111,15 @@ Survey survey(const Buffer<Record>& records, Slices slices, int threads) {
 }
 
 // Counts each slice's digits and turns the counts into the places where the slices' buckets begin.
-void place_buckets(const Record* in, Slices slices, Digit digit, int threads, Buffer<Lines>& lines) {
+void place_buckets(const Record* in, Slices slices, Digit digit, int threads, Buffer<Lines>& lines,
+                   Progress& progress) {
   parallel_for(threads, slices.count, [&](int64_t slice) {
     int64_t* counts = lines[slice].next;
     std::fill(counts, counts + kBuckets, 0);
-    for (int64_t i = slices.begin(slice), end = slices.end(slice); i < end; ++i) ++counts[digit.of(in[i].key)];
+    for (int64_t i = slices.begin(slice), end = slices.end(slice); i < end; ++i) {
+      if (i % kBlock == 0) progress.advance(0);
+      ++counts[digit.of(in[i].key)];
+    }
   });
   int64_t sum = 0;
   for (int64_t bucket = 0; bucket < kBuckets; ++bucket) {
@@ -128,7 +133,7 @@ void radix_sort(Buffer<Record>& records, Buffer<Record>& spare, int bits, int th
                 Progress& progress) {
   const int64_t count = records.size();
   const Slices slices{std::clamp<int64_t>(count / (kBlock / 8), 1, threads), count};
-  const Survey found = survey(records, slices, threads);
+  const Survey found = survey(records, slices, threads, progress);
   const int passes = radix_passes(bits);
   if (found.sorted) return progress.advance(count * passes);
   Buffer<Lines> lines(allocator, slices.count);
@@ -140,7 +145,7 @@ void radix_sort(Buffer<Record>& records, Buffer<Record>& spare, int bits, int th
       progress.advance(count);
       continue;
     }
-    place_buckets(records.data(), slices, digit, threads, lines);
+    place_buckets(records.data(), slices, digit, threads, lines, progress);
     parallel_for(threads, slices.count, [&](int64_t slice) {
       scatter(records.data(), slices.begin(slice), slices.end(slice), digit, lines[slice], spare.data(), progress);
     });

@@ -261,6 +261,7 @@ SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder
   std::vector<Settled> settled = settle_all(catalogue, config, threads, records, progress);
   add_up(settled, out);
   lay_out_all(catalogue, records, settled, threads, out, progress);
+  progress.advance(0);  // what other threads did last
   return out;
 }
 

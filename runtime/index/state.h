@@ -46,9 +46,10 @@ inline State decode_state(int64_t word) {
 inline bool is_trie_state(const IndexView& index, int64_t word) {
   if (word < 0) return false;
   const State state = decode_state(word);
-  if (state.kind != NodeKind::kTrie || state.level > index.levels) return false;
-  const uint64_t nodes = state.level == 0 ? 1 : index.level[state.level - 1].edges;
-  return state.node < nodes && (!state.ended || (index.variable_length && state.level > 0));
+  if (encode_state(state) != word || state.kind != NodeKind::kTrie || state.level > index.levels) return false;
+  if (state.level == 0) return state.node == 0 && !state.ended;
+  const LevelView& above = index.level[state.level - 1];
+  return state.node < above.edges && state.ended == (index.variable_length && above.tokens[state.node] == above.codes);
 }
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
@@ -56,7 +57,7 @@ inline bool is_trie_state(const IndexView& index, int64_t word) {
 inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
   const State state = decode_state(word);
   const LevelView& level = index.level[state.level];
-  const uint64_t edge = find_edge(level, row_of(level, state.node), token);
+  const uint64_t edge = find_child(level, state.node, token);
   if (edge == kNoEdge) return kDeadState;
   return encode_state({state.level + 1, index.variable_length && token == level.codes, NodeKind::kTrie, edge});
 }

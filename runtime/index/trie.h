@@ -51,4 +51,40 @@ inline int64_t dense_rank(const LevelView& level, uint64_t node) {
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 
+// The edge by which `token` leaves a node, or kNoEdge: by rank in the mask of a dense node, else by search in the list.
+inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token) {
+  const Row row = row_of(level, node);
+  const int64_t dense = dense_rank(level, node);
+  if (dense < 0) return find_edge(level, row, token);
+  const uint64_t place = static_cast<uint64_t>(dense), word = token / 64;
+  const uint64_t* mask = level.masks + place * level.mask_words();
+  if (token > level.codes || (mask[word] >> token % 64 & 1) == 0) return kNoEdge;
+  uint64_t rank = level.mask_ranks[place * level.mask_rank_count() + token / kRankBits];
+  for (uint64_t w = token / kRankBits * (kRankBits / 64); w < word; ++w)
+    rank += static_cast<uint64_t>(__builtin_popcountll(mask[w]));
+  rank += static_cast<uint64_t>(__builtin_popcountll(mask[word] & ((uint64_t{1} << token % 64) - 1)));
+  return rank < row.count ? row.begin + rank : kNoEdge;
+}
+
+inline bool is_code(const LevelView& level, int32_t code) {
+  return code >= 0 && static_cast<uint32_t>(code) < level.codes;
+}
+
+// The node of level `length` that a prefix leads to, or kNoEdge.
+inline uint64_t find_node(const IndexView& index, const int32_t* prefix, int length) {
+  uint64_t node = 0;
+  for (int l = 0; l < length && node != kNoEdge; ++l) {
+    const LevelView& level = index.level[l];
+    node = is_code(level, prefix[l]) ? find_child(level, node, static_cast<uint32_t>(prefix[l])) : kNoEdge;
+  }
+  return node;
+}
+
+// Whether a node of a level is the end of a SID, and no node at all. No SID is empty, so no edge of the root is an end.
+inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
+  if (!index.variable_length || level < 2) return false;
+  const LevelView& above = index.level[level - 1];
+  return node < above.edges && above.tokens[node] == above.codes;
+}
+
 }  // namespace sidbeam

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "index/trie.h"
 #include "index/verify.h"
 
 namespace sidbeam {
@@ -25,10 +26,6 @@ void verify_row_pointers(const LevelView& level, int l) {
   if (before != level.edges)
     corrupt(SectionKind::RowPointers, l, "the last entry is %llu, expected the %llu edges", static_cast<ull>(before),
             static_cast<ull>(level.edges));
-}
-
-bool is_end_node(const IndexView& index, int level, uint64_t node) {
-  return index.variable_length && level > 1 && index.level[level - 1].tokens[node] == index.level[level - 1].codes;
 }
 
 // Children rise and stay below the bound; ends have none and others some. Row pointers are verified.

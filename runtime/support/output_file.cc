@@ -11,8 +11,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "support/error.h"
 
@@ -38,11 +41,28 @@ constexpr int kAttempts = 16;
 
 }  // namespace
 
-OutputFile::OutputFile(const char* path) : path_(path), directory_(directory_of(path_)) {
-  struct stat status {};
-  if (::stat(path, &status) == 0 && S_ISDIR(status.st_mode)) failed("create", EISDIR);
+OutputFile::OutputFile(const char* path) : path_(path) {
   if (path_.empty()) failed("create", ENOENT);
+  struct stat status {};
+  const bool exists = ::stat(path, &status) == 0;
+  if (exists && S_ISDIR(status.st_mode)) failed("create", EISDIR);
+  // A rename would put a file in the place of a device or a pipe.
+  if (exists && !S_ISREG(status.st_mode)) fail(SIDBEAM_IO_ERROR, "cannot replace '%.300s': it is not a file", path);
+  if (exists) follow_links();
+  directory_ = directory_of(path_);
   create();
+  // Who could not read the old file cannot read the new one.
+  if (exists && ::fchmod(file_.get(), status.st_mode & 07777) != 0) failed("create", errno);
+}
+
+// Replaces what a symbolic link points to, and keeps the link.
+void OutputFile::follow_links() {
+  char real[PATH_MAX];
+  if (::realpath(path_.c_str(), real) == nullptr) {
+    if (errno == ENOMEM) throw std::bad_alloc();
+    failed("create", errno);
+  }
+  path_ = real;
 }
 
 OutputFile::~OutputFile() {

@@ -24,6 +24,7 @@ class OutputFile {
   void commit();
 
  private:
+  void follow_links();
   void create();
   [[noreturn]] void failed(const char* action, int error) const;
 

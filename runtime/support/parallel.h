@@ -7,6 +7,8 @@
 
 namespace sidbeam {
 
+inline constexpr int kMaxThreads = 1024;
+
 // Threads to use where the caller said `threads`: itself, or one a core for 0.
 int thread_count(int threads);
 

@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/stepper.h"
 #include "index/state.h"
+#include "support/float_mode.h"
 
 namespace sidbeam {
 namespace {
@@ -71,22 +72,15 @@ class CpuBackend final : public Backend {
     }
   }
 
-  bool bitmask_row(const StateRow& row, uint32_t* words, int64_t words_per_row) const override {
-    bool fits = true;
+  void bitmask_row(const StateRow& row, uint32_t* words, int64_t words_per_row) const override {
     std::fill(words, words + words_per_row, 0U);
-    for_each_valid_column(row, [&](int64_t column) {
-      if (column / 32 < words_per_row) {
-        words[column / 32] |= 1U << (column % 32);
-      } else {
-        fits = false;
-      }
-    });
-    return fits;
+    for_each_valid_column(row, [&](int64_t column) { words[column / 32] |= 1U << (column % 32); });
   }
 
   void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k,
                  const StepLimits& limits, const Allocator& allocator, int32_t* tokens, float* log_probs,
                  int64_t* next) const override {
+    const DefaultFloatMode mode;
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{limits.codes} + 1));
     cpu::Selection selection(allocator, width);
     cpu::RowWorkspace workspace(allocator, limits);

@@ -40,10 +40,12 @@ HWY_AFTER_NAMESPACE();
 namespace sidbeam::cpu {
 namespace {
 
-#if HWY_ARCH_X86
+#if HWY_TARGETS & (HWY_AVX2 | HWY_AVX3)
 bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 }
+#endif
+#if HWY_TARGETS & HWY_AVX3
 bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");

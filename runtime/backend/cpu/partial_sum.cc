@@ -4,18 +4,17 @@
 #include <cmath>
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/portable_math.h"
 
 namespace sidbeam::cpu {
 namespace {
-
-constexpr double kLn2 = 0.693147180559945309417;
 
 double reference(const PartialSum& sum) { return static_cast<double>(sum.base) + sum.exponent * kLn2; }
 
 // a + b where a has the larger reference.
 PartialSum merge_into_larger(const PartialSum& a, const PartialSum& b) {
   if (a.base == b.base) return {a.base, a.exponent, a.sum + std::ldexp(b.sum, b.exponent - a.exponent)};
-  return {a.base, a.exponent, a.sum + b.sum * std::exp(reference(b) - reference(a))};
+  return {a.base, a.exponent, a.sum + b.sum * portable_exp(reference(b) - reference(a))};
 }
 
 }  // namespace
@@ -29,7 +28,7 @@ PartialSum merge(const PartialSum& a, const PartialSum& b) {
 bool is_bad(const PartialSum& sum) { return !std::isfinite(sum.sum); }
 
 LogSum log_of(const PartialSum& sum) {
-  const double ref = reference(sum), log_sum = std::log(sum.sum);
+  const double ref = reference(sum), log_sum = portable_log(sum.sum);
   const auto rounded = static_cast<float>(ref + log_sum);
   return {rounded, static_cast<float>((ref - static_cast<double>(rounded)) + log_sum)};
 }

@@ -16,19 +16,20 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 
 using U16 = hn::Rebind<uint16_t, F32>;
 
-// Widened halves to floats. f16: exponent and mantissa moved into place are the value times 2^-112, so one exact
-// product also gets denormals right; infinities and NaNs would land at 2^16 and beyond, and get their exponent back.
+// Widened halves to floats, as half.h does it: no float on the way is denormal.
 HWY_INLINE Floats widen(hn::Vec<U32> half, int32_t dtype) {
   const F32 d;
   const U32 du;
+  const I32 di;
   if (dtype == SIDBEAM_BF16) return hn::BitCast(d, hn::ShiftLeft<16>(half));
-  const auto magnitude = hn::ShiftLeft<13>(hn::And(half, hn::Set(du, 0x7FFFU)));
+  const auto magnitude = hn::BitCast(di, hn::And(half, hn::Set(du, 0x7FFFU)));
+  const auto rebias = hn::Set(di, 112 << 23);
+  const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), rebias);
+  const auto special = hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(di, 0x7BFF)), rebias);
+  const auto tiny = hn::BitCast(di, hn::Mul(hn::ConvertTo(d, magnitude), hn::Set(d, 0x1p-24F)));
+  const auto bits = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, 0x0400)), tiny, hn::Add(normal, special));
   const auto sign = hn::ShiftLeft<16>(hn::And(half, hn::Set(du, 0x8000U)));
-  const Floats scaled = hn::Mul(hn::BitCast(d, magnitude), hn::Set(d, 0x1p112F));
-  const auto special = hn::Ge(scaled, hn::Set(d, 65536.0F));
-  const auto bits =
-      hn::IfThenElse(hn::RebindMask(du, special), hn::Or(magnitude, hn::Set(du, 0x7F800000U)), hn::BitCast(du, scaled));
-  return hn::BitCast(d, hn::Or(bits, sign));
+  return hn::BitCast(d, hn::Or(hn::BitCast(du, bits), sign));
 }
 
 inline void transform(const Elements& elements, float* x, int64_t n) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "index/state.h"
+#include "support/float_mode.h"
 
 namespace sidbeam::cpu {
 namespace {
@@ -45,6 +46,7 @@ int64_t CpuStepper::memory_bytes() const {
 }
 
 void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
+  const DefaultFloatMode mode;
   for (int64_t i = 0; i < job.slot_count; ++i) step_slot(job, job.slots[i], stats);
 }
 
