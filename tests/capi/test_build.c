@@ -178,6 +178,9 @@ static void estimate_needs_no_catalogue(void) {
   CHECK(plan.nodes[0] == 4 && plan.file_bytes > 0 && plan.peak_bytes > 0);
   CHECK_FAILS(sidbeam_plan_estimate(&config, 0, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "sids", "0");
   CHECK_FAILS(sidbeam_plan_estimate(&config, 65, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "sids", "65", "64");
+  config.variable_length = 1; /* 4 + 16 + 64 */
+  CHECK_OK(sidbeam_plan_estimate(&config, 84, &plan, &err));
+  CHECK_FAILS(sidbeam_plan_estimate(&config, 85, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "sids", "85", "84");
 }
 
 static void memory_limit_stops_a_build_before_it_starts(void) {

@@ -353,8 +353,24 @@ static void open_memory_that_fails_does_not_release(void) {
   free(data);
 }
 
+static void messages_are_one_line_of_whole_characters(void) {
+  char path[600] = "/no/such\nfolder/\xff";
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "/no/such?folder/?");
+  for (int i = 0; i < 280; ++i) memcpy(path + 2 * i, "\xc3\xa9", 3); /* e with an accent, cut somewhere */
+  for (int odd = 0; odd < 2; ++odd) {
+    path[0] = odd ? 'x' : '\xc3';
+    CHECK_INT(sidbeam_index_peek(path + odd, &info, &err), SIDBEAM_IO_ERROR);
+    const size_t bytes = strlen(err.message);
+    CHECK(bytes < sizeof err.message && strchr(err.message, '\n') == NULL);
+    for (size_t i = 0; i < bytes; ++i)
+      if (err.message[i] == '\xc3') CHECK(err.message[i + 1] == '\xa9');
+  }
+}
+
 int main(void) {
   static const test_case tests[] = {
+      TEST(messages_are_one_line_of_whole_characters),
       TEST(handles_may_be_null_where_released),
       TEST(null_arguments_are_refused),
       TEST(numbers_out_of_range_are_refused),

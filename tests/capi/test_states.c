@@ -263,6 +263,24 @@ static void arguments_are_checked(void) {
   finish(&s);
 }
 
+static void rows_are_checked_before_they_are_used(void) {
+  setting s;
+  sidbeam_state states[6];
+  float row[4] = {0};
+  sidbeam_rows rows = make_rows(row, 0, 1, 4);
+  prepare(&s);
+  states_of(&s, states);
+  rows.struct_size = 4;
+  rows.rows = INT64_MAX;
+  CHECK_FAILS(sidbeam_rows_mask(s.table, 2, which, &s.vocabulary, states, &rows, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "logits.struct_size is 4");
+  rows.struct_size = (uint32_t)sizeof rows;
+  rows.rows = -1;
+  CHECK_FAILS(sidbeam_rows_mask(s.table, 2, which, &s.vocabulary, states, &rows, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "logits.rows is -1");
+  finish(&s);
+}
+
 static void they_need_a_trie(void) {
   sidbeam_constraint* sorted = make_constraint(&small, SIDBEAM_KIND_SORTED);
   sidbeam_state state = 0;
@@ -284,6 +302,7 @@ int main(void) {
       TEST(topk_gives_the_best_valid_codes_of_a_row),
       TEST(topk_marks_a_bad_row),
       TEST(arguments_are_checked),
+      TEST(rows_are_checked_before_they_are_used),
       TEST(they_need_a_trie),
   };
   return RUN_TESTS(tests);

@@ -43,6 +43,45 @@ class OutputFileTest : public ::testing::Test {
   std::string path_;
 };
 
+void write_new(const std::string& path) {
+  OutputFile file(path.c_str());
+  file.allocate(3);
+  std::memcpy(file.data(), "new", 3);
+  file.sync();
+  file.commit();
+}
+
+TEST_F(OutputFileTest, KeepsTheModeOfTheOldFile) {
+  put("old");
+  ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
+  write_new(path_);
+  struct stat status {};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0600u);
+}
+
+TEST_F(OutputFileTest, ReplacesWhatALinkPointsTo) {
+  put("old");
+  const std::string link = (folder_ / "link.sidx").string();
+  ASSERT_EQ(::symlink("x.sidx", link.c_str()), 0);
+  write_new(link);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(content(), "new");
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(OutputFileTest, DoesNotReplaceWhatIsNoFile) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  try {
+    write_new(path_);
+    FAIL() << "a pipe was replaced";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.status, SIDBEAM_IO_ERROR);
+    EXPECT_NE(std::string(failure.message).find("it is not a file"), std::string::npos) << failure.message;
+  }
+  EXPECT_TRUE(fs::is_fifo(path_));
+}
+
 TEST_F(OutputFileTest, AppearsWithCommitAndReplaces) {
   put("old");
   {

@@ -1,0 +1,58 @@
+// The two ways to a child, by search in the list and by rank in the mask, lead to the same edge.
+// SPDX-License-Identifier: Apache-2.0
+#include "index/trie.h"
+
+#include "index/state.h"
+#include "index_catalogues.h"
+
+namespace sidbeam::testing {
+namespace {
+
+TEST(Trie, RanksInAMaskAgreeWithTheList) {
+  TestCatalogue catalogue;
+  catalogue.codes = {3, 700, 130};
+  catalogue.variable_length = true;
+  std::mt19937_64 random(20261121);
+  const auto code = [&](int level) {
+    return static_cast<int32_t>(random() % static_cast<uint64_t>(catalogue.codes[static_cast<size_t>(level)]));
+  };
+  for (int64_t i = 0; i < 30000; ++i) {
+    // Node (0) has most codes, and a few of its children have many.
+    std::vector<int32_t> sid = {random() % 4 == 0 ? code(0) : 0, random() % 2 == 0 ? code(1) : 5, code(2)};
+    sid.resize(1 + random() % 3);
+    catalogue.pairs.push_back({sid, i, "", 0});
+  }
+  const Index index = build(catalogue);
+  int64_t dense = 0, present = 0;
+  for (int l = 0; l < index.view.levels; ++l) {
+    const LevelView& level = index.view.level[l];
+    for (uint64_t node = 0; node < level.nodes; ++node) {
+      dense += dense_rank(level, node) >= 0;
+      for (uint32_t token = 0; token <= level.codes + 1; ++token) {
+        const uint64_t edge = find_edge(level, row_of(level, node), token);
+        ASSERT_EQ(find_child(level, node, token), edge) << "level " << l << " node " << node << " token " << token;
+        present += edge != kNoEdge;
+      }
+    }
+  }
+  EXPECT_GT(dense, 1);
+  EXPECT_GT(present, 5000);
+}
+
+TEST(Trie, StatesThatNothingMadeAreNone) {
+  TestCatalogue catalogue;
+  catalogue.codes = {2, 2};
+  catalogue.variable_length = true;
+  catalogue.pairs = {{{0}, 0, "", 0}, {{0, 1}, 1, "", 0}, {{1, 1}, 2, "", 0}};
+  const Index index = build(catalogue);
+  const int64_t at_one = next_state(index.view, 0, 0), ended = next_state(index.view, at_one, 2);
+  for (const int64_t word : {int64_t{0}, at_one, ended}) EXPECT_TRUE(is_trie_state(index.view, word)) << word;
+  EXPECT_TRUE(is_ended(ended));
+  const int64_t end_bit = int64_t{1} << 55;
+  for (const int64_t word : {int64_t{-1}, end_bit, at_one | end_bit, ended ^ end_bit, int64_t{1} << 48,
+                             at_one | int64_t{1} << 52, at_one | int64_t{1} << 53, at_one + 99})
+    EXPECT_FALSE(is_trie_state(index.view, word)) << word;
+}
+
+}  // namespace
+}  // namespace sidbeam::testing
