@@ -169,7 +169,7 @@ static void plan_is_exact(void) {
 }
 
 static void estimate_needs_no_catalogue(void) {
-  const sidbeam_builder_config config = builder_config(&small, ALL_KINDS);
+  sidbeam_builder_config config = builder_config(&small, ALL_KINDS);
   sidbeam_plan plan = SIDBEAM_PLAN_INIT;
   CHECK_OK(sidbeam_plan_estimate(&config, 30, &plan, &err));
   CHECK_INT(plan.exact, 0);
