@@ -60,10 +60,12 @@ void call_about(const std::string& path, Arguments... arguments) {
   }
 }
 
-inline Index open_index(const std::string& path, int32_t threads = 0) {
+inline Index open_index(const std::string& path, int32_t threads = 0, int32_t verify = SIDBEAM_VERIFY_HEADER) {
   const Runtime runtime = make_runtime(threads);
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  config.verify = verify;
   sidbeam_index* index = nullptr;
-  call_about(path, sidbeam_index_open, runtime.get(), path.c_str(), nullptr, &index);
+  call_about(path, sidbeam_index_open, runtime.get(), path.c_str(), &config, &index);
   return Index(index);
 }
 

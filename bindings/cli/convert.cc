@@ -213,7 +213,7 @@ struct Folder {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  const Index index = open_index(o.index);
+  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_CHECKSUMS);  // damage would be copied
   const sidbeam_index_info info = index_info(index.get());
   const Numbering numbering = number_nodes(info);
   check(o, info, numbering);

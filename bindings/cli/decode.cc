@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <memory>
 
 #include "abi.h"
@@ -18,7 +19,7 @@ struct Options {
   std::string index, logits, strategy = "trie", normalize = "full", offsets;
   int32_t beams = 0, top_k = 0;
   int64_t end_column = -1;
-  float inverse_temperature = 1.0f, soft_cap = 0.0f;
+  double inverse_temperature = 1.0, soft_cap = 0.0;
   bool json = false;
 };
 
@@ -46,6 +47,25 @@ std::vector<std::string> names_of(const Name (&names)[count]) {
 template <size_t count>
 int32_t value_of(const Name (&names)[count], const std::string& name) {
   return std::find_if(names, names + count, [&](const Name& each) { return name == each.name; })->value;
+}
+
+int32_t kind_of(int32_t strategy) {
+  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL) return SIDBEAM_KIND_HASH;
+  return strategy == SIDBEAM_STRATEGY_TRIE ? SIDBEAM_KIND_TRIE : SIDBEAM_KIND_SORTED;
+}
+
+// What the library would refuse, or not notice, in terms of the options. A float may round to 0 what is above it.
+void check_usage(const Options& o) {
+  const auto above_0 = [](double number) { return static_cast<float>(number) > 0 && std::isfinite(number); };
+  if (!above_0(o.inverse_temperature)) throw UsageError("--inverse-temperature: expected a number above 0");
+  if (o.soft_cap != 0 && !above_0(o.soft_cap)) throw UsageError("--soft-cap: expected a number above 0, or 0 for none");
+  const bool hash_final = o.strategy == "hash_final";
+  if (o.normalize == "valid" && (hash_final || o.strategy == "none")) {
+    throw UsageError("--normalize: valid does not go with --strategy " + o.strategy + ", expected full, level or none");
+  }
+  if (o.top_k > 0 && !hash_final && o.strategy != "sorted_topk") {
+    throw UsageError("--top-k: goes with --strategy sorted_topk or hash_final, not " + o.strategy);
+  }
 }
 
 // [requests, levels, columns] in a mapped file.
@@ -139,7 +159,7 @@ class Decoder {
     config.constraint = constraint;
     config.vocabulary = &vocabulary;
     sidbeam_session* session = nullptr;
-    call(sidbeam_session_create, runtime.get(), &config, &session);
+    create_session(runtime.get(), config, &session);
     session_.reset(session);
   }
 
@@ -156,6 +176,20 @@ class Decoder {
   }
 
  private:
+  // What the library says of an index that the strategy cannot use names neither the file nor the option.
+  void create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config, sidbeam_session** session) const {
+    try {
+      call(sidbeam_session_create, runtime, &config, session);
+    } catch (const LibraryFailure& failure) {
+      if (failure.status != SIDBEAM_MISSING_SECTION) throw;
+      const int32_t kind = kind_of(config.strategy);
+      std::string kinds;
+      for (const std::string& name : kind_names(info_.kinds | kind)) kinds += (kinds.empty() ? "" : ",") + name;
+      throw Failure("--strategy: '" + o_.index + "' was built without " + kind_names(kind)[0] +
+                    ": build it with --kinds " + kinds);
+    }
+  }
+
   void step(int64_t row) {
     sidbeam_rows rows = SIDBEAM_ROWS_INIT;
     rows.dtype = logits_.dtype;
@@ -167,8 +201,8 @@ class Decoder {
     rows.row_stride = 0;  // one row for all beams
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
     args.rows = &rows;
-    args.inverse_temperature = o_.inverse_temperature;
-    args.soft_cap = o_.soft_cap;
+    args.inverse_temperature = static_cast<float>(o_.inverse_temperature);
+    args.soft_cap = static_cast<float>(o_.soft_cap);
     call(sidbeam_session_step, session_.get(), &args);
   }
 
@@ -237,6 +271,7 @@ std::string request_table(const Request& request) {
 }
 
 void run(const Options& o) {
+  check_usage(o);
   const Index index = open_index(o.index);
   const sidbeam_index_info info = index_info(index.get());
   const FileBytes file(o.logits);
@@ -279,7 +314,7 @@ void add_decode(CLI::App& program) {
   command.add_option("--offsets", o->offsets, "o0,o1,..: code t of level l is column o_l + t; default: 0")
       ->type_name("LIST");
   command.add_option("--end-column", o->end_column, "column that ends a SID, where lengths vary")
-      ->check(CLI::NonNegativeNumber);
+      ->check([](const std::string& text) { return std::string(text[0] == '-' ? "expected 0 or more" : ""); });
   command.add_option("--top-k", o->top_k, "codes that sorted_topk and hash_final look up a beam; default: M")
       ->check(CLI::Range(1, int{SIDBEAM_MAX_CODES}));
   command.add_option("--inverse-temperature", o->inverse_temperature, "logits are multiplied by it")

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "options.h"
 
 namespace {
 
@@ -27,10 +28,26 @@ std::string command_name(const CLI::App& program) {
   return parsed.empty() ? "sidbeam" : "sidbeam " + parsed.front()->get_name();
 }
 
-int report(const CLI::App& program, std::string what, int status) {
-  for (char& c : what) {  // pieces of a file may be quoted in it
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+// Pieces of a file may be quoted in a message: as \x1b what a terminal would obey, and all but ASCII where not UTF-8.
+std::string escaped(const std::string& what) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  const bool utf8 = cli::is_utf8(what);
+  std::string out;
+  for (size_t i = 0; i < what.size(); ++i) {
+    const unsigned char c = static_cast<unsigned char>(what[i]);
+    const bool controls = c == 0xc2 && i + 1 < what.size() && static_cast<unsigned char>(what[i + 1]) < 0xa0;
+    const bool controlled = i > 0 && what[i - 1] == '\xc2' && c < 0xa0;  // C1, two bytes in UTF-8
+    if (c >= ' ' && c != 0x7f && (c < 0x80 || (utf8 && !controls && !controlled))) {
+      out += what[i];
+    } else {
+      out += {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
+    }
   }
+  return out;
+}
+
+int report(const CLI::App& program, std::string what, int status) {
+  what = escaped(what);
   const std::string name = command_name(program);
   std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
   if (status == 2) std::fprintf(stderr, "See '%s --help'.\n", name.c_str());
@@ -63,6 +80,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a size limit fails with a message instead
   try {
     for (AddCommand* const add : kCommands) add(program);
+    for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; })) cli::check_values(*command);
     check_command(program, argc, argv);
     program.parse(argc, argv);
     if (program.get_subcommands().empty()) check_command(program, 1, argv);

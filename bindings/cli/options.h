@@ -3,6 +3,7 @@
 #ifndef SIDBEAM_CLI_OPTIONS_H
 #define SIDBEAM_CLI_OPTIONS_H
 
+#include <CLI/App.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ std::optional<Integer> parse_canonical(std::string_view text);
 std::vector<int64_t> parse_list(const std::string& option, const std::string& text);
 // As parse_list, each between least and most.
 std::vector<int32_t> parse_list(const std::string& option, const std::string& text, int64_t least, int64_t most);
+// Whether all of `text` is UTF-8.
+bool is_utf8(std::string_view text);
 std::vector<std::string> split(const std::string& text, char separator);
 // "512", "64K", "2G": bytes, with binary suffixes.
 int64_t parse_bytes(const std::string& option, const std::string& text);
@@ -31,6 +34,9 @@ int32_t parse_kinds(const std::string& text);
 std::vector<std::string> kind_names(int32_t kinds);
 // --codes for `levels` levels (0: not known yet): one number serves every level.
 std::vector<int32_t> parse_codes(const std::string& text, int32_t levels, bool variable_length);
+
+// Lets no option of the command take an empty value, and integers only as printing gives them: CLI11 would take octal.
+void check_values(CLI::App& command);
 
 }  // namespace cli
 

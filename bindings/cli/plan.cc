@@ -130,6 +130,10 @@ void add_plan(CLI::App& program) {
       ->excludes(input);
   add_import_options(command, o->import);
   add_build_options(command, o->build);
+  for (const char* const option :
+       {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column", "--memory-limit"}) {
+    command.get_option(option)->needs(input);
+  }
   add_json(command, o->json);
   command.footer(
       "Examples:\n"

@@ -240,9 +240,10 @@ class Rows(Decode):
             self.fails(text, "decode", index, "--logits", logits, "--beams", 2, *options)
         fails("sorted", "--strategy", "sorted")
         fails("hash", "--strategy", "hash_final")
-        fails("normalization", "--strategy", "none", "--normalize", "valid")
-        fails("temperature", "--inverse-temperature", "-1")
-        fails("soft", "--soft-cap", "-1")
+        fails("was built without sorted: build it with --kinds trie,sorted", "--strategy", "sorted")
+        for strategy in ["none", "hash_final"]:
+            self.misused("--normalize: valid does not go with --strategy " + strategy, "decode", index, "--logits",
+                         logits, "--beams", 2, "--strategy", strategy, "--normalize", "valid")
         variable = self.index("--variable-length", catalogue=[("1", [1]), ("2", [0, 1])], name="v.sidx")
         logits = self.logits([[0.0] * 4] * 2)
         self.fails("--end-column: expected, since the SIDs", "decode", variable, "--logits", logits, "--beams", 2)

@@ -59,6 +59,35 @@ class Misuse(Case):
         self.misused("greedy not in {trie,sorted,sorted_topk,hash_final,none}", *decode, "1", "--strategy", "greedy")
         self.misused("most not in {full,level,valid,none}", *decode, "1", "--normalize", "most")
 
+    def test_empty_values(self):
+        build, synth = ["build", "--input", "x", "--output", "y"], ["synth", "--items", 1, "--levels", 1, "--codes", 1]
+        for option in ["--ids", "--codes", "--sid-columns", "--memory-limit"]:
+            self.misused(option + ": empty, expected a value", *build, option, "")
+        self.misused("--offsets: empty", "decode", "x", "--logits", "y", "--beams", 1, "--offsets", "")
+        self.misused("--html: empty", "inspect", "x", "--html", "")
+        self.misused("--output: empty", *synth, "--output", "")
+
+    def test_numbers(self):
+        decode = ["decode", "x", "--logits", "y", "--beams"]
+        for number in ["010", "0x10", "+1", "1e3"]:
+            self.misused("--beams: '%s', expected an integer in decimal" % number, *decode, number)
+        synth = ["synth", "--items", 1, "--levels", 1, "--codes", 1, "--output", self.path("y"), "--seed"]
+        for seed in ["-1", "18446744073709551616"]:
+            self.misused("--seed: '%s', expected an integer from 0 to 2^64-1" % seed, *synth, seed)
+        self.ok(*synth, "18446744073709551615")
+        self.misused("--end-column: expected 0 or more", *decode, 1, "--end-column", "-1")
+        for number in ["1e-46", "0", "-1", "nan", "inf"]:
+            self.misused("--inverse-temperature: expected a number above 0", *decode, 1, "--inverse-temperature", number)
+        for number in ["1e-46", "-1", "nan"]:
+            self.misused("--soft-cap: expected a number above 0", *decode, 1, "--soft-cap", number)
+        self.misused("--threads", "verify", "x", "--threads", "1025")
+
+    def test_options_without_effect(self):
+        self.misused("--top-k: goes with --strategy sorted_topk", "decode", "x", "--logits", "y", "--beams", 1, "--top-k",
+                     2)
+        for option in ["--memory-limit", "--ids", "--priority-column"]:
+            self.misused(option + " requires --input", "plan", "--items", 4, "--levels", 1, "--codes", 1, option, "5")
+
     def test_lookup_takes_exactly_one_question(self):
         self.misused("--prefix", "lookup", "x.sidx")
         self.misused("2 were given", "lookup", "x.sidx", "--prefix", "1", "--item", "2")
@@ -82,6 +111,17 @@ class Failures(Case):
             path = self.write("bad.sidx", content)
             self.fails("bad.sidx", "verify", path)
             self.fails("bad.sidx", "lookup", path, "--prefix", "1")
+
+    def test_control_bytes_are_escaped(self):
+        self.fails("a\\x1bb", "verify", self.path("a\x1bb"))
+
+    def test_convert_of_a_damaged_section(self):
+        data = bytearray(self.read(self.index()))
+        data[-1] ^= 1  # may be padding: any byte of a section will do
+        for at in range(4096, len(data), 64):
+            data[at] ^= 1
+        path = self.write("bad.sidx", bytes(data))
+        self.fails("bad.sidx", "convert", path, "--output-dir", self.path("static"))
 
     def test_output_into_a_missing_or_wrong_folder(self):
         source = self.jsonl("a.jsonl", [("1", [1])])

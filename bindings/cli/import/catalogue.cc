@@ -201,7 +201,7 @@ void add_build_options(CLI::App& command, BuildOptions& o) {
   command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
       ->check(CLI::IsMember({"keep", "error", "first"}))
       ->capture_default_str();
-  command.add_option("--threads", o.threads, "0: one a core")->check(CLI::Range(0, 4096))->capture_default_str();
+  command.add_option("--threads", o.threads, "0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
   command.add_option("--memory-limit", o.memory_limit, "fail before a build that would need more, such as 16G");
 }
 
