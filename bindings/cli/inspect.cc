@@ -114,7 +114,9 @@ std::string header_table(const Inspection& x) {
 }
 
 std::string inspection_text(const Inspection& x) {
-  Table levels{1, {{"level", "codes", "nodes below", "mean children", "most children"}}};
+  Table levels{1,
+               {{"level", "codes", "nodes below", "mean children",
+                 x.info.variable_length != 0 ? "most, with the end" : "most children"}}};
   for (size_t l = 0; l < x.levels(); ++l) {
     levels.rows.push_back({std::to_string(l), with_commas(x.info.codes[l]), with_commas(x.info.nodes[l]),
                            fixed(x.mean_children[l], 2), with_commas(x.info.max_children[l])});

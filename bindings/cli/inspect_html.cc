@@ -145,7 +145,8 @@ std::string levels_section(const Inspection& x) {
   }
   return "<h2>Nodes a level</h2>\n<p>Distinct prefixes of so many codes.</p>\n" +
          bar_chart("Nodes of each level", nodes, false) +
-         "<h2>Branching a level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark), on a "
+         "<h2>Branching a level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark; it counts "
+         "the end, where lengths vary), on a "
          "logarithmic axis.</p>\n" +
          bar_chart("Mean and largest branching of each level", children, true);
 }

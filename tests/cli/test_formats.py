@@ -44,6 +44,7 @@ class SameCatalogue(Case):
         self.same("a.index.json", json.dumps(tokens, indent=1))
         self.same("other", json.dumps(tokens))
         self.same("plain.json", json.dumps(CATALOGUE))
+        self.same("marked.json", "\ufeff" + json.dumps(tokens))
 
     def test_csv(self):
         for separator in [" ", "-", ",", ", "]:

@@ -117,8 +117,8 @@ class Failures(Case):
 
     def test_convert_of_a_damaged_section(self):
         data = bytearray(self.read(self.index()))
-        data[-1] ^= 1  # may be padding: any byte of a section will do
-        for at in range(4096, len(data), 64):
+        sections = 32 + int.from_bytes(data[16:24], "little")  # after preamble and header
+        for at in range(sections, len(data)):
             data[at] ^= 1
         path = self.write("bad.sidx", bytes(data))
         self.fails("bad.sidx", "convert", path, "--output-dir", self.path("static"))

@@ -14,7 +14,8 @@ namespace dom = simdjson::dom;
 class LcrecSource final : public Source {
  public:
   LcrecSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input) {
-    const auto error = parser_.parse(file_.data(), file_.size(), false).get(root_);
+    const size_t begin = file_.text().substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;  // a byte order mark
+    const auto error = parser_.parse(file_.data() + begin, file_.size() - begin, false).get(root_);
     if (error) throw Failure("'" + file_.path() + "': not JSON: " + simdjson::error_message(error));
     if (root_.get(object_)) {
       throw Failure("'" + file_.path() + "': expected one JSON object {\"item\": [\"<a_1>\", ...], ...}");
