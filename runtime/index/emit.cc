@@ -176,7 +176,7 @@ void emit_hash(const Emission& emission, Progress& progress) {
   const UintOut ordinals = emission.array(SectionKind::HashOrdinals, -1);
   const uint64_t slots = emission.view.hash.capacity - 1;
   std::fill(keys, keys + slots + 1, ~uint64_t{0});
-  std::memset(ordinals.data, 0, (slots + 1) * ordinals.width);
+  std::fill_n(static_cast<uint8_t*>(ordinals.data), (slots + 1) * ordinals.width, uint8_t{0});
   constexpr int64_t kBatch = 64;  // slots whose cache misses overlap
   const int64_t sids = emission.sorted.sids;
   std::vector<CodeColumn> columns;
