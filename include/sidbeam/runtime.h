@@ -29,7 +29,7 @@ enum { SIDBEAM_LOG_ERROR = 0, SIDBEAM_LOG_WARNING = 1, SIDBEAM_LOG_INFO = 2 };
 
 typedef struct sidbeam_runtime_config {
   uint32_t struct_size; /* sizeof(sidbeam_runtime_config) */
-  /* Threads of a build or a verification, the caller's included, 1 .. 1024; 0: one a core. Steps run on the caller's thread. */
+  /* Threads of a build or a verification, the caller's included, 1 .. 1024; 0: one a core. */
   int32_t threads;
   /* Copied. NULL: aligned allocation of the C library. */
   const sidbeam_allocator* allocator;
@@ -41,9 +41,20 @@ typedef struct sidbeam_runtime_config {
   int32_t log_level;
   /* Instruction set of the CPU kernels: a name as sidbeam_cpu_target() gives them, or NULL for the best there is. */
   const char* cpu_target;
+  /* Threads of a step, the caller's included, 1 .. 1024; 0: 1, the caller's alone. Requests, and where there are few of
+   * them their rows, are divided among the threads; results have the same bits whatever their number. Without `execute`
+   * the runtime has threads of its own, which serve one step at a time (steps of other sessions run on their callers
+   * meanwhile), spin for some 100 us after work and then sleep. */
+  int32_t step_threads;
+  /* Elements of logits that are worth a thread of a step; 0: 32768. */
+  int64_t step_grain;
+  /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and on
+   * any threads, and returns when all have returned. Called from steps, several at a time; must not throw. NULL: none. */
+  void (*execute)(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data);
+  void* execute_context;
 } sidbeam_runtime_config;
 #define SIDBEAM_RUNTIME_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_runtime_config), 0, NULL, NULL, NULL, SIDBEAM_LOG_INFO, NULL }
+  { (uint32_t)sizeof(sidbeam_runtime_config), 0, NULL, NULL, NULL, SIDBEAM_LOG_INFO, NULL, 0, 0, NULL, NULL }
 
 /* Makes a runtime; config may be NULL for all defaults. *out gets one reference, to be given back with
  * sidbeam_runtime_release().

@@ -157,7 +157,8 @@ typedef struct sidbeam_items {
 #define SIDBEAM_ITEMS_INIT \
   { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Counted since creation. Rows skipped depend on what could be skipped and are outside the promise of same bits. */
+/* Counted since creation. Rows skipped depend on what could be skipped and are outside the promise of same bits,
+ * and so are shrinks and splits, which depend on the number of threads. */
 typedef struct sidbeam_stats {
   uint32_t struct_size; /* sizeof(sidbeam_stats), set by the caller */
   int32_t reserved;
@@ -169,9 +170,11 @@ typedef struct sidbeam_stats {
   int64_t shrinks;    /* times that the selection's workspace was cut back */
   int64_t list_rows, dense_rows, unconstrained_rows, probed_rows; /* rows by how their children were found */
   int64_t memory_bytes;                                           /* memory that the session holds */
+  int64_t single_rows; /* rows of beams with one child, scored by themselves; not among list_rows */
+  int64_t split_slots; /* slots whose rows were divided among threads */
 } sidbeam_stats;
 #define SIDBEAM_STATS_INIT \
-  { (uint32_t)sizeof(sidbeam_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(sidbeam_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a session and all its memory. It holds the runtime and the constraint.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (the strategy needs a kind that the index was built without), UNSUPPORTED

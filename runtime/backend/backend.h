@@ -8,6 +8,7 @@
 #include "index/views.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
+#include "support/executor.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -99,8 +100,9 @@ class Backend {
                          int64_t* next) const = 0;
 };
 
-// The CPU; `target` names an instruction set, nullptr the best. nullptr where it is not to be had.
-std::unique_ptr<Backend> make_cpu_backend(const char* target);
+// The CPU; `target` names an instruction set, nullptr the best. nullptr where it is not to be had. Steps use the
+// executor (nullptr: the caller's thread alone), a thread for every `grain` elements of logits.
+std::unique_ptr<Backend> make_cpu_backend(const char* target, std::unique_ptr<Executor> executor, int64_t grain);
 const char* best_cpu_target();
 
 }  // namespace sidbeam

@@ -15,6 +15,8 @@
 namespace sidbeam::capi {
 namespace {
 
+constexpr int64_t kDefaultGrain = 32768;
+
 Allocator allocator_of(const sidbeam_allocator* given) {
   if (given == nullptr) return default_allocator();
   const sidbeam_allocator allocator = read_struct(given, "config.allocator");
@@ -25,23 +27,36 @@ Allocator allocator_of(const sidbeam_allocator* given) {
   return {allocator.context, allocator.allocate, allocator.release};
 }
 
-int threads_of(int32_t given) {
+void check_threads(const char* what, int32_t given, const char* meaning_of_0) {
   if (given < 0 || given > kMaxThreads)
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.threads is %d, expected 1..%d, or 0 for one a core", given, kMaxThreads);
-  return thread_count(given);
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.%s is %d, expected 1..%d, or 0 for %s", what, given, kMaxThreads,
+         meaning_of_0);
+}
+
+std::unique_ptr<Executor> executor_of(const sidbeam_runtime_config& config) {
+  check_threads("step_threads", config.step_threads, "the caller's alone");
+  if (config.step_threads <= 1) return nullptr;
+  if (config.execute != nullptr)
+    return std::make_unique<HostExecutor>(config.step_threads, config.execute, config.execute_context);
+  return std::make_unique<SpinPool>(config.step_threads);
 }
 
 void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out) {
   auto runtime = std::make_unique<sidbeam_runtime>();
   runtime->allocator = allocator_of(config.allocator);
-  runtime->threads = threads_of(config.threads);
+  check_threads("threads", config.threads, "one a core");
+  runtime->threads = thread_count(config.threads);
+  if (config.step_grain < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.step_grain is %lld, expected a number of elements, or 0 for %lld",
+         static_cast<long long>(config.step_grain), static_cast<long long>(kDefaultGrain));
   if (config.log_level < SIDBEAM_LOG_ERROR || config.log_level > SIDBEAM_LOG_INFO)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.log_level is %d, expected %d..%d", config.log_level, SIDBEAM_LOG_ERROR,
          SIDBEAM_LOG_INFO);
   runtime->log = config.log;
   runtime->log_context = config.log_context;
   runtime->log_level = config.log_level;
-  runtime->cpu = make_cpu_backend(config.cpu_target);
+  runtime->cpu = make_cpu_backend(config.cpu_target, executor_of(config),
+                                  config.step_grain > 0 ? config.step_grain : kDefaultGrain);
   if (runtime->cpu == nullptr)
     fail(SIDBEAM_UNSUPPORTED,
          "config.cpu_target is \"%s\", expected baseline, or avx2, avx512 or neon where the machine has it (here: %s)",

@@ -45,10 +45,11 @@ void fill_unset(const uint64_t* valid, int64_t n, Element minus_infinity, Elemen
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const Kernels& kernels) : kernels_(kernels) {}
+  CpuBackend(const Kernels& kernels, std::unique_ptr<Executor> executor, int64_t grain)
+      : kernels_(kernels), executor_(std::move(executor)), grain_(grain) {}
 
   std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const override {
-    return std::make_unique<cpu::CpuStepper>(kernels_, allocator);
+    return std::make_unique<cpu::CpuStepper>(kernels_, allocator, executor_.get(), grain_);
   }
 
   // Block by block, so that the set of valid columns fits the stack whatever the vocabulary.
@@ -82,8 +83,8 @@ class CpuBackend final : public Backend {
                  int64_t* next) const override {
     const DefaultFloatMode mode;
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{limits.codes} + 1));
-    cpu::Selection selection(allocator, width);
-    cpu::RowWorkspace workspace(allocator, limits);
+    cpu::Selection selection(kernels_, allocator, width);
+    cpu::RowWorkspace workspace(kernels_, allocator, limits);
     for (int64_t i = 0; i < rows.rows; ++i) {
       selection.reset(width);
       const bool good = scan_state(state_rows[i], rows, rule, i, workspace, selection);
@@ -100,18 +101,20 @@ class CpuBackend final : public Backend {
     if (!is_live(row.state) || is_ended(row.state)) return true;
     const State state = decode_state(row.state);
     if (state.level >= row.index->levels) return true;
+    cpu::SlotScan scan;
+    scan.kernels = &kernels_;
+    scan.index = row.index;
+    scan.level = state.level;
+    scan.strategy = SIDBEAM_STRATEGY_TRIE;
+    scan.normalization = rule.normalization;
+    scan.columns = row.columns[state.level];
+    scan.column_count = rows.columns;
+    scan.elements = {rows.data, rows.dtype, rule.inverse_temperature, rule.soft_cap};
     cpu::RowTask task;
-    task.index = row.index;
-    task.level = state.level;
+    task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;
-    task.columns = row.columns[state.level];
-    task.column_count = rows.columns;
-    task.elements = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype), rows.dtype,
-                     rule.inverse_temperature, rule.soft_cap};
-    task.strategy = SIDBEAM_STRATEGY_TRIE;
-    task.normalization = rule.normalization;
     sidbeam_stats stats{};
-    return cpu::scan_row(kernels_, task, workspace, selection, stats);
+    return cpu::scan_row(scan, task, workspace, selection, stats);
   }
 
   static void write_topk(const StateRow& row, const cpu::Selection& selection, int32_t count, int32_t k,
@@ -126,13 +129,15 @@ class CpuBackend final : public Backend {
   }
 
   const Kernels& kernels_;
+  std::unique_ptr<Executor> executor_;
+  int64_t grain_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(const char* target) {
+std::unique_ptr<Backend> make_cpu_backend(const char* target, std::unique_ptr<Executor> executor, int64_t grain) {
   const Kernels* kernels = cpu::find_kernels(target);
-  return kernels != nullptr ? std::make_unique<CpuBackend>(*kernels) : nullptr;
+  return kernels != nullptr ? std::make_unique<CpuBackend>(*kernels, std::move(executor), grain) : nullptr;
 }
 
 const char* best_cpu_target() { return cpu::find_kernels(nullptr)->name; }

@@ -17,6 +17,7 @@
 #include "backend/cpu/append-inl.h"
 #include "backend/cpu/log_sum_exp-inl.h"
 #include "backend/cpu/rows-inl.h"
+#include "backend/cpu/select-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
@@ -31,7 +32,8 @@ inline constexpr char kName[] = "neon";
 inline constexpr char kName[] = "baseline";
 #endif
 
-inline constexpr Kernels kKernels = {kName, sum_exp, load, transform, largest, append, append_masked};
+inline constexpr Kernels kKernels = {kName,   sum_exp, load,         transform, gather,
+                                     largest, append,  append_slice, keep_best, rank};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

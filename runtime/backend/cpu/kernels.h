@@ -13,7 +13,7 @@ struct Elements {
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
 
-  bool plain() const { return dtype == 0 && inverse_temperature == 1.0F && soft_cap == 0.0F; }
+  bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
 // The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^20 leaves no room for a power of two; sum 0
@@ -37,29 +37,73 @@ struct RowScore {
   uint32_t place_base = 0;
 };
 
-inline constexpr int kChunk = 1024;      // columns that share one power of two; error bound in log_sum_exp-inl.h
+// The score of a candidate: fl(score + log-prob), log-prob = (x - ref) - rest, never -0.
+inline float score_of_one(const RowScore& row, float x) {
+  float log_prob = (x - row.normalizer.ref) - row.normalizer.rest;
+  if (row.clamp) log_prob = log_prob < 0.0F ? log_prob : 0.0F;
+  return row.score + (log_prob + 0.0F);
+}
+
+inline constexpr int kBlock = 64;        // columns whose maximum is kept
+inline constexpr int kChunk = 1024;      // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
+
+// Codes of 2 or 4 bytes each, as the trie holds them.
+struct TokenList {
+  const void* data = nullptr;
+  int32_t width = 0, count = 0;
+};
+
+// The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
+struct Slice {
+  Elements elements;
+  int64_t columns = 0;  // of the row
+  int64_t first_column = 0;
+  int64_t codes = 0;
+  const uint64_t* mask = nullptr;  // bit t: code t counts; nullptr: all do
+  const float* maxima = nullptr;   // as sum_exp left them for this row: blocks below the threshold are passed over
+};
+
+// Where candidates go: at most `count` of them, and kVectorSlack elements more may be overwritten.
+struct Room {
+  float* scores = nullptr;
+  uint32_t* places = nullptr;
+  int32_t count = 0;
+};
+
+struct Appended {
+  int32_t next = -1;  // where to go on; -1: all is done
+  int32_t kept = 0;
+};
 
 struct Kernels {
   const char* name;
-  // Sums exp(x) over n >= 0 elements.
-  PartialSum (*sum_exp)(const Elements& elements, int64_t n);
+  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every 64 columns, for append_slice:
+  // [ceil(n / 64) * 16], of which narrow vectors use less.
+  PartialSum (*sum_exp)(const Elements& elements, int64_t n, float* maxima);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
   void (*load)(const Elements& elements, int64_t first, int64_t n, float* out);
   // x of n floats that were gathered, in place. `x` has room for n + kVectorSlack.
   void (*transform)(const Elements& elements, float* x, int64_t n);
+  // x and token of every code of the list that is below `codes`; code t is column first_column + t. Both have room for
+  // the list's count + kVectorSlack. Returns how many.
+  int32_t (*gather)(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
+                    uint32_t* tokens);
   // Largest x (-inf for none), or +inf where there is a +inf or a NaN.
   float (*largest)(const float* x, int64_t n);
-  // Appends the candidates among x[0, n) whose score is above `threshold`: scores and places, in order. Token of x[i]
-  // is tokens[i], or first_token + i where tokens is null. The outputs have room for n + kVectorSlack. Returns how
-  // many.
-  int32_t (*append)(const RowScore& row, float threshold, const float* x, const uint32_t* tokens, uint32_t first_token,
-                    int32_t n, float* scores, uint32_t* places);
-  // The same where bit i of mask says whether token first_token + i is a candidate at all; n is a multiple of 64 or
-  // ends the mask, x is readable up to n.
-  int32_t (*append_masked)(const RowScore& row, float threshold, const float* x, const uint64_t* mask,
-                           uint32_t first_token, int32_t n, float* scores, uint32_t* places);
+  // Appends the candidates among x[from, n) whose score is above `threshold`, in order, while there is room (at least
+  // kBlock); the token of x[i] is tokens[i].
+  Appended (*append)(const RowScore& row, float threshold, const float* x, const uint32_t* tokens, int32_t from,
+                     int32_t n, const Room& room);
+  // The same for a slice; `from` is 0 or what the call before said.
+  Appended (*append_slice)(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room);
+  // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
+  // score kept.
+  float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);
+  // ranks[i] = how many of n scores come before scores[i]: the higher ones, and equal ones before it. O(n^2), for n up
+  // to a few hundred; room for n + kVectorSlack in both.
+  void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
 };
 
 // The table of an instruction set by name, nullptr for the best; nullptr where this machine or this build lacks it.

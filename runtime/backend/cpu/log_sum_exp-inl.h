@@ -1,13 +1,19 @@
-// The sum of exp over a row, in one pass.
+// The sum of exp over a row, in one pass, at the speed of memory.
 //
-// A chunk of 1024 columns is summed on 64 virtual lanes, column j on lane j mod 64, whatever the width of a vector;
-// lanes are folded in halves, chunks in double, in a binary tree over their numbers. So the tree depends on the number
-// of columns alone. A lane adds at most 16 terms: rounding of the sum is at most (17/2 + 2) * 2^-24 + 7.6e-8 (exp)
-// = 7.1e-7 relative, however the terms conspire. (2048 columns a chunk: 1.2e-6.)
+// Columns are summed on 64 virtual lanes whatever the width of a vector: column j on lane j mod 64 (bf16: the two
+// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 1024 columns the lanes
+// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 16
+// terms: rounding is at most (16 + 2) / 2 * 2^-24 (sum) + 7.7e-8 (polynomial) + 2^-25 + 2^-24 (its evaluation) + 9.3e-8
+// (the constant below) = 7.9e-7 relative, however the terms conspire. (2048 columns a chunk: 1.3e-6.)
 //
 // Terms are taken relative to 2^exponent, which only moves, exactly, when a block of 64 columns has an x more than 32
-// octaves above it. Terms more than 96 octaves below count as 0. Where |x| passes 2^20 no integer power of two can be
-// told from its neighbours; such a chunk is summed relative to its maximum. SPDX-License-Identifier: Apache-2.0
+// octaves above it. Terms more than 96 octaves below count as 2^-96. Where |x| passes 2^20 no integer power of two can
+// be told from its neighbours; such a row is summed relative to its maximum.
+//
+// Two fused operations reduce an argument: n = round(x * L), f = x * L - n. L is the float nearest log2(e), and 1.3e-8
+// below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of a third operation an element (a low part of L),
+// the sum is multiplied by exp(kDeficit * mean), where the mean of x under the softmax lies between the log-sum-exp and
+// that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20. SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
 #undef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -16,144 +22,234 @@
 #endif
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
+#include "backend/cpu/portable_math.h"
 #include "backend/cpu/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-inline constexpr int kLanes = 64;
-inline constexpr int kVectors = kLanes / kWidth;
+inline constexpr int kFoldedLanes = 16;
 inline constexpr float kHuge = 1048576.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr int kHeadroom = 32, kFloor = 96;  // octaves
+inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-struct Accumulator {
-  Floats lane[kVectors];
-  float limit = -kInfinity;  // a larger x moves the exponent
-  float floor = -kInfinity;  // an x at or below it counts as 0
+// The reference 2^exponent and what follows from it, as vectors.
+struct Reference {
+  Floats limit;  // a larger x moves the exponent; NaN until there is one
+  Floats floor;  // a smaller x counts as this
+  Floats magic;  // 1.5 * 2^23 + 127 - exponent: x * L + magic has round(x * L) - exponent, biased, in its low bits
   int32_t exponent = 0;
   bool begun = false;
 };
 
-HWY_INLINE void begin(Accumulator& a) {
-  for (int v = 0; v < kVectors; ++v) a.lane[v] = hn::Zero(F32());
-}
-
-// Sets the exponent to that of `largest`, |largest| <= kHuge, and rescales what was summed.
-inline void move_exponent(Accumulator& a, float largest) {
+inline void set_exponent(Reference& reference, int32_t exponent) {
   const F32 d;
-  const auto exponent = static_cast<int32_t>(std::lrintf(largest * kLog2E));
-  if (a.begun) {
-    const int shift = a.exponent - exponent;
-    const Floats scale = hn::Set(d, shift < -126 ? 0.0F : std::ldexp(1.0F, shift));
-    for (int v = 0; v < kVectors; ++v) a.lane[v] = hn::Mul(a.lane[v], scale);
-  }
-  a.begun = true;
-  a.exponent = exponent;
-  a.limit = static_cast<float>(exponent + kHeadroom) * kLn2High;
-  a.floor = static_cast<float>(exponent - kFloor) * kLn2High;
+  reference.begun = true;
+  reference.exponent = exponent;
+  reference.limit = hn::Set(d, static_cast<float>(exponent + kHeadroom) * kLn2High);
+  reference.floor = hn::Set(d, static_cast<float>(exponent - kFloor) * kLn2High);
+  reference.magic = hn::Set(d, kRoundMagic + static_cast<float>(127 - exponent));
 }
 
-inline float largest_of_block(const float* x) {
-  float result = -kInfinity;
-  for (int i = 0; i < kLanes; ++i) result = x[i] > result ? x[i] : result;
-  return result;
+// max(floor, x), NaN where x is NaN.
+HWY_INLINE Floats raise(Floats floor, Floats x) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  return hn::IfThenElse(hn::Lt(x, floor), floor, x);
+#else
+  return hn::Max(floor, x);  // x86 gives the second where one is NaN; NEON gives NaN
+#endif
 }
 
-// Adds 64 columns; false where an x is out of reach of an integer exponent. NaN passes every test below and stays in
-// its lane.
-HWY_INLINE bool add_block(Accumulator& a, const float* x) {
+// lane + exp(x) / kExpScale * 2^-exponent. The product with a power of two is exact, so that fusing it with the sum
+// costs no rounding of its own, and NaN stays NaN (adding exponent fields would turn it into a number).
+HWY_INLINE Floats add_exp(const Reference& reference, Floats x, Floats lane) {
   const F32 d;
-  Floats value[kVectors];
-  for (int v = 0; v < kVectors; ++v) value[v] = hn::LoadU(d, x + v * kWidth);
-  Floats top = value[0];
-  for (int v = 1; v < kVectors; ++v) top = hn::Max(top, value[v]);
-  if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Gt(top, hn::Set(d, a.limit))))) {
-    const float largest = largest_of_block(x);
-    if (std::fabs(largest) > kHuge) return false;
-    move_exponent(a, largest);
-  }
-  const Floats floor = hn::Set(d, a.floor);
-  for (int v = 0; v < kVectors; ++v) {
-    const Floats term = scaled_exp(value[v], a.exponent);
-    a.lane[v] = hn::Add(a.lane[v], hn::IfThenZeroElse(hn::Le(value[v], floor), term));
-  }
-  return true;
+  const I32 di;
+  x = raise(reference.floor, x);
+  const Floats log2e = hn::Set(d, kLog2E);
+  const Floats biased = fma(x, log2e, reference.magic);
+  const Floats n = hn::Sub(biased, reference.magic);
+  const Floats p = exp2_near_zero(fused_mul_sub(x, log2e, n));
+  return fma(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, biased))), lane);
 }
 
-// Lanes i and i + 32, then i and i + 16, in vectors; the last 16 in double.
-HWY_INLINE double fold(const Accumulator& a) {
-  HWY_ALIGN float lane[kLanes];
-  for (int v = 0; v < kVectors; ++v) hn::Store(a.lane[v], F32(), lane + v * kWidth);
-  for (int width = kLanes / 2; width >= 16; width /= 2)
-    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-  double sum[16];
-  for (int i = 0; i < 16; ++i) sum[i] = static_cast<double>(lane[i]);
-  for (int width = 8; width >= 1; width /= 2)
+// The sum so far: lanes of the chunk under way, and of the chunks before in double.
+struct Lanes {
+  Floats lane[kVectors];
+  HWY_ALIGN double total[kFoldedLanes];
+};
+
+// Lanes i and i + 32, then i and i + 16; then in double.
+HWY_INLINE void close_chunk(Lanes& lanes) {
+  const F32 d;
+  for (int n = kVectors / 2; n * kWidth >= kFoldedLanes; n /= 2)
+    for (int v = 0; v < n; ++v) lanes.lane[v] = hn::Add(lanes.lane[v], lanes.lane[v + n]);
+  HWY_ALIGN float folded[kFoldedLanes];
+  for (int v = 0; v * kWidth < kFoldedLanes; ++v) hn::Store(lanes.lane[v], d, folded + v * kWidth);
+  for (int i = 0; i < kFoldedLanes; ++i) lanes.total[i] += static_cast<double>(folded[i]);
+  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(d);
+}
+
+HWY_NOINLINE void rescale(Lanes& lanes, int octaves) {
+  const Floats scale = hn::Set(F32(), octaves < -126 ? 0.0F : std::ldexp(1.0F, octaves));
+  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Mul(lanes.lane[v], scale);
+  for (double& total : lanes.total) total = std::ldexp(total, octaves);
+}
+
+enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
+
+// Finds room for the block's largest x, or says why there is none.
+HWY_INLINE Move move_exponent(const Floats* x, Reference& reference, Lanes& lanes) {
+  const F32 d;
+  const Floats infinity = hn::Set(d, kInfinity);
+  auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
+  Floats top = x[0];
+  for (int v = 1; v < kVectors; ++v) {
+    good = hn::And(good, hn::Lt(x[v], infinity));
+    top = hn::Max(top, x[v]);
+  }
+  if (!hn::AllTrue(d, good)) return Move::kBad;
+  const float largest = hn::GetLane(hn::MaxOfLanes(d, top));
+  if (largest == -kInfinity) return Move::kEmptyBlock;
+  if (std::fabs(largest) > kHuge) return Move::kTooFar;
+  const float octaves = largest * kLog2E;
+  const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
+  if (reference.begun) rescale(lanes, reference.exponent - exponent);
+  set_exponent(reference, exponent);
+  return Move::kDone;
+}
+
+// Adds a block; keeps the largest x of its columns, by lane, where asked to.
+template <int32_t kDtype, bool kKeepMaxima>
+HWY_INLINE Move add_block(const void* data, Reference& reference, Lanes& lanes, float* maxima) {
+  const F32 d;
+  Floats x[kVectors];
+  load_block<kDtype>(data, x);
+  Floats top = hn::Max(x[0], x[1 % kVectors]);
+  for (int v = 2; v < kVectors; ++v) top = hn::Max(top, x[v]);
+  if (kKeepMaxima) hn::StoreU(top, d, maxima);
+  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(top, reference.limit)))) {
+    Lanes moved = lanes;  // a copy escapes; the lanes themselves stay in registers
+    const Move move = move_exponent(x, reference, moved);
+    if (move != Move::kDone) return move;
+    lanes = moved;
+  }
+  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = add_exp(reference, x[v], lanes.lane[v]);
+  return Move::kDone;
+}
+
+HWY_INLINE PartialSum finish_sum(const Reference& reference, const Lanes& lanes, int64_t n) {
+  if (!reference.begun) return {};
+  double sum[kFoldedLanes];
+  std::copy(lanes.total, lanes.total + kFoldedLanes, sum);
+  for (int width = kFoldedLanes / 2; width >= 1; width /= 2)
     for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
-  return sum[0] * kExpScale;
+  const double octaves = reference.exponent + exponent_of(sum[0]) + 0.5 -
+                         0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
+  const double z = kDeficit * kLn2 * octaves;  // |z| < 0.015
+  return {0.0F, reference.exponent, sum[0] * (kExpScale * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0)))))};
 }
 
-// A chunk whose x all lie within reach; false, with nothing said, where they do not.
-inline bool sum_near_chunk(const float* x, int n, PartialSum& out) {
-  Accumulator a;
-  begin(a);
-  int i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    if (!add_block(a, x + i)) return false;
-  if (i < n) {
-    HWY_ALIGN float rest[kLanes];
-    std::fill(rest, rest + kLanes, -kInfinity);
-    std::memcpy(rest, x + i, static_cast<size_t>(n - i) * sizeof(float));
-    if (!add_block(a, rest)) return false;
+inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
+
+// A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
+template <int32_t kDtype, bool kKeepMaxima>
+HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
+  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const char* at = static_cast<const char*>(data);
+  Reference reference;
+  reference.limit = reference.floor = reference.magic = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  Lanes lanes;
+  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(F32());
+  std::fill(lanes.total, lanes.total + kFoldedLanes, 0.0);
+  for (int64_t first = 0; first < n; first += kChunk) {
+    const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
+    Move move = Move::kDone;
+    for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes, maxima += kWidth) {
+      move = add_block<kDtype, kKeepMaxima>(at, reference, lanes, maxima);
+      if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
+    }
+    if (move <= Move::kEmptyBlock && rest > 0) {
+      HWY_ALIGN char padded[kBlock * kBytes];
+      pad_block<kDtype>(at, rest, padded);
+      move = add_block<kDtype, kKeepMaxima>(padded, reference, lanes, maxima);
+    }
+    if (move == Move::kTooFar) return false;
+    if (move == Move::kBad) {
+      out = kBadSum;
+      return true;
+    }
+    close_chunk(lanes);
   }
-  out = {0.0F, a.exponent, fold(a)};
+  out = finish_sum(reference, lanes, n);
   return true;
 }
 
-// A chunk relative to its maximum. Differences of floats so large are exact or so large themselves that their exp is 0.
-inline PartialSum sum_far_chunk(const float* x, int n) {
+template <int32_t kDtype>
+bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
+  return maxima != nullptr ? sum_near<kDtype, true>(data, n, maxima, out)
+                           : sum_near<kDtype, false>(data, n, nullptr, out);
+}
+
+// Calls visit(x, count) for the row's x in pieces.
+inline constexpr int64_t kPiece = 4096;
+template <class Visit>
+inline void for_each_piece(const Elements& elements, int64_t n, const Visit& visit) {
+  float x[kPiece + kVectorSlack];
+  for (int64_t first = 0; first < n; first += kPiece) {
+    const int64_t count = std::min(kPiece, n - first);
+    load(elements, first, count, x);
+    visit(x, first, count);
+  }
+}
+
+// A row relative to its maximum. Differences of floats so large are exact or so large themselves that their exp is 0.
+inline PartialSum sum_far(const Elements& elements, int64_t n) {
   float top = -kInfinity;
-  for (int i = 0; i < n; ++i) {
-    if (!(x[i] < kInfinity)) return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
-    top = std::max(top, x[i]);
-  }
-  float shifted[kChunk];
-  for (int i = 0; i < n; ++i) shifted[i] = std::max(x[i] - top, x[i] == -kInfinity ? -kInfinity : -kHuge);
-  PartialSum sum;
-  sum_near_chunk(shifted, n, sum);
-  sum.base = top;
-  return sum;
-}
-
-inline PartialSum sum_chunk(const float* x, int n) {
-  PartialSum sum;
-  return sum_near_chunk(x, n, sum) ? sum : sum_far_chunk(x, n);
-}
-
-inline PartialSum sum_exp(const Elements& elements, int64_t n) {
-  PartialSum pending[64];  // one a level of the tree, as the bits of a counter
-  int64_t chunks = 0;
-  float scratch[kChunk + kVectorSlack];
-  for (int64_t first = 0; first < n; first += kChunk, ++chunks) {
-    const int count = static_cast<int>(std::min<int64_t>(kChunk, n - first));
-    const float* x = scratch;
-    if (elements.plain()) {
-      x = static_cast<const float*>(elements.data) + first;
-    } else {
-      load(elements, first, count, scratch);
-    }
-    PartialSum sum = sum_chunk(x, count);
-    int level = 0;
-    for (; (chunks >> level & 1) != 0; ++level) sum = merge(pending[level], sum);
-    pending[level] = sum;
-  }
+  for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) { top = std::max(top, largest(x, count)); });
+  if (top == kInfinity) return kBadSum;
   PartialSum total;
-  for (int level = 0; level < 63; ++level)
-    if ((chunks >> level & 1) != 0) total = merge(pending[level], total);
+  for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) x[i] = std::max(x[i] - top, x[i] == -kInfinity ? -kInfinity : -kHuge);
+    PartialSum sum;
+    sum_near<SIDBEAM_F32>(x, count, nullptr, sum);
+    total = merge(total, sum);
+  });
+  total.base = top;
   return total;
+}
+
+// Whether the row is within reach.
+inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, PartialSum& out) {
+  out = {};
+  bool near = true;
+  for_each_piece(elements, n, [&](float* x, int64_t first, int64_t count) {
+    PartialSum sum;
+    near = near && sum_near<SIDBEAM_F32>(x, count, maxima == nullptr ? nullptr : maxima + first / kBlock * kWidth, sum);
+    if (near) out = merge(out, sum);
+  });
+  return near;
+}
+
+inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
+  PartialSum sum;
+  bool near = false;
+  if (elements.transformed()) {
+    near = sum_transformed(elements, n, maxima, sum);
+  } else if (elements.dtype == SIDBEAM_F32) {
+    near = sum_near<SIDBEAM_F32>(elements.data, n, maxima, sum);
+  } else if (elements.dtype == SIDBEAM_F16) {
+    near = sum_near<SIDBEAM_F16>(elements.data, n, maxima, sum);
+  } else {
+    near = sum_near<SIDBEAM_BF16>(elements.data, n, maxima, sum);
+  }
+  if (near) return sum;
+  if (maxima != nullptr) std::fill(maxima, maxima + (n + kBlock - 1) / kBlock * kWidth, kInfinity);
+  return sum_far(elements, n);
 }
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE

@@ -55,34 +55,42 @@ HWY_INLINE Floats fma(Floats a, Floats b, Floats c) {
 #endif
 }
 
-inline constexpr float kLog2E = 1.44269502162933349609F;
+// a * b - c in one rounding.
+HWY_INLINE Floats fused_mul_sub(Floats a, Floats b, Floats c) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  return fma(a, b, hn::Neg(c));
+#else
+  return hn::MulSub(a, b, c);
+#endif
+}
+
+inline constexpr float kLog2E = 1.44269502162933349609F;     // the float nearest log2(e)
 inline constexpr float kLn2High = 0.693147182464599609375F;  // the float nearest ln 2
-inline constexpr float kLn2Low = -1.90465429995776804525e-9F;
-// Adding 1.5 * 2^23 rounds to an integer (to even), which then stands in the low bits.
+// Adding 1.5 * 2^23 rounds to an integer (to even), which then stands in the low bits: shifted left by 23 they are the
+// exponent field of a float, and nothing is left of the rest.
 inline constexpr float kRoundMagic = 12582912.0F;
-inline constexpr int32_t kRoundMagicBits = 0x4B400000;
 
-// exp(x) * 2^-exponent / kExpScale for |x| <= 2^20 where the result is neither too large nor too small for a normal
-// float; elsewhere anything, NaN for NaN. Reduction to |r| <= ln2 / 2 in two steps, then a minimax polynomial of degree
-// 5: relative error 7.6e-8 about kExpScale (degree 4: 2.6e-6). Its best constant lies between two floats, hence the
-// scale, which whoever sums puts right once.
-inline constexpr double kExpScale = 1.0000000734004815;
+// 2^f / kExpScale for |f| <= 1/2: a minimax polynomial of degree 5, relative error 7.7e-8 about 1 / kExpScale (degree 4:
+// 2.6e-6). Its best constant lies between two floats, hence the scale, which whoever sums puts right once.
+inline constexpr double kExpScale = 1.0000000728900251;
 
-HWY_INLINE Floats scaled_exp(Floats x, int32_t exponent) {
+HWY_INLINE Floats exp2_near_zero(Floats f) {
+  const F32 d;
+  Floats p = fma(hn::Set(d, 0x1.5b861ap-10F), f, hn::Set(d, 0x1.3d0decp-7F));
+  p = fma(p, f, hn::Set(d, 0x1.c6b82p-5F));
+  p = fma(p, f, hn::Set(d, 0x1.ebf90ep-3F));
+  p = fma(p, f, hn::Set(d, 0x1.62e426p-1F));
+  return fma(p, f, hn::Set(d, 1.0F));
+}
+
+// exp(x) for 0 <= x <= 64, to 3e-7 relative or 1.3e-8 x.
+HWY_INLINE Floats exp_of_small(Floats x) {
   const F32 d;
   const I32 di;
-  const Floats rounded = fma(x, hn::Set(d, kLog2E), hn::Set(d, kRoundMagic));
-  const Floats n = hn::Sub(rounded, hn::Set(d, kRoundMagic));
-  Floats r = fma(n, hn::Set(d, -kLn2High), x);
-  r = fma(n, hn::Set(d, -kLn2Low), r);
-  Floats p = fma(hn::Set(d, 0x1.0fe4f6p-7F), r, hn::Set(d, 0x1.575ebep-5F));
-  p = fma(p, r, hn::Set(d, 0x1.5559f6p-3F));
-  p = fma(p, r, hn::Set(d, 0x1.fffd18p-2F));
-  p = fma(p, r, hn::Set(d, 0x1.fffff4p-1F));
-  p = fma(p, r, hn::Set(d, 1.0F));
-  // A product, not a sum of exponent fields: those would turn NaN into a number.
-  const auto power = hn::Sub(hn::BitCast(di, rounded), hn::Set(di, kRoundMagicBits - 127 + exponent));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(power)));
+  const Floats magic = hn::Set(d, kRoundMagic + 127.0F);
+  const Floats biased = fma(x, hn::Set(d, kLog2E), magic);
+  const Floats p = exp2_near_zero(fused_mul_sub(x, hn::Set(d, kLog2E), hn::Sub(biased, magic)));
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, biased))));
 }
 
 // tanh(y): an odd polynomial near 0 (Cephes tanhf), 1 - 2 / (exp(2|y|) + 1) elsewhere.
@@ -96,7 +104,7 @@ HWY_INLINE Floats tanh(Floats y) {
   p = fma(p, square, hn::Set(d, -3.33332819422E-1F));
   const Floats near = fma(hn::Mul(p, square), y, y);
   const Floats clamped = hn::Min(magnitude, hn::Set(d, 10.0F));  // from 9.02 on tanh is 1 in f32
-  const Floats power = scaled_exp(hn::Add(clamped, clamped), 0);
+  const Floats power = exp_of_small(hn::Add(clamped, clamped));
   const Floats far = hn::Sub(one, hn::Div(hn::Set(d, 2.0F), hn::Add(power, one)));
   return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625F)), near, hn::CopySign(far, y));
 }

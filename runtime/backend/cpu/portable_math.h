@@ -3,24 +3,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace sidbeam::cpu {
 
 inline constexpr double kLn2 = 0.693147180559945309417;
 
-// log(x), x > 0 and finite, to about 1e-16: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
+// floor(log2(x)) of a normal x > 0.
+inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
+
+// log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
 inline double portable_log(double x) {
-  int exponent = 0;
-  double mantissa = std::frexp(x, &exponent);
-  if (mantissa < 0.70710678118654752440) {
-    mantissa *= 2.0;
-    --exponent;
+  constexpr double kSqrt2 = 1.41421356237309504880;
+  int exponent = exponent_of(x);
+  double mantissa = std::bit_cast<double>((std::bit_cast<uint64_t>(x) & 0xFFFFFFFFFFFFF) | uint64_t{1023} << 52);
+  if (mantissa > kSqrt2) {
+    mantissa *= 0.5;
+    ++exponent;
   }
-  const double s = (mantissa - 1.0) / (mantissa + 1.0), square = s * s;
-  double series = 0.0;
-  for (int n = 23; n >= 3; n -= 2) series = (series + 1.0 / n) * square;
-  return exponent * kLn2 + 2.0 * (s + s * series);
+  const double s = (mantissa - 1.0) / (mantissa + 1.0), z = s * s, z2 = z * z;
+  const double low = (1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9));
+  const double high = (1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15);
+  return exponent * kLn2 + 2.0 * (s + s * z * (low + z2 * z2 * high));
 }
 
 // exp(x), x <= 0, to about 1e-16 relative; 0 far below.

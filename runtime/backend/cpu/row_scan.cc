@@ -14,59 +14,84 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Outcome { kReady, kEmpty, kBad };
 
-Elements elements_at(const Elements& elements, int64_t column) {
-  Elements result = elements;
-  result.data = static_cast<const char*>(elements.data) + column * element_bytes(elements.dtype);
-  return result;
-}
+// A row while it is scanned.
+struct Scan {
+  const SlotScan& slot;
+  RowTask& task;
+  RowWorkspace& workspace;
+  Selection& selection;
+  sidbeam_stats& stats;
+  const Kernels& kernels;
+  const LevelView& level;
 
-const LevelView& level_of(const RowTask& task) { return task.index->level[task.level]; }
-
-// The end is a column of its own, and only an index of variable length has one.
-bool has_end_column(const RowTask& task) { return task.index->variable_length && task.columns.end_column >= 0; }
-
-// Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
-bool reads_row(const RowTask& task) {
-  return task.lse == nullptr &&
-         (task.normalization == SIDBEAM_NORMALIZE_FULL || task.normalization == SIDBEAM_NORMALIZE_LEVEL);
-}
-
-template <class Element>
-void gather_as(const RowTask& task, const uint32_t* tokens, int64_t n, bool with_end, float* x) {
-  const auto* row = static_cast<const Element*>(task.elements.data);
-  for (int64_t i = 0; i < n; ++i) x[i] = float_of(row[task.columns.column(tokens[i])]);
-  if (with_end) x[n] = float_of(row[task.columns.end_column]);
-}
-
-// x of every code of `tokens` [n], and after them of the end where `with_end`.
-void gather(const Kernels& kernels, const RowTask& task, const uint32_t* tokens, int64_t n, bool with_end, float* x) {
-  if (task.elements.dtype == SIDBEAM_F32) {
-    gather_as<float>(task, tokens, n, with_end, x);
-  } else if (task.elements.dtype == SIDBEAM_F16) {
-    gather_as<F16>(task, tokens, n, with_end, x);
-  } else {
-    gather_as<Bf16>(task, tokens, n, with_end, x);
+  Elements elements(int64_t column) const {
+    Elements result = slot.elements;
+    result.data = static_cast<const char*>(task.data) + column * element_bytes(result.dtype);
+    return result;
   }
-  kernels.transform(task.elements, x, n + (with_end ? 1 : 0));
-}
-
-// x of all codes of the level, in place where the row already holds them.
-const float* level_slice(const Kernels& kernels, const RowTask& task, RowWorkspace& workspace) {
-  const uint32_t codes = level_of(task).codes;
-  if (task.columns.map == nullptr) {
-    if (task.elements.plain()) return static_cast<const float*>(task.elements.data) + task.columns.offset;
-    kernels.load(task.elements, task.columns.offset, codes, workspace.x.data());
-  } else {
-    for (uint32_t t = 0; t < codes; ++t) workspace.tokens[t] = t;
-    gather(kernels, task, workspace.tokens.data(), codes, false, workspace.x.data());
+  // The end is a column of its own, and only an index of variable length has one.
+  bool has_end_column() const { return slot.index->variable_length && slot.columns.end_column >= 0; }
+  // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
+  bool reads_row() const {
+    return task.lse == nullptr &&
+           (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.normalization == SIDBEAM_NORMALIZE_LEVEL);
   }
-  return workspace.x.data();
+};
+
+float element_at(const Elements& elements, int64_t column) {
+  if (elements.dtype == SIDBEAM_F32) return static_cast<const float*>(elements.data)[column];
+  if (elements.dtype == SIDBEAM_F16) return float_of(static_cast<const F16*>(elements.data)[column]);
+  return float_of(static_cast<const Bf16*>(elements.data)[column]);
 }
 
-float end_value(const Kernels& kernels, const RowTask& task) {
-  float x[1 + kVectorSlack];
-  gather(kernels, task, nullptr, 0, true, x);
+// x and token of each code of a list; in the workspace.
+int32_t gather(const Scan& scan, const TokenList& list) {
+  float* x = scan.workspace.x.data();
+  uint32_t* tokens = scan.workspace.tokens.data();
+  const LevelColumns& columns = scan.slot.columns;
+  if (columns.map == nullptr)
+    return scan.kernels.gather(scan.elements(0), columns.offset, list, scan.level.codes, x, tokens);
+  const Elements elements = scan.elements(0);
+  const UintArray codes{list.data, list.width};
+  int32_t n = 0;
+  for (int32_t i = 0; i < list.count; ++i) {
+    const auto code = static_cast<uint32_t>(codes[static_cast<uint64_t>(i)]);
+    if (code >= scan.level.codes) continue;
+    x[n] = element_at(elements, columns.map[code]);
+    tokens[n++] = code;
+  }
+  scan.kernels.transform(elements, x, n);
+  return n;
+}
+
+float end_value(const Scan& scan) {
+  float x[1 + kVectorSlack] = {element_at(scan.elements(0), scan.slot.columns.end_column)};
+  scan.kernels.transform(scan.slot.elements, x, 1);
   return x[0];
+}
+
+// All codes of the level: in place where the row already holds their x, else in the workspace.
+Slice level_slice(const Scan& scan) {
+  const auto codes = static_cast<int64_t>(scan.level.codes);
+  const LevelColumns& columns = scan.slot.columns;
+  if (columns.map == nullptr && !scan.slot.elements.transformed())
+    return {scan.elements(0), scan.slot.column_count, columns.offset, codes, nullptr, nullptr};
+  float* x = scan.workspace.x.data();
+  if (columns.map == nullptr) {
+    scan.kernels.load(scan.elements(0), columns.offset, codes, x);
+  } else {
+    const Elements elements = scan.elements(0);
+    for (int64_t t = 0; t < codes; ++t) x[t] = element_at(elements, columns.map[t]);
+    scan.kernels.transform(elements, x, codes);
+  }
+  return {{x, SIDBEAM_F32, 1.0F, 0.0F}, codes, 0, codes, nullptr, nullptr};
+}
+
+// x of a slice, one after the other.
+const float* slice_x(const Scan& scan, const Slice& slice) {
+  if (slice.elements.dtype == SIDBEAM_F32) return static_cast<const float*>(slice.elements.data) + slice.first_column;
+  scan.kernels.load(slice.elements, slice.first_column, slice.codes, scan.workspace.x.data());
+  return scan.workspace.x.data();
 }
 
 Outcome use_sum(const PartialSum& sum, RowScore& row) {
@@ -77,17 +102,32 @@ Outcome use_sum(const PartialSum& sum, RowScore& row) {
   return Outcome::kReady;
 }
 
-PartialSum sum_level(const Kernels& kernels, const RowTask& task, RowWorkspace& workspace) {
-  const uint32_t codes = level_of(task).codes;
-  PartialSum sum = task.columns.map == nullptr
-                       ? kernels.sum_exp(elements_at(task.elements, task.columns.offset), codes)
-                       : kernels.sum_exp({level_slice(kernels, task, workspace), SIDBEAM_F32, 1.0F, 0.0F}, codes);
-  if (has_end_column(task)) sum = merge(sum, kernels.sum_exp(elements_at(task.elements, task.columns.end_column), 1));
-  return sum;
+// Of the codes of the level and the end. Leaves the slice's maxima where it is given.
+PartialSum sum_level(const Scan& scan, Slice* slice) {
+  Slice codes = slice != nullptr ? *slice : level_slice(scan);
+  codes.elements.data =
+      static_cast<const char*>(codes.elements.data) + codes.first_column * element_bytes(codes.elements.dtype);
+  codes.columns = codes.codes;
+  codes.first_column = 0;
+  float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
+  codes.maxima = maxima;
+  if (slice != nullptr) *slice = codes;
+  const PartialSum sum = scan.kernels.sum_exp(codes.elements, codes.codes, maxima);
+  if (!scan.has_end_column()) return sum;
+  return merge(sum, scan.kernels.sum_exp(scan.elements(scan.slot.columns.end_column), 1, nullptr));
+}
+
+// Of the whole row. Leaves the maxima of a slice that lies in the row itself.
+PartialSum sum_row(const Scan& scan, Slice* slice) {
+  const bool in_place = slice != nullptr && slice->elements.data == scan.task.data;
+  float* maxima = in_place ? scan.workspace.maxima_of(scan.slot.column_count) : nullptr;
+  if (in_place) slice->maxima = maxima;
+  return scan.kernels.sum_exp(scan.elements(0), scan.slot.column_count, maxima);
 }
 
 // The normaliser, but for NORMALIZE_VALID, which waits for the children.
-Outcome normalize(const Kernels& kernels, RowTask& task, RowWorkspace& workspace) {
+Outcome normalize(const Scan& scan, Slice* slice) {
+  RowTask& task = scan.task;
   task.row.clamp = false;
   task.row.normalizer = {};
   if (task.lse != nullptr) {
@@ -96,188 +136,189 @@ Outcome normalize(const Kernels& kernels, RowTask& task, RowWorkspace& workspace
     task.row.normalizer.ref = *task.lse;
     return Outcome::kReady;
   }
-  if (task.normalization == SIDBEAM_NORMALIZE_FULL)
-    return use_sum(kernels.sum_exp(task.elements, task.column_count), task.row);
-  if (task.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(kernels, task, workspace), task.row);
+  if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL) return use_sum(sum_row(scan, slice), task.row);
+  if (scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(scan, slice), task.row);
   return Outcome::kReady;
 }
 
-bool has_bad_element(const Kernels& kernels, const float* x, int64_t n) { return kernels.largest(x, n) == kInfinity; }
-
-// Whether x [n], read without a normaliser over them, hold NaN or +inf, or would make a score of +inf. Rounding is
+// Whether x, the largest read without a normaliser over the row, is NaN or +inf or makes a score of +inf. Rounding is
 // monotone: the largest x tells.
-bool is_bad_run(const Kernels& kernels, const RowScore& row, const float* x, int64_t n) {
-  const float largest = kernels.largest(x, n);
-  return largest == kInfinity || row.score + (largest - row.normalizer.ref) == kInfinity;
+bool is_bad_value(const RowScore& row, float x) {
+  return !(x < kInfinity) || row.score + (x - row.normalizer.ref) == kInfinity;
 }
 
 // Scores the children in the workspace: tokens [n], x [n].
-bool append_children(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, int64_t n, Selection& selection,
-                     sidbeam_stats& stats) {
-  const float* x = workspace.x.data();
-  if (!reads_row(task)) {
-    if (task.lse == nullptr && task.normalization == SIDBEAM_NORMALIZE_VALID) {
-      const Outcome outcome = use_sum(kernels.sum_exp({x, SIDBEAM_F32, 1.0F, 0.0F}, n), task.row);
+bool append_children(const Scan& scan, int32_t n) {
+  const float* x = scan.workspace.x.data();
+  if (!scan.reads_row()) {
+    if (scan.task.lse == nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_VALID) {
+      const Outcome outcome = use_sum(scan.kernels.sum_exp({x, SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr), scan.task.row);
       if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
-    } else if (is_bad_run(kernels, task.row, x, n)) {
+    } else if (is_bad_value(scan.task.row, scan.kernels.largest(x, n))) {
       return false;
     }
   }
-  stats.candidates += n;
-  selection.append(kernels, task.row, x, workspace.tokens.data(), 0, n);
+  scan.stats.candidates += n;
+  scan.selection.append(scan.task.row, x, scan.workspace.tokens.data(), n);
   return true;
 }
 
-// Scores every code of the level, or those of `mask`, and the end where `with_end`.
-bool append_slice(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, const uint64_t* mask, bool with_end,
-                  Selection& selection, sidbeam_stats& stats) {
-  const uint32_t codes = level_of(task).codes;
-  const float* x = level_slice(kernels, task, workspace);
-  if (!reads_row(task) && is_bad_run(kernels, task.row, x, codes)) return false;
-  if (mask != nullptr) {
-    selection.append_masked(kernels, task.row, x, mask, codes);
-  } else {
-    selection.append(kernels, task.row, x, nullptr, 0, codes);
-    stats.candidates += codes;
-  }
+// The children of a list, and the end where `with_end`.
+bool append_list(const Scan& scan, const TokenList& list, bool with_end) {
+  int32_t n = gather(scan, list);
   if (with_end) {
-    float end[1 + kVectorSlack] = {end_value(kernels, task)};
-    selection.append(kernels, task.row, end, nullptr, codes, 1);
+    scan.workspace.x[n] = end_value(scan);
+    scan.workspace.tokens[n++] = scan.level.codes;
   }
+  return append_children(scan, n);
+}
+
+// Scores every code of the slice that its mask allows, and the end where `with_end`.
+bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
+  if (!scan.reads_row() && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
+    return false;
+  scan.selection.append_slice(scan.task.row, slice);
+  if (with_end)
+    scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
   return true;
 }
 
-template <class Token>
-int64_t copy_codes(const void* from, uint64_t begin, uint32_t count, uint32_t codes, uint32_t* out) {
-  const Token* tokens = static_cast<const Token*>(from) + begin;
-  int64_t n = 0;
-  for (uint32_t i = 0; i < count; ++i) {
-    out[n] = tokens[i];
-    n += out[n] < codes ? 1 : 0;
-  }
-  return n;
+// An only child: no kernel, no copy.
+bool append_single(const Scan& scan, uint32_t token) {
+  RowScore& row = scan.task.row;
+  const float x = element_at(scan.elements(0), scan.slot.columns.offset + token);
+  if (!scan.reads_row() && is_bad_value(row, x)) return false;
+  ++scan.stats.single_rows;
+  ++scan.stats.candidates;
+  scan.selection.push(score_of_one(row, x), row.place_base | token);
+  return true;
 }
 
-// Gathers the children named in the workspace's first n tokens and, after them, the end.
-int64_t gather_children(const Kernels& kernels, const RowTask& task, RowWorkspace& workspace, int64_t n,
-                        bool with_end) {
-  gather(kernels, task, workspace.tokens.data(), n, with_end, workspace.x.data());
-  if (with_end) workspace.tokens[n++] = level_of(task).codes;
-  return n;
+bool scan_list(const Scan& scan, const Row& children, bool with_end) {
+  const LevelView& level = scan.level;
+  const auto codes = static_cast<int32_t>(children.count - (with_end ? 1 : 0));
+  const bool computed =
+      scan.reads_row() || scan.task.lse != nullptr || scan.slot.normalization == SIDBEAM_NORMALIZE_NONE;
+  const auto first = static_cast<uint32_t>(level.tokens[children.begin]);
+  if (codes == 1 && !with_end && computed && first < level.codes && scan.slot.columns.map == nullptr &&
+      !scan.slot.elements.transformed())
+    return append_single(scan, first);
+  ++scan.stats.list_rows;
+  const auto* tokens =
+      static_cast<const char*>(level.tokens.data) + children.begin * static_cast<uint64_t>(level.tokens.width);
+  return append_list(scan, {tokens, level.tokens.width, codes}, with_end);
 }
 
-bool scan_trie(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
-               sidbeam_stats& stats) {
-  const LevelView& level = level_of(task);
-  const Row row = row_of(level, task.node);
-  if (row.count == 0) return true;
-  const bool with_end = has_end_column(task) && level.tokens[row.begin + row.count - 1] == level.codes;
-  const uint32_t codes = row.count - (with_end ? 1 : 0);
-  const int64_t dense = reads_row(task) ? dense_rank(level, task.node) : -1;
-  if (reads_row(task) && codes == level.codes) {
-    ++stats.unconstrained_rows;
-    return append_slice(kernels, task, workspace, nullptr, with_end, selection, stats);
+// How the children of a node are found: dense nodes and those where all codes are valid in the row, if it is read
+// anyway.
+bool scan_trie(const Scan& scan) {
+  const LevelView& level = scan.level;
+  const Row children = row_of(level, scan.task.node);
+  const bool with_end =
+      scan.has_end_column() && children.count > 0 && level.tokens[children.begin + children.count - 1] == level.codes;
+  const uint32_t codes = children.count - (with_end ? 1 : 0);
+  const bool all = scan.reads_row() && codes == level.codes;
+  const int64_t dense = scan.reads_row() && !all ? dense_rank(level, scan.task.node) : -1;
+  if (!all && dense < 0) {
+    const Outcome outcome = normalize(scan, nullptr);
+    if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+    return children.count == 0 || scan_list(scan, children, with_end);
   }
-  if (dense >= 0) {
-    ++stats.dense_rows;
-    stats.candidates += codes;
-    return append_slice(kernels, task, workspace, level.masks + static_cast<uint64_t>(dense) * level.mask_words(),
-                        with_end, selection, stats);
-  }
-  ++stats.list_rows;
-  uint32_t* tokens = workspace.tokens.data();
-  const int64_t n = level.tokens.width == 2
-                        ? copy_codes<uint16_t>(level.tokens.data, row.begin, codes, level.codes, tokens)
-                        : copy_codes<uint32_t>(level.tokens.data, row.begin, codes, level.codes, tokens);
-  return append_children(kernels, task, workspace, gather_children(kernels, task, workspace, n, with_end), selection,
-                         stats);
+  Slice slice = level_slice(scan);
+  const Outcome outcome = normalize(scan, &slice);
+  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  if (dense >= 0) slice.mask = level.masks + static_cast<uint64_t>(dense) * level.mask_words();
+  ++(dense >= 0 ? scan.stats.dense_rows : scan.stats.unconstrained_rows);
+  scan.stats.candidates += codes;
+  return append_slice(scan, slice, with_end);
 }
 
 // The codes of the ordinals [node, range_end), one run of equal codes after the other. Damaged columns may not rise;
 // the count stays bounded.
-bool scan_sorted(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
-                 sidbeam_stats& stats) {
-  const LevelView& level = level_of(task);
-  OrdinalRange rest{task.node, std::min(task.range_end, task.index->sids)};
-  int64_t n = 0;
+bool scan_sorted(const Scan& scan) {
+  const LevelView& level = scan.level;
+  const IndexView& index = *scan.slot.index;
+  OrdinalRange rest{scan.task.node, std::min(scan.task.range_end, index.sids)};
+  uint32_t* tokens = scan.workspace.tokens.data();
+  int32_t n = 0;
   bool with_end = false;
-  while (rest.lo < rest.hi && n < static_cast<int64_t>(level.codes)) {
+  while (rest.lo < rest.hi && n < static_cast<int32_t>(level.codes)) {
     const auto code = static_cast<uint32_t>(level.column[rest.lo]);
-    if (code < level.codes) workspace.tokens[n++] = code;
-    if (code == level.codes) with_end = has_end_column(task);
-    rest.lo = std::max(column_range(*task.index, task.level, rest, code).hi, rest.lo + 1);
+    if (code < level.codes) tokens[n++] = code;
+    if (code == level.codes) with_end = scan.has_end_column();
+    rest.lo = std::max(column_range(index, scan.slot.level, rest, code).hi, rest.lo + 1);
   }
-  if (rest.lo < rest.hi && level.column[rest.hi - 1] == level.codes) with_end = has_end_column(task);
-  ++stats.list_rows;
-  return append_children(kernels, task, workspace, gather_children(kernels, task, workspace, n, with_end), selection,
-                         stats);
+  if (rest.lo < rest.hi && level.column[rest.hi - 1] == level.codes) with_end = scan.has_end_column();
+  ++scan.stats.list_rows;
+  return append_list(scan, {tokens, 4, n}, with_end);
 }
 
-bool is_valid_code(const RowTask& task, uint32_t code, RowWorkspace& workspace) {
-  if (task.strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
-    const OrdinalRange found = column_range(*task.index, task.level, {task.node, task.range_end}, code);
+bool is_valid_code(const Scan& scan, uint32_t code) {
+  const IndexView& index = *scan.slot.index;
+  if (scan.slot.strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
+    const OrdinalRange found = column_range(index, scan.slot.level, {scan.task.node, scan.task.range_end}, code);
     return found.lo < found.hi;
   }
-  std::copy(task.prefix, task.prefix + task.level, workspace.codes.data());
-  workspace.codes[task.level] = static_cast<int32_t>(code);
-  return hash_find(*task.index, workspace.codes.data()) >= 0;
+  int32_t* codes = scan.workspace.codes.data();
+  std::copy(scan.task.prefix, scan.task.prefix + scan.slot.level, codes);
+  codes[scan.slot.level] = static_cast<int32_t>(code);
+  return hash_find(index, codes) >= 0;
 }
 
 // The best top_k codes by x, looked up one by one. They are put back in the order of codes, which the selection counts
 // on.
-bool scan_probed(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
-                 sidbeam_stats& stats) {
-  const uint32_t codes = level_of(task).codes;
-  const float* x = level_slice(kernels, task, workspace);
-  const bool with_end = has_end_column(task);
-  const float end[1 + kVectorSlack] = {with_end ? end_value(kernels, task) : -kInfinity};
-  if (has_bad_element(kernels, x, codes) || has_bad_element(kernels, end, 1)) return false;
-  Selection& best = workspace.best;
+bool scan_probed(const Scan& scan) {
+  const uint32_t codes = scan.level.codes;
+  const Slice slice = level_slice(scan);
+  const bool with_end = scan.has_end_column();
+  const float end = with_end ? end_value(scan) : -kInfinity;
+  if (!(scan.kernels.largest(slice_x(scan, slice), codes) < kInfinity && end < kInfinity)) return false;
+  Selection& best = scan.workspace.best;
   const RowScore plain{0.0F, {}, false, 0};
-  best.reset(static_cast<int32_t>(std::min<int64_t>(task.top_k, int64_t{codes} + 1)));
-  best.append(kernels, plain, x, nullptr, 0, codes);
-  best.append(kernels, plain, end, nullptr, codes, 1);
+  best.reset(static_cast<int32_t>(std::min<int64_t>(scan.slot.top_k, int64_t{codes} + 1)));
+  best.append_slice(plain, slice);
+  best.push(score_of_one(plain, end), codes);
   const int32_t count = best.finish();
-  std::copy(best.places(), best.places() + count, workspace.tokens.data());
-  uint32_t* tokens = workspace.tokens.data();
+  uint32_t* tokens = scan.workspace.tokens.data();
+  std::copy(best.places(), best.places() + count, tokens);
   std::sort(tokens, tokens + count);
-  const bool keeps_end = count > 0 && tokens[count - 1] == codes && is_valid_code(task, codes, workspace);
-  int64_t n = 0;
+  const bool keeps_end = count > 0 && tokens[count - 1] == codes && is_valid_code(scan, codes);
+  int32_t n = 0;
   for (int32_t i = 0; i < count; ++i)
-    if (tokens[i] < codes && is_valid_code(task, tokens[i], workspace)) tokens[n++] = tokens[i];
-  ++stats.probed_rows;
-  return append_children(kernels, task, workspace, gather_children(kernels, task, workspace, n, keeps_end), selection,
-                         stats);
+    if (tokens[i] < codes && is_valid_code(scan, tokens[i])) tokens[n++] = tokens[i];
+  ++scan.stats.probed_rows;
+  return append_list(scan, {tokens, 4, n}, keeps_end);
+}
+
+bool scan_all(const Scan& scan) {
+  Slice slice = level_slice(scan);
+  const Outcome outcome = normalize(scan, &slice);
+  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  ++scan.stats.unconstrained_rows;
+  scan.stats.candidates += scan.level.codes;
+  return append_slice(scan, slice, false);
 }
 
 }  // namespace
 
-RowWorkspace::RowWorkspace(const Allocator& allocator, const StepLimits& limits)
+RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
+      maxima(allocator, (2 * int64_t{limits.codes} / kBlock + 16) * kVectorSlack),
       codes(allocator, limits.levels),
-      best(limits.top_k > 0 ? Selection(allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
+      best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()) {}
 
-bool scan_row(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
+bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,
               sidbeam_stats& stats) {
-  const Outcome outcome = normalize(kernels, task, workspace);
+  const Scan scan{slot, task, workspace, selection, stats, *slot.kernels, slot.index->level[slot.level]};
+  if (slot.strategy == SIDBEAM_STRATEGY_TRIE) return scan_trie(scan);
+  const bool probes = slot.strategy == SIDBEAM_STRATEGY_SORTED_TOPK ||
+                      (slot.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1);
+  if (!probes && slot.strategy != SIDBEAM_STRATEGY_SORTED) return scan_all(scan);
+  const Outcome outcome = normalize(scan, nullptr);
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
-  switch (task.strategy) {
-    case SIDBEAM_STRATEGY_TRIE:
-      return scan_trie(kernels, task, workspace, selection, stats);
-    case SIDBEAM_STRATEGY_SORTED:
-      return scan_sorted(kernels, task, workspace, selection, stats);
-    case SIDBEAM_STRATEGY_SORTED_TOPK:
-      return scan_probed(kernels, task, workspace, selection, stats);
-    case SIDBEAM_STRATEGY_HASH_FINAL:
-      if (task.level == task.index->levels - 1) return scan_probed(kernels, task, workspace, selection, stats);
-      break;
-    default:
-      break;
-  }
-  ++stats.unconstrained_rows;
-  return append_slice(kernels, task, workspace, nullptr, false, selection, stats);
+  return probes ? scan_probed(scan) : scan_sorted(scan);
 }
 
 }  // namespace sidbeam::cpu

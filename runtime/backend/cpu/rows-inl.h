@@ -7,6 +7,7 @@
 #define SIDBEAM_CPU_ROWS_INL
 #endif
 
+#include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
 #include "sidbeam/rows.h"
@@ -16,12 +17,11 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 
 using U16 = hn::Rebind<uint16_t, F32>;
 
-// Widened halves to floats, as half.h does it: no float on the way is denormal.
-HWY_INLINE Floats widen(hn::Vec<U32> half, int32_t dtype) {
+// Widened f16 to floats, as half.h does it: no float on the way is denormal.
+HWY_INLINE Floats widen_f16(hn::Vec<U32> half) {
   const F32 d;
   const U32 du;
   const I32 di;
-  if (dtype == SIDBEAM_BF16) return hn::BitCast(d, hn::ShiftLeft<16>(half));
   const auto magnitude = hn::BitCast(di, hn::And(half, hn::Set(du, 0x7FFFU)));
   const auto rebias = hn::Set(di, 112 << 23);
   const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), rebias);
@@ -32,34 +32,150 @@ HWY_INLINE Floats widen(hn::Vec<U32> half, int32_t dtype) {
   return hn::BitCast(d, hn::Or(hn::BitCast(du, bits), sign));
 }
 
+// kWidth elements in order; conversion is exact.
+template <int32_t kDtype>
+HWY_INLINE Floats load_vector(const void* data) {
+  const F32 d;
+  if constexpr (kDtype == SIDBEAM_F32) {
+    return hn::LoadU(d, static_cast<const float*>(data));
+  } else if constexpr (kDtype == SIDBEAM_BF16) {
+    const auto half = hn::PromoteTo(U32(), hn::LoadU(U16(), static_cast<const uint16_t*>(data)));
+    return hn::BitCast(d, hn::ShiftLeft<16>(half));
+  } else {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, F32>(), static_cast<const hwy::float16_t*>(data)));
+#else
+    return widen_f16(hn::PromoteTo(U32(), hn::LoadU(U16(), static_cast<const uint16_t*>(data))));
+#endif
+  }
+}
+
+// 32-bit words at an address that is a multiple of 2.
+HWY_INLINE hn::Vec<U32> load_words(const uint16_t* from) {
+#if HWY_TARGET == HWY_SCALAR
+  uint32_t word;
+  std::memcpy(&word, from, sizeof word);
+  return hn::Set(U32(), word);
+#else
+  const hn::Repartition<uint8_t, U32> bytes;
+  return hn::BitCast(U32(), hn::LoadU(bytes, reinterpret_cast<const uint8_t*>(from)));
+#endif
+}
+
+inline constexpr int kVectors = kBlock / kWidth;
+
+// Blocks of 64 columns, as the log-sum-exp takes them. bf16 is unpacked by a shift and a mask of 32-bit words, so that
+// even columns come first, then the odd ones.
+template <int32_t kDtype>
+HWY_INLINE void load_block(const void* data, Floats* x) {
+  const F32 d;
+  if constexpr (kDtype == SIDBEAM_BF16) {
+    const auto* from = static_cast<const uint16_t*>(data);
+    for (int v = 0; v < kVectors / 2; ++v) {
+      const auto words = load_words(from + 2 * v * kWidth);
+      x[v] = hn::BitCast(d, hn::ShiftLeft<16>(words));
+      x[v + kVectors / 2] = hn::BitCast(d, hn::And(words, hn::Set(U32(), 0xFFFF0000U)));
+    }
+  } else {
+    constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+    for (int v = 0; v < kVectors; ++v) x[v] = load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes);
+  }
+}
+
+// A block of which only n columns are there: the others are -inf.
+template <int32_t kDtype>
+inline void pad_block(const void* data, int64_t n, void* out) {
+  constexpr size_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_F32 ? 0xFF800000U : kDtype == SIDBEAM_F16 ? 0xFC00U : 0xFF80U;
+  for (int i = 0; i < kBlock; ++i) std::memcpy(static_cast<char*>(out) + i * kBytes, &kMinusInfinity, kBytes);
+  std::memcpy(out, data, static_cast<size_t>(n) * kBytes);
+}
+
 inline void transform(const Elements& elements, float* x, int64_t n) {
   const F32 d;
-  if (elements.soft_cap == 0.0F && elements.inverse_temperature == 1.0F) return;
+  if (!elements.transformed()) return;
   for (int64_t i = 0; i < n; i += kWidth)
     hn::StoreU(transform_one(hn::LoadU(d, x + i), elements.soft_cap, elements.inverse_temperature), d, x + i);
 }
 
-// Loads vectors while they are whole and the rest through a padded copy, so that nothing beyond the row is read.
-inline void widen_run(const uint16_t* data, int32_t dtype, int64_t n, float* out) {
+// Vectors while they are whole and the rest through a padded copy, so that nothing beyond the row is read.
+template <int32_t kDtype>
+inline void widen_run(const uint16_t* data, int64_t n, float* out) {
   const F32 d;
-  const U16 d16;
-  const U32 du;
   int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth)
-    hn::StoreU(widen(hn::PromoteTo(du, hn::LoadU(d16, data + i)), dtype), d, out + i);
+  for (; i + kWidth <= n; i += kWidth) hn::StoreU(load_vector<kDtype>(data + i), d, out + i);
   if (i == n) return;
   HWY_ALIGN uint16_t rest[kWidth] = {};
   std::memcpy(rest, data + i, static_cast<size_t>(n - i) * sizeof(uint16_t));
-  hn::StoreU(widen(hn::PromoteTo(du, hn::Load(d16, rest)), dtype), d, out + i);
+  hn::StoreU(load_vector<kDtype>(rest), d, out + i);
 }
 
 inline void load(const Elements& elements, int64_t first, int64_t n, float* out) {
+  const auto* halves = static_cast<const uint16_t*>(elements.data) + first;
   if (elements.dtype == SIDBEAM_F32) {
     std::memcpy(out, static_cast<const float*>(elements.data) + first, static_cast<size_t>(n) * sizeof(float));
+  } else if (elements.dtype == SIDBEAM_F16) {
+    widen_run<SIDBEAM_F16>(halves, n, out);
   } else {
-    widen_run(static_cast<const uint16_t*>(elements.data) + first, elements.dtype, n, out);
+    widen_run<SIDBEAM_BF16>(halves, n, out);
   }
   transform(elements, out, n);
+}
+
+// x of the codes of a list, in place; see Kernels::gather.
+template <class Element, class Token>
+inline int32_t gather_list(const Element* row, const Token* list, uint32_t codes, int32_t n, float* x,
+                           uint32_t* tokens) {
+  int32_t i = 0;
+#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+  if constexpr (sizeof(Element) == 4) {
+    const F32 d;
+    const U32 du;
+    const I32 di;
+    const hn::Rebind<Token, F32> dt;
+    for (; i + kWidth <= n; i += kWidth) {
+      hn::Vec<U32> token;
+      if constexpr (sizeof(Token) == 4) {
+        token = hn::LoadU(dt, list + i);
+      } else {
+        token = hn::PromoteTo(du, hn::LoadU(dt, list + i));
+      }
+      if (!hn::AllTrue(du, hn::Lt(token, hn::Set(du, codes)))) break;  // damage
+      const auto code = hn::BitCast(di, token);
+      hn::StoreU(hn::GatherIndex(d, row, code), d, x + i);
+      hn::StoreU(token, du, tokens + i);
+    }
+  }
+#endif
+  int32_t kept = i;
+  for (; i < n; ++i) {
+    if (list[i] >= codes) continue;
+    x[kept] = float_of(row[list[i]]);
+    tokens[kept++] = list[i];
+  }
+  return kept;
+}
+
+template <class Element>
+inline int32_t gather_elements(const void* row, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
+                               uint32_t* tokens) {
+  const Element* from = static_cast<const Element*>(row) + first_column;
+  return list.width == 2 ? gather_list(from, static_cast<const uint16_t*>(list.data), codes, list.count, x, tokens)
+                         : gather_list(from, static_cast<const uint32_t*>(list.data), codes, list.count, x, tokens);
+}
+
+inline int32_t gather(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
+                      uint32_t* tokens) {
+  int32_t n;
+  if (elements.dtype == SIDBEAM_F32) {
+    n = gather_elements<float>(elements.data, first_column, list, codes, x, tokens);
+  } else if (elements.dtype == SIDBEAM_F16) {
+    n = gather_elements<F16>(elements.data, first_column, list, codes, x, tokens);
+  } else {
+    n = gather_elements<Bf16>(elements.data, first_column, list, codes, x, tokens);
+  }
+  transform(elements, x, n);
+  return n;
 }
 
 inline float largest(const float* x, int64_t n) {

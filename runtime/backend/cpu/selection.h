@@ -2,9 +2,9 @@
 //
 // A candidate is a score and a place (beam << 20 | token). Candidates come in the order of places, so once `width` are
 // held a later one must beat the worst of them strictly, and appending needs no more than a comparison with a
-// threshold. When the workspace is full it is cut back to the best `width`, by the full key, and the threshold rises:
-// exact with all scores equal, and amortised where every candidate beats those before. SPDX-License-Identifier:
-// Apache-2.0
+// threshold. When three times `width` are held they are cut back to the best, ties to the first, and the threshold
+// rises: exact with all scores equal, and amortised where every candidate beats those before. Since the order of places
+// is kept throughout, scores alone are compared and no key is ever made. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -22,44 +22,51 @@ inline uint32_t token_of(uint32_t place) { return place & ((1U << kTokenBits) - 
 
 class Selection {
  public:
-  // Room for the best `width` of anything: max(4 * width, width + 1024) keys.
-  static int64_t capacity_for(int64_t width) { return width * 4 > width + kPiece ? width * 4 : width + kPiece; }
+  // Room for the best `width` of anything.
+  static int64_t capacity_for(int64_t width) { return (3 * width > width + 256 ? 3 * width : width + 256) + kBlock; }
 
   Selection() = default;
-  Selection(const Allocator& allocator, int64_t width);
+  Selection(const Kernels& kernels, const Allocator& allocator, int64_t width);
 
   void reset(int32_t width);
   // A score that every further candidate must beat; -inf until `width` candidates are held for sure.
   float threshold() const { return threshold_; }
   int32_t count() const { return count_; }
+  // Cuts since reset.
+  int64_t shrinks() const { return shrinks_; }
 
-  void push(float score, uint32_t place);
-  // See Kernels::append and append_masked.
-  void append(const Kernels& kernels, const RowScore& row, const float* x, const uint32_t* tokens, uint32_t first_token,
-              int64_t n);
-  void append_masked(const Kernels& kernels, const RowScore& row, const float* x, const uint64_t* mask, int64_t n);
-
-  // The best min(width, count), best first, into scores() and places(); returns their number.
+  void push(float score, uint32_t place) {
+    if (!(score > threshold_)) return;
+    if (count_ == capacity_) shrink();
+    scores_[count_] = score;
+    places_[count_] = place;
+    count_ += score > threshold_ ? 1 : 0;
+  }
+  // See Kernels::append and append_slice.
+  void append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n);
+  void append_slice(const RowScore& row, const Slice& slice);
+  // Candidates of later beams than all that are held.
+  void append(const Selection& later);
+  // Leaves the best, in the order score falling, place rising; returns how many.
   int32_t finish();
   const float* scores() const { return scores_.data(); }
   const uint32_t* places() const { return places_.data(); }
 
-  int64_t shrinks() const { return shrinks_; }
-  int64_t memory_bytes() const { return scores_.bytes() + places_.bytes() + keys_.bytes(); }
+  int64_t memory_bytes() const {
+    return scores_.bytes() + places_.bytes() + sorted_scores_.bytes() + sorted_places_.bytes() + ranks_.bytes();
+  }
 
  private:
-  static constexpr int32_t kPiece = 1024;  // candidates appended between two looks at the room
-
-  void make_room(int32_t n) {
-    if (count_ + n > capacity_) shrink();
-  }
+  Room room() { return {scores_.data() + count_, places_.data() + count_, capacity_ - count_}; }
   void shrink();
-  void keys_from_candidates();
-  void candidates_from_keys(int32_t n);
+  void sort_by_rank();
+  void sort_by_digits();
 
+  const Kernels* kernels_ = nullptr;
   Buffer<float> scores_;     // [capacity + slack]
   Buffer<uint32_t> places_;  // [capacity + slack]
-  Buffer<uint64_t> keys_;    // [capacity]
+  Buffer<float> sorted_scores_;
+  Buffer<uint32_t> sorted_places_, ranks_;
   int32_t capacity_ = 0, width_ = 0, count_ = 0;
   float threshold_ = 0.0F;
   int64_t shrinks_ = 0;

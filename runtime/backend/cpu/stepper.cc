@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "index/state.h"
 #include "support/float_mode.h"
 
 namespace sidbeam::cpu {
 namespace {
+
+// Beams ahead of the one being scanned whose row pointers, and then tokens, are fetched.
+constexpr int32_t kPointersAhead = 32, kTokensAhead = 16;
 
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
@@ -19,7 +23,131 @@ void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* code
   }
 }
 
+int64_t rows_of(const SlotStep& slot) { return std::max(1, *slot.live); }
+
+void prefetch(const UintArray& array, uint64_t i) {
+  __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
+}
+
+void prefetch_pointers(const SlotStep& slot, int32_t m) {
+  const LevelView& level = slot.index->level[slot.level];
+  const uint64_t node = state_node(slot.states[m]);
+  if (node < level.nodes) prefetch(level.row_pointers, node);
+}
+
+void prefetch_tokens(const SlotStep& slot, int32_t m) {
+  const LevelView& level = slot.index->level[slot.level];
+  const uint64_t node = state_node(slot.states[m]);
+  if (node < level.nodes) prefetch(level.tokens, std::min<uint64_t>(level.row_pointers[node], level.edges));
+}
+
+SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
+  SlotScan scan;
+  scan.kernels = &kernels;
+  scan.index = slot.index;
+  scan.level = slot.level;
+  scan.strategy = job.strategy;
+  scan.normalization = job.rule.normalization;
+  scan.top_k = job.top_k;
+  scan.columns = job.columns[slot.level];
+  scan.column_count = job.rows->columns;
+  scan.elements = {job.rows->data, job.rows->dtype, job.rule.inverse_temperature, job.rule.soft_cap};
+  return scan;
+}
+
+RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
+  const sidbeam_rows& rows = *job.rows;
+  const int64_t row = job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
+  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
+  RowTask task;
+  task.data = static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
+  if (job.lse != nullptr) task.lse = job.lse + (job.row_map != nullptr ? row : slot.batch * rows.rows + row);
+  task.node = state_node(slot.states[beam]);
+  if (uses_columns(job.strategy)) task.range_end = slot.range_ends[beam];
+  task.row.score = slot.scores[beam];
+  task.row.place_base = place_of(beam, 0);
+  return task;
+}
+
+// The state of the beam that continues `parent` by `token`. On a damaged index a token may turn out to lead nowhere:
+// that beam is dead to the next step.
+void continue_beam(const StepJob& job, const SlotStep& slot, Lane& lane, int32_t m, int32_t parent, uint32_t token) {
+  slot.parents[m] = parent;
+  const int64_t before = slot.states[parent];
+  if (is_ended(before)) {
+    slot.tokens[m] = -1;
+    lane.states[m] = before;
+    lane.range_ends[m] = slot.range_ends != nullptr ? slot.range_ends[parent] : 0;
+    return;
+  }
+  slot.tokens[m] = static_cast<int32_t>(token);
+  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
+    lane.states[m] = next_state(*slot.index, before, token);
+    return;
+  }
+  const LevelView& level = slot.index->level[slot.level];
+  State state{slot.level + 1, slot.index->variable_length && token == level.codes, NodeKind::kOpaque, 0};
+  if (uses_columns(job.strategy)) {
+    const OrdinalRange found =
+        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, token);
+    state.kind = NodeKind::kSorted;
+    state.node = found.lo;
+    lane.range_ends[m] = found.hi;
+  }
+  lane.states[m] = encode_state(state);
+}
+
+void write_beams(const StepJob& job, const SlotStep& slot, const Selection& selection, int32_t count, Lane& lane) {
+  int32_t active = 0;
+  for (int32_t m = 0; m < count; ++m) {
+    const uint32_t place = selection.places()[m];
+    continue_beam(job, slot, lane, m, beam_of(place), token_of(place));
+    active += is_ended(lane.states[m]) ? 0 : 1;
+  }
+  for (int32_t m = count; m < job.beams; ++m) {
+    lane.states[m] = kDeadState;
+    slot.parents[m] = slot.tokens[m] = -1;
+    slot.scores[m] = -std::numeric_limits<float>::infinity();
+  }
+  std::copy_n(selection.scores(), count, slot.scores);
+  std::copy_n(lane.states.data(), job.beams, slot.states);
+  if (uses_columns(job.strategy)) std::copy_n(lane.range_ends.data(), count, slot.range_ends);
+  *slot.live = count;
+  *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
+}
+
+void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
+  to.slot_steps += from.slot_steps;
+  to.rows_read += from.rows_read;
+  to.rows_skipped += from.rows_skipped;
+  to.rows_bad += from.rows_bad;
+  to.candidates += from.candidates;
+  to.dead_beams += from.dead_beams;
+  to.shrinks += from.shrinks;
+  to.list_rows += from.list_rows;
+  to.dense_rows += from.dense_rows;
+  to.unconstrained_rows += from.unconstrained_rows;
+  to.probed_rows += from.probed_rows;
+  to.single_rows += from.single_rows;
+  to.split_slots += from.split_slots;
+}
+
 }  // namespace
+
+Lane::Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares)
+    : workspace(kernels, allocator, limits),
+      selection(kernels, allocator, limits.beams),
+      states(allocator, limits.beams),
+      range_ends(allocator, limits.beams),
+      prefix(allocator, limits.levels) {
+  for (Selection& part : shared)
+    if (shares) part = Selection(kernels, allocator, limits.beams);
+}
+
+int64_t Lane::memory_bytes() const {
+  return workspace.memory_bytes() + selection.memory_bytes() + shared[0].memory_bytes() + shared[1].memory_bytes() +
+         states.bytes() + range_ends.bytes() + prefix.bytes();
+}
 
 void CpuStepper::reserve(const StepLimits& wanted) {
   StepLimits limits = wanted;
@@ -27,135 +155,138 @@ void CpuStepper::reserve(const StepLimits& wanted) {
   limits.levels = std::max(limits.levels, limits_.levels);
   if (limits_.beams == limits.beams && limits_.codes == limits.codes && limits_.levels == limits.levels) return;
   // All is taken before anything is given back: a failure leaves the old sizes usable.
-  Selection selection(allocator_, limits.beams);
-  RowWorkspace workspace(allocator_, limits);
-  Buffer<int64_t> states(allocator_, limits.beams);
-  Buffer<uint64_t> range_ends(allocator_, limits.beams);
-  Buffer<int32_t> prefix(allocator_, limits.levels);
-  selection_ = std::move(selection);
-  workspace_ = std::move(workspace);
-  states_ = std::move(states);
-  range_ends_ = std::move(range_ends);
-  prefix_ = std::move(prefix);
+  const int32_t count = executor_ != nullptr ? executor_->width() : 1;
+  std::vector<Lane> lanes;
+  lanes.reserve(static_cast<size_t>(count));
+  for (int32_t i = 0; i < count; ++i) lanes.emplace_back(kernels_, allocator_, limits, count > 1);
+  lanes_ = std::move(lanes);
   limits_ = limits;
 }
 
 int64_t CpuStepper::memory_bytes() const {
-  return selection_.memory_bytes() + workspace_.memory_bytes() + states_.bytes() + range_ends_.bytes() +
-         prefix_.bytes();
+  int64_t bytes = 0;
+  for (const Lane& lane : lanes_) bytes += lane.memory_bytes();
+  return bytes;
+}
+
+int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
+  const bool reads_rows = job.lse == nullptr && (job.rule.normalization == SIDBEAM_NORMALIZE_FULL ||
+                                                 job.rule.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  constexpr int64_t kChildrenOnly = 64;  // elements that a row costs where only its children are read
+  const int64_t elements = rows * (reads_rows ? job.rows->columns : kChildrenOnly);
+  return std::clamp<int64_t>(elements / grain_, 1, std::min<int64_t>(static_cast<int64_t>(lanes_.size()), rows));
 }
 
 void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
-  const DefaultFloatMode mode;
-  for (int64_t i = 0; i < job.slot_count; ++i) step_slot(job, job.slots[i], stats);
-}
-
-RowTask CpuStepper::task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
-  const sidbeam_rows& rows = *job.rows;
-  const int64_t row = job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
-  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
-  RowTask task;
-  task.index = slot.index;
-  task.level = slot.level;
-  task.node = state_node(slot.states[beam]);
-  task.range_end = uses_columns(job.strategy) ? slot.range_ends[beam] : 0;
-  task.columns = job.columns[slot.level];
-  task.column_count = rows.columns;
-  task.elements = {static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype), rows.dtype,
-                   job.rule.inverse_temperature, job.rule.soft_cap};
-  if (job.lse != nullptr) task.lse = job.lse + (job.row_map != nullptr ? row : slot.batch * rows.rows + row);
-  task.strategy = job.strategy;
-  task.normalization = job.rule.normalization;
-  task.top_k = job.top_k;
-  task.row.score = slot.scores[beam];
-  task.row.place_base = place_of(beam, 0);
-  if (job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1) {
-    beam_codes(slot, job.beams, beam, prefix_.data());
-    task.prefix = prefix_.data();
+  int64_t rows = 0;
+  for (int64_t i = 0; i < job.slot_count; ++i) rows += rows_of(job.slots[i]);
+  if (rows == 0) return;
+  const int64_t lanes = lanes_for(job, rows);
+  auto run = [&](int64_t lane) { run_lane(job, lane, rows * lane / lanes, rows * (lane + 1) / lanes); };
+  if (lanes == 1) {
+    run(0);
+  } else {
+    using Run = decltype(run);
+    executor_->run(
+        static_cast<int32_t>(lanes), [](void* data, int32_t lane) { (*static_cast<Run*>(data))(lane); }, &run);
+    merge_pieces(job, lanes);
   }
-  return task;
+  for (int64_t lane = 0; lane < lanes; ++lane) add_stats(lanes_[static_cast<size_t>(lane)].stats, stats);
 }
 
-float CpuStepper::scan_beams(const StepJob& job, const SlotStep& slot, sidbeam_stats& stats) {
-  float best_bad = std::numeric_limits<float>::quiet_NaN();
-  for (int32_t m = 0; m < *slot.live; ++m) {
+// Rows [begin, end) of all slots' rows.
+void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int64_t end) {
+  const DefaultFloatMode mode;
+  Lane& lane = lanes_[static_cast<size_t>(number)];
+  lane.piece_count = 0;
+  lane.stats = {};
+  int64_t first = 0;
+  for (int64_t i = 0; i < job.slot_count && first < end; ++i) {
+    const SlotStep& slot = job.slots[i];
+    const int64_t rows = rows_of(slot), last = first + rows;
+    if (last > begin) {
+      const bool whole = first >= begin && last <= end;
+      Piece piece{&slot, static_cast<int32_t>(std::max<int64_t>(begin - first, 0)),
+                  static_cast<int32_t>(std::min<int64_t>(end - first, rows)),
+                  whole ? &lane.selection : &lane.shared[lane.piece_count], 0.0F};
+      scan_beams(job, piece, lane);
+      if (whole) {
+        finish_slot(job, piece, lane);
+      } else {
+        lane.pieces[lane.piece_count++] = piece;
+      }
+    }
+    first = last;
+  }
+}
+
+// The pieces of a slot lie in lanes that follow each other.
+void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
+  const DefaultFloatMode mode;
+  Lane& own = lanes_[0];
+  Piece whole;
+  for (int64_t i = 0; i < lanes; ++i) {
+    const Lane& lane = lanes_[static_cast<size_t>(i)];
+    for (int32_t p = 0; p < lane.piece_count; ++p) {
+      const Piece& piece = lane.pieces[p];
+      if (piece.slot != whole.slot) {
+        if (whole.slot != nullptr) finish_slot(job, whole, own);
+        whole = piece;
+        ++own.stats.split_slots;
+        continue;
+      }
+      whole.selection->append(*piece.selection);
+      if (!(whole.best_bad >= piece.best_bad) && !std::isnan(piece.best_bad)) whole.best_bad = piece.best_bad;
+    }
+  }
+  if (whole.slot != nullptr) finish_slot(job, whole, own);
+}
+
+void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
+  const SlotStep& slot = *piece.slot;
+  const SlotScan scan = scan_of(kernels_, job, slot);
+  Selection& selection = *piece.selection;
+  const bool needs_prefix = job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1;
+  const bool walks_trie = job.strategy == SIDBEAM_STRATEGY_TRIE;
+  const int32_t end = std::min(piece.end, *slot.live);
+  selection.reset(slot.width);
+  piece.best_bad = std::numeric_limits<float>::quiet_NaN();
+  int32_t pointers = piece.begin, tokens = piece.begin;
+  for (int32_t m = piece.begin; m < end; ++m) {
+    for (; walks_trie && pointers < std::min(end, m + kPointersAhead); ++pointers) prefetch_pointers(slot, pointers);
+    for (; walks_trie && tokens < std::min(end, m + kTokensAhead); ++tokens) prefetch_tokens(slot, tokens);
     if (!is_live(slot.states[m])) continue;
     if (is_ended(slot.states[m])) {
-      selection_.push(slot.scores[m], place_of(m, 0));
+      selection.push(slot.scores[m], place_of(m, 0));
       continue;
     }
     // Scores fall with m and log-probs never rise above 0: neither this row nor a bad one could be seen in the result.
-    if (job.may_skip && slot.scores[m] < selection_.threshold()) {
-      ++stats.rows_skipped;
+    if (job.may_skip && slot.scores[m] < selection.threshold()) {
+      ++lane.stats.rows_skipped;
       continue;
     }
     RowTask task = task_for(job, slot, m);
-    ++stats.rows_read;
-    if (scan_row(kernels_, task, workspace_, selection_, stats)) continue;
-    ++stats.rows_bad;
-    if (!(best_bad >= slot.scores[m])) best_bad = slot.scores[m];
+    if (needs_prefix) {
+      beam_codes(slot, job.beams, m, lane.prefix.data());
+      task.prefix = lane.prefix.data();
+    }
+    ++lane.stats.rows_read;
+    if (scan_row(scan, task, lane.workspace, selection, lane.stats)) continue;
+    ++lane.stats.rows_bad;
+    if (!(piece.best_bad >= slot.scores[m])) piece.best_bad = slot.scores[m];
   }
-  return best_bad;
 }
 
-void CpuStepper::step_slot(const StepJob& job, const SlotStep& slot, sidbeam_stats& stats) {
-  selection_.reset(slot.width);
-  const int64_t shrinks = selection_.shrinks();
-  const float best_bad = scan_beams(job, slot, stats);
-  const int32_t count = selection_.finish();
-  stats.shrinks += selection_.shrinks() - shrinks;
-  stats.dead_beams += slot.width - count;
-  ++stats.slot_steps;
-  if (!std::isnan(best_bad) && (count < slot.width || best_bad >= selection_.scores()[count - 1]))
+void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
+  const SlotStep& slot = *whole.slot;
+  Selection& selection = *whole.selection;
+  const int32_t count = selection.finish();
+  lane.stats.shrinks += selection.shrinks();
+  lane.stats.dead_beams += slot.width - count;
+  ++lane.stats.slot_steps;
+  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= selection.scores()[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
-  write_beams(job, slot, count);
-}
-
-void CpuStepper::write_beams(const StepJob& job, const SlotStep& slot, int32_t count) {
-  int32_t active = 0;
-  for (int32_t m = 0; m < count; ++m) {
-    const uint32_t place = selection_.places()[m];
-    continue_beam(job, slot, m, beam_of(place), token_of(place));
-    active += is_ended(states_[m]) ? 0 : 1;
-  }
-  for (int32_t m = count; m < job.beams; ++m) {
-    states_[m] = kDeadState;
-    slot.parents[m] = slot.tokens[m] = -1;
-    slot.scores[m] = -std::numeric_limits<float>::infinity();
-  }
-  std::copy(selection_.scores(), selection_.scores() + count, slot.scores);
-  std::copy(states_.data(), states_.data() + job.beams, slot.states);
-  if (uses_columns(job.strategy)) std::copy(range_ends_.data(), range_ends_.data() + count, slot.range_ends);
-  *slot.live = count;
-  *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
-}
-
-// The state of the beam that continues `parent` by `token`. On a damaged index a token may turn out to lead nowhere:
-// that beam is dead to the next step.
-void CpuStepper::continue_beam(const StepJob& job, const SlotStep& slot, int32_t m, int32_t parent, uint32_t token) {
-  slot.parents[m] = parent;
-  const int64_t before = slot.states[parent];
-  if (is_ended(before)) {
-    slot.tokens[m] = -1;
-    states_[m] = before;
-    range_ends_[m] = slot.range_ends != nullptr ? slot.range_ends[parent] : 0;
-    return;
-  }
-  slot.tokens[m] = static_cast<int32_t>(token);
-  const LevelView& level = slot.index->level[slot.level];
-  State state{slot.level + 1, slot.index->variable_length && token == level.codes, NodeKind::kOpaque, 0};
-  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
-    states_[m] = next_state(*slot.index, before, token);
-    return;
-  }
-  if (uses_columns(job.strategy)) {
-    const OrdinalRange found =
-        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, token);
-    state.kind = NodeKind::kSorted;
-    state.node = found.lo;
-    range_ends_[m] = found.hi;
-  }
-  states_[m] = encode_state(state);
+  write_beams(job, slot, selection, count, lane);
 }
 
 }  // namespace sidbeam::cpu

@@ -1,36 +1,67 @@
-// Steps the slots of a session on the CPU.
-// SPDX-License-Identifier: Apache-2.0
+// Steps the slots of a session on the CPU, on one thread or several.
+//
+// The rows of all slots, one after the other, are divided evenly among lanes. A lane steps the slots that are wholly its
+// own; of a slot that it shares it makes a selection of its part, and the parts are put together, in the order of beams,
+// when all lanes are done. Which candidates win depends on their scores and places alone, so the result has the same
+// bits whatever the number of lanes. SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/cpu/row_scan.h"
+#include "support/executor.h"
 
 namespace sidbeam::cpu {
 
+// Beams [begin, end) of a slot and what was found in them.
+struct Piece {
+  const SlotStep* slot = nullptr;
+  int32_t begin = 0, end = 0;
+  Selection* selection = nullptr;
+  float best_bad = 0.0F;  // the best score among bad rows, NaN for none
+};
+
+// Working memory of a thread.
+struct Lane {
+  RowWorkspace workspace;
+  Selection selection;          // of slots that are its own
+  Selection shared[2];          // of the slots it shares with the lanes before and after; only where there are lanes
+  Buffer<int64_t> states;       // [M] of the beams being written
+  Buffer<uint64_t> range_ends;  // [M]
+  Buffer<int32_t> prefix;       // [levels]
+  Piece pieces[2];              // of shared slots, of this step
+  int32_t piece_count = 0;
+  sidbeam_stats stats{};
+
+  Lane() = default;
+  Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares);
+  int64_t memory_bytes() const;
+};
+
 class CpuStepper final : public Stepper {
  public:
-  CpuStepper(const Kernels& kernels, const Allocator& allocator) : kernels_(kernels), allocator_(allocator) {}
+  // `executor` may be null; `grain` elements of logits are worth a thread.
+  CpuStepper(const Kernels& kernels, const Allocator& allocator, Executor* executor, int64_t grain)
+      : kernels_(kernels), allocator_(allocator), executor_(executor), grain_(grain) {}
 
   void reserve(const StepLimits& limits) override;
   void step(const StepJob& job, sidbeam_stats& stats) override;
   int64_t memory_bytes() const override;
 
  private:
-  void step_slot(const StepJob& job, const SlotStep& slot, sidbeam_stats& stats);
-  // Fills the selection; returns the best score among bad rows, NaN for none.
-  float scan_beams(const StepJob& job, const SlotStep& slot, sidbeam_stats& stats);
-  RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam);
-  void write_beams(const StepJob& job, const SlotStep& slot, int32_t count);
-  void continue_beam(const StepJob& job, const SlotStep& slot, int32_t m, int32_t parent, uint32_t token);
+  int64_t lanes_for(const StepJob& job, int64_t rows) const;
+  void run_lane(const StepJob& job, int64_t lane, int64_t begin, int64_t end);
+  void merge_pieces(const StepJob& job, int64_t lanes);
+  void scan_beams(const StepJob& job, Piece& piece, Lane& lane) const;
+  void finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const;
 
   const Kernels& kernels_;
   Allocator allocator_;
+  Executor* executor_;
+  int64_t grain_;
   StepLimits limits_;
-  Selection selection_;
-  RowWorkspace workspace_;
-  Buffer<int64_t> states_;       // [M] of the beams being written
-  Buffer<uint64_t> range_ends_;  // [M]
-  Buffer<int32_t> prefix_;       // [levels]
+  std::vector<Lane> lanes_;
 };
 
 }  // namespace sidbeam::cpu

@@ -1,0 +1,141 @@
+// Cutting candidates back to the best, and ranking them: by scores alone, since they stand in the order of places and
+// ties go to the first. No keys, no sort, no branch that depends on a score.
+// SPDX-License-Identifier: Apache-2.0
+#if defined(SIDBEAM_CPU_SELECT_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIDBEAM_CPU_SELECT_INL
+#undef SIDBEAM_CPU_SELECT_INL
+#else
+#define SIDBEAM_CPU_SELECT_INL
+#endif
+
+#include <bit>
+#include <limits>
+
+#include "backend/cpu/append-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sidbeam::cpu::HWY_NAMESPACE {
+
+// Floats in the order of integers, and back. Scores are neither NaN nor -0.
+inline int32_t ordered(float score) {
+  const auto bits = std::bit_cast<int32_t>(score);
+  return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
+}
+inline float unordered(int32_t key) { return std::bit_cast<float>(key >= 0 ? key : key ^ 0x7FFFFFFF); }
+
+// Scores above `bound` among n, which is a multiple of kWidth.
+HWY_INLINE int32_t count_above(const float* scores, int32_t n, float bound) {
+  const F32 d;
+  const I32 di;
+  const Floats limit = hn::Set(d, bound);
+  auto low = hn::Zero(di), high = hn::Zero(di);
+  const auto one = hn::Set(di, 1);
+  int32_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    low = hn::Add(low, hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(hn::LoadU(d, scores + i), limit)), one));
+    high = hn::Add(high, hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(hn::LoadU(d, scores + i + kWidth), limit)), one));
+  }
+  if (i < n) low = hn::Add(low, hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(hn::LoadU(d, scores + i), limit)), one));
+  return hn::GetLane(hn::SumOfLanes(di, hn::Add(low, high)));
+}
+
+// Where the k best end: what is above `bound`, and the first of those equal to it until there are k.
+struct Cut {
+  float bound = 0.0F;
+  int32_t above = 0;
+};
+
+// By bisection over the 32 bits of a float; ends early where exactly k lie above a bound. (std::nth_element on 64-bit
+// keys took 20 times as long.)
+inline Cut find_cut(const float* scores, int32_t n, int32_t k) {
+  const F32 d;
+  Floats least = hn::LoadU(d, scores), most = least;
+  for (int32_t i = kWidth; i < n; i += kWidth) {
+    least = hn::Min(least, hn::LoadU(d, scores + i));
+    most = hn::Max(most, hn::LoadU(d, scores + i));
+  }
+  int32_t low = ordered(hn::GetLane(hn::MinOfLanes(d, least))), high = ordered(hn::GetLane(hn::MaxOfLanes(d, most)));
+  --low;  // at least k above; none above high
+  int32_t above = 0;
+  while (int64_t{high} - low > 1) {
+    const auto middle = static_cast<int32_t>((int64_t{low} + high) >> 1);
+    const int32_t count = count_above(scores, n, unordered(middle));
+    if (count == k) return {unordered(middle), k};
+    if (count > k) {
+      low = middle;
+    } else {
+      high = middle;
+      above = count;
+    }
+  }
+  return {unordered(high), above};
+}
+
+// The first n lanes of a mask that are set.
+inline hn::Mask<F32> first_of(hn::Mask<F32> mask, int32_t n) {
+  const F32 d;
+  HWY_ALIGN float lanes[kWidth];
+  hn::Store(hn::IfThenElseZero(mask, hn::Set(d, 1.0F)), d, lanes);
+  for (float& lane : lanes) {
+    if (lane != 0.0F && --n < 0) lane = 0.0F;
+  }
+  return hn::Ne(hn::Load(d, lanes), hn::Zero(d));
+}
+
+inline float keep_best(float* scores, uint32_t* places, int32_t n, int32_t k) {
+  const F32 d;
+  const U32 du;
+  // Whole vectors: what is added is worse than anything.
+  for (int32_t i = n; i % kWidth != 0; ++i) scores[i] = -std::numeric_limits<float>::infinity();
+  const int32_t padded = (n + kWidth - 1) / kWidth * kWidth;
+  const Cut cut = find_cut(scores, padded, k);
+  const Floats bound = hn::Set(d, cut.bound);
+  int32_t kept = 0, ties = k - cut.above;
+  Floats worst = hn::Set(d, std::numeric_limits<float>::infinity());
+  for (int32_t i = 0; i < padded; i += kWidth) {
+    const Floats score = hn::LoadU(d, scores + i);
+    const auto place = hn::LoadU(du, places + i);
+    auto keep = hn::Gt(score, bound);
+    if (ties > 0) {
+      const auto equal = hn::Eq(score, bound);
+      const auto equals = static_cast<int32_t>(hn::CountTrue(d, equal));
+      if (equals <= ties) {
+        keep = hn::Or(keep, equal);
+        ties -= equals;
+      } else {
+        keep = hn::Or(keep, first_of(equal, ties));
+        ties = 0;
+      }
+    }
+    worst = hn::Min(worst, hn::IfThenElse(keep, score, worst));
+    kept += store_kept(keep, score, place, scores + kept, places + kept);
+  }
+  return hn::GetLane(hn::MinOfLanes(d, worst));
+}
+
+inline void rank(const float* scores, int32_t n, uint32_t* ranks) {
+  const F32 d;
+  const I32 di;
+  const auto one = hn::Set(di, 1);
+  for (int32_t first = 0; first < n; first += kWidth) {
+    const Floats score = hn::LoadU(d, scores + first);
+    const auto place = hn::Iota(di, first);
+    auto before = hn::Zero(di);
+    int32_t i = 0;
+    for (; i < first; ++i)
+      before = hn::Add(before, hn::IfThenElseZero(hn::RebindMask(di, hn::Ge(hn::Set(d, scores[i]), score)), one));
+    for (const int32_t end = std::min(first + kWidth, n); i < end; ++i) {
+      const Floats other = hn::Set(d, scores[i]);
+      const auto tied = hn::And(hn::RebindMask(di, hn::Eq(other, score)), hn::Lt(hn::Set(di, i), place));
+      before = hn::Add(before, hn::IfThenElseZero(hn::Or(hn::RebindMask(di, hn::Gt(other, score)), tied), one));
+    }
+    for (; i < n; ++i)
+      before = hn::Add(before, hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(hn::Set(d, scores[i]), score)), one));
+    hn::StoreU(hn::BitCast(hn::RebindToUnsigned<I32>(), before), hn::RebindToUnsigned<I32>(), ranks + first);
+  }
+}
+
+}  // namespace sidbeam::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
