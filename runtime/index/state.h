@@ -54,10 +54,10 @@ inline bool is_trie_state(const IndexView& index, int64_t word) {
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
-inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
+inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
   const State state = decode_state(word);
   const LevelView& level = index.level[state.level];
-  const uint64_t edge = find_child(level, state.node, token);
+  const uint64_t edge = find_child(level, state.node, token, count);
   if (edge == kNoEdge) return kDeadState;
   return encode_state({state.level + 1, index.variable_length && token == level.codes, NodeKind::kTrie, edge});
 }

@@ -39,30 +39,47 @@ inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token
   return lo < row.begin + row.count && level.tokens[lo] == token ? lo : kNoEdge;
 }
 
+// Bits set in a word. x86-64 without -mpopcnt would call a function of libgcc for it, ten times a child.
+inline uint64_t bits_set(uint64_t word) {
+#if defined(__POPCNT__) || defined(__aarch64__)
+  return static_cast<uint64_t>(__builtin_popcountll(word));
+#else
+  word -= word >> 1 & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  return ((word + (word >> 4)) & 0x0F0F0F0F0F0F0F0F) * 0x0101010101010101 >> 56;
+#endif
+}
+
+// Bits set before `bit` among those that share a rank with it. BitsBefore: the same by other instructions.
+using BitsBefore = uint64_t (*)(const uint64_t* words, uint64_t bit);
+inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
+  const uint64_t word = bit / 64;
+  uint64_t count = bits_set(words[word] & ((uint64_t{1} << bit % 64) - 1));
+  for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += bits_set(words[w]);
+  return count;
+}
+
 // The place of a node among the dense ones, or -1.
-inline int64_t dense_rank(const LevelView& level, uint64_t node) {
+inline int64_t dense_rank(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
   if (level.dense_nodes == 0 || node >= level.nodes) return -1;
-  const uint64_t word = node / 64, bit = node % 64;
-  if ((level.dense_bits[word] >> bit & 1) == 0) return -1;
-  uint64_t rank = level.dense_ranks[node / kRankBits];
-  for (uint64_t w = node / kRankBits * (kRankBits / 64); w < word; ++w)
-    rank += static_cast<uint64_t>(__builtin_popcountll(level.dense_bits[w]));
-  rank += static_cast<uint64_t>(__builtin_popcountll(level.dense_bits[word] & ((uint64_t{1} << bit) - 1)));
+  if ((level.dense_bits[node / 64] >> node % 64 & 1) == 0) return -1;
+  const uint64_t rank = level.dense_ranks[node / kRankBits] + count(level.dense_bits, node);
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 
-// The edge by which `token` leaves a node, or kNoEdge: by rank in the mask of a dense node, else by search in the list.
-inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token) {
+// The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
+// dense node, else by search in the list.
+inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token, BitsBefore count = bits_before) {
   const Row row = row_of(level, node);
-  const int64_t dense = dense_rank(level, node);
+  if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
+    return row.begin + token;
+  if (row.count == 1) return level.tokens[row.begin] == token ? row.begin : kNoEdge;
+  const int64_t dense = row.count >= kLeastDense ? dense_rank(level, node, count) : -1;
   if (dense < 0) return find_edge(level, row, token);
-  const uint64_t place = static_cast<uint64_t>(dense), word = token / 64;
+  const uint64_t place = static_cast<uint64_t>(dense);
   const uint64_t* mask = level.masks + place * level.mask_words();
-  if (token > level.codes || (mask[word] >> token % 64 & 1) == 0) return kNoEdge;
-  uint64_t rank = level.mask_ranks[place * level.mask_rank_count() + token / kRankBits];
-  for (uint64_t w = token / kRankBits * (kRankBits / 64); w < word; ++w)
-    rank += static_cast<uint64_t>(__builtin_popcountll(mask[w]));
-  rank += static_cast<uint64_t>(__builtin_popcountll(mask[word] & ((uint64_t{1} << token % 64) - 1)));
+  if (token > level.codes || (mask[token / 64] >> token % 64 & 1) == 0) return kNoEdge;
+  const uint64_t rank = level.mask_ranks[place * level.mask_rank_count() + token / kRankBits] + count(mask, token);
   return rank < row.count ? row.begin + rank : kNoEdge;
 }
 

@@ -11,7 +11,8 @@
 namespace sidbeam {
 
 inline constexpr int kMaxLevels = 64;
-inline constexpr int kRankBits = 512;  // bits of a mask that share a rank
+inline constexpr int kRankBits = 512;        // bits of a mask that share a rank
+inline constexpr uint32_t kLeastDense = 64;  // children of a node with a mask, at least
 
 // An array of unsigned integers stored in 2, 4 or 8 bytes each.
 struct UintArray {

@@ -78,65 +78,129 @@ HWY_INLINE uint64_t mask_word(const uint64_t* mask, int64_t first, int64_t n) {
   return word;
 }
 
-// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`.
+HWY_INLINE uint64_t lanes_above(Floats x, Floats bound) {
+  uint64_t lanes = 0;
+  hn::StoreMaskBits(F32(), hn::Gt(x, bound), reinterpret_cast<uint8_t*>(&lanes));
+  return lanes;
+}
+
+// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`. `bound` is
+// that of x_bound. Where few are left above it, as is the rule, they are scored one by one; else in vectors.
 template <int32_t kDtype>
-HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void* data, uint64_t word, int64_t token,
-                                float* scores, uint32_t* places) {
+HWY_INLINE int32_t append_block(const RowScore& row, float threshold, float bound, const void* data, uint64_t word,
+                                int64_t token, float* scores, uint32_t* places) {
   constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const F32 d;
   const U32 du;
-  const Floats bound = hn::Set(d, threshold);
+  Floats x[kVectors];
+  for (int v = 0; v < kVectors; ++v) x[v] = load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes);
+  uint64_t hits = 0;
+  for (int v = 0; v < kVectors; ++v) hits |= lanes_above(x[v], hn::Set(d, bound)) << v * kWidth;
+  hits &= word;
   int32_t kept = 0;
-  for (int i = 0; i < kBlock; i += kWidth) {
-    const uint64_t bits = word >> i & ((uint64_t{1} << kWidth) - 1);
-    if (bits == 0) continue;
-    const Floats score = score_of(row, load_vector<kDtype>(static_cast<const char*>(data) + i * kBytes));
-    const auto keep = hn::And(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Gt(score, bound));
-    if (hn::AllFalse(d, keep)) continue;
-    const auto place = hn::Or(hn::Set(du, row.place_base), hn::Iota(du, static_cast<uint32_t>(token + i)));
+  if (hwy::PopCount(hits) <= 8) {
+    HWY_ALIGN float all[kBlock];
+    for (int v = 0; v < kVectors; ++v) hn::Store(x[v], d, all + v * kWidth);
+    for (; hits != 0; hits &= hits - 1) {
+      const auto i = static_cast<int64_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(hits));
+      scores[kept] = score_of_one(row, all[i]);
+      places[kept] = row.place_base | static_cast<uint32_t>(token + i);
+      kept += scores[kept] > threshold ? 1 : 0;
+    }
+    return kept;
+  }
+  const Floats limit = hn::Set(d, threshold);
+  for (int v = 0; v < kVectors; ++v) {
+    const uint64_t bits = hits >> v * kWidth & ((uint64_t{1} << kWidth) - 1);
+    const Floats score = score_of(row, x[v]);
+    const auto keep = hn::And(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Gt(score, limit));
+    const auto place = hn::Or(hn::Set(du, row.place_base), hn::Iota(du, static_cast<uint32_t>(token + v * kWidth)));
     kept += store_kept(keep, score, place, scores + kept, places + kept);
   }
   return kept;
 }
 
-// The first block from `block` on in which an x above `bound` may be; `blocks` where there is none.
-HWY_INLINE int64_t next_block(const float* maxima, float bound, int64_t block, int64_t blocks) {
+// Columns of a block whose maximum over the vectors of the block lies in a lane of `lanes`.
+template <int32_t kDtype>
+HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
+  if constexpr (kDtype == SIDBEAM_BF16) {  // unpacked out of order
+    return lanes != 0 ? ~uint64_t{0} : 0;
+  } else {
+    uint64_t spread = 0;
+    for (int i = 0; i < kBlock; i += kWidth) spread |= uint64_t{1} << i;
+    return lanes * spread;
+  }
+}
+
+// Blocks that may hold a candidate.
+struct Blocks {
+  static constexpr int32_t kMost = 64;
+  int32_t count = 0;
+  int32_t block[kMost + 4];
+};
+
+// Finds them from `block` on; returns where it stopped. The branch is taken by groups of four and falls one way for most
+// rows; within a group nothing branches.
+template <int32_t kDtype>
+HWY_INLINE int64_t find_blocks(const Slice& slice, float bound, int64_t block, int64_t end, Blocks& found) {
   const F32 d;
   const Floats limit = hn::Set(d, bound);
-  for (; block + 4 <= blocks; block += 4) {
-    const float* at = maxima + block * kWidth;
-    const Floats low = hn::Max(hn::LoadU(d, at), hn::LoadU(d, at + kWidth));
-    const Floats high = hn::Max(hn::LoadU(d, at + 2 * kWidth), hn::LoadU(d, at + 3 * kWidth));
-    if (!hn::AllFalse(d, hn::Gt(hn::Max(low, high), limit))) break;
+  for (found.count = 0; block < end && found.count < Blocks::kMost; block += kGroup) {
+    const float* maxima = slice.maxima + block * kWidth;
+    const Floats m0 = hn::LoadU(d, maxima), m1 = hn::LoadU(d, maxima + kWidth);
+    const Floats m2 = hn::LoadU(d, maxima + 2 * kWidth), m3 = hn::LoadU(d, maxima + 3 * kWidth);
+    if (hn::AllFalse(d, hn::Gt(hn::Max(hn::Max(m0, m1), hn::Max(m2, m3)), limit))) continue;
+    const uint64_t lanes[4] = {lanes_above(m0, limit), lanes_above(m1, limit), lanes_above(m2, limit),
+                               lanes_above(m3, limit)};
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t token = (block + i) * kBlock - slice.first_column;
+      const uint64_t valid = token < slice.codes ? mask_word(slice.mask, token, slice.codes) : 0;
+      found.block[found.count] = static_cast<int32_t>(block + i);
+      found.count += (valid & columns_of_lanes<kDtype>(lanes[i])) != 0 ? 1 : 0;
+    }
   }
-  for (; block < blocks; ++block)
-    if (!hn::AllFalse(d, hn::Gt(hn::LoadU(d, maxima + block * kWidth), limit))) break;
-  return block;
+  return std::min(block, end);
+}
+
+// The candidates of a block, which may reach beyond the row.
+template <int32_t kDtype>
+HWY_INLINE int32_t append_columns(const RowScore& row, float threshold, float bound, const Slice& slice, int64_t column,
+                                  float* scores, uint32_t* places) {
+  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const int64_t token = column - slice.first_column;
+  const uint64_t word = mask_word(slice.mask, token, slice.codes);
+  const char* data = static_cast<const char*>(slice.elements.data) + column * kBytes;
+  if (column + kBlock <= slice.columns)
+    return append_block<kDtype>(row, threshold, bound, data, word, token, scores, places);
+  HWY_ALIGN char padded[kBlock * kBytes];
+  pad_block<kDtype>(data, slice.columns - column, padded);
+  return append_block<kDtype>(row, threshold, bound, padded, word, token, scores, places);
 }
 
 template <int32_t kDtype>
 inline Appended append_slice_of(const RowScore& row, float threshold, const Slice& slice, int32_t from,
                                 const Room& room) {
-  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const int64_t origin = slice.maxima != nullptr ? 0 : slice.first_column;
-  const int64_t end = slice.first_column + slice.codes, blocks = (end - origin + kBlock - 1) / kBlock;
-  const float bound = slice.maxima != nullptr ? x_bound(row, threshold) : 0.0F;
-  int32_t kept = 0;
+  const int64_t end = (slice.first_column + slice.codes - origin + kBlock - 1) / kBlock;
   int64_t block = std::max<int64_t>(from, (slice.first_column - origin) / kBlock);
-  for (; block < blocks; ++block) {
-    if (slice.maxima != nullptr) block = next_block(slice.maxima, bound, block, blocks);
-    if (block == blocks || kept + kBlock > room.count) break;
-    const int64_t column = origin + block * kBlock, token = column - slice.first_column;
-    const uint64_t word = mask_word(slice.mask, token, slice.codes);
-    const char* data = static_cast<const char*>(slice.elements.data) + column * kBytes;
-    HWY_ALIGN char padded[kBlock * kBytes];
-    if (column + kBlock > slice.columns) {
-      pad_block<kDtype>(data, slice.columns - column, padded);
-      data = padded;
-    }
-    kept += append_block<kDtype>(row, threshold, data, word, token, room.scores + kept, room.places + kept);
+  const float bound = x_bound(row, threshold);
+  int32_t kept = 0;
+  if (slice.maxima == nullptr) {
+    for (; block < end && kept + kBlock <= room.count; ++block)
+      kept += append_columns<kDtype>(row, threshold, bound, slice, origin + block * kBlock, room.scores + kept,
+                                     room.places + kept);
+    return {block < end ? static_cast<int32_t>(block) : -1, kept};
   }
-  return {block < blocks ? static_cast<int32_t>(block) : -1, kept};
+  while (block < end) {
+    Blocks found;
+    block = find_blocks<kDtype>(slice, bound, block, end, found);
+    for (int32_t i = 0; i < found.count; ++i) {
+      if (kept + kBlock > room.count) return {found.block[i], kept};
+      kept += append_columns<kDtype>(row, threshold, bound, slice, int64_t{found.block[i]} * kBlock, room.scores + kept,
+                                     room.places + kept);
+    }
+  }
+  return {-1, kept};
 }
 
 inline Appended append_slice(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room) {

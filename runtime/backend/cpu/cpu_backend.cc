@@ -110,6 +110,7 @@ class CpuBackend final : public Backend {
     scan.columns = row.columns[state.level];
     scan.column_count = rows.columns;
     scan.elements = {rows.data, rows.dtype, rule.inverse_temperature, rule.soft_cap};
+    cpu::decide(scan, false);
     cpu::RowTask task;
     task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;

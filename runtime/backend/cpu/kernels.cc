@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/views.h"
+
 // The baseline is portable code (SCALAR or EMU128 on x86-64): SSE4 has no fused multiply-add either, and machines
 // without AVX2 are not what this is tuned for.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
@@ -32,8 +34,15 @@ inline constexpr char kName[] = "neon";
 inline constexpr char kName[] = "baseline";
 #endif
 
-inline constexpr Kernels kKernels = {kName,   sum_exp, load,         transform, gather,
-                                     largest, append,  append_slice, keep_best, rank};
+inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
+  const uint64_t word = bit / 64;
+  uint64_t count = hwy::PopCount(words[word] & ((uint64_t{1} << bit % 64) - 1));
+  for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += hwy::PopCount(words[w]);
+  return count;
+}
+
+inline constexpr Kernels kKernels = {kName,  sum_exp,      load,      transform, gather,     largest,
+                                     append, append_slice, keep_best, rank,      bits_before};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

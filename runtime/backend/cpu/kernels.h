@@ -45,6 +45,7 @@ inline float score_of_one(const RowScore& row, float x) {
 }
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
+inline constexpr int kGroup = 4;         // blocks whose maxima are looked at together
 inline constexpr int kChunk = 1024;      // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 
@@ -79,7 +80,7 @@ struct Appended {
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every 64 columns, for append_slice:
-  // [ceil(n / 64) * 16], of which narrow vectors use less.
+  // [(ceil(n / kBlock) + kGroup) * 16], of which narrow vectors use less.
   PartialSum (*sum_exp)(const Elements& elements, int64_t n, float* maxima);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
@@ -101,9 +102,11 @@ struct Kernels {
   // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
   // score kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);
-  // ranks[i] = how many of n scores come before scores[i]: the higher ones, and equal ones before it. O(n^2), for n up
-  // to a few hundred; room for n + kVectorSlack in both.
+  // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
+  // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
+  // As in trie.h, by the target's own instruction.
+  uint64_t (*bits_before)(const uint64_t* words, uint64_t bit);
 };
 
 // The table of an instruction set by name, nullptr for the best; nullptr where this machine or this build lacks it.

@@ -238,6 +238,8 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
 inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
   PartialSum sum;
   bool near = false;
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  if (maxima != nullptr) std::fill_n(maxima + blocks * kWidth, kGroup * kWidth, -kInfinity);
   if (elements.transformed()) {
     near = sum_transformed(elements, n, maxima, sum);
   } else if (elements.dtype == SIDBEAM_F32) {
@@ -248,7 +250,7 @@ inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
     near = sum_near<SIDBEAM_BF16>(elements.data, n, maxima, sum);
   }
   if (near) return sum;
-  if (maxima != nullptr) std::fill(maxima, maxima + (n + kBlock - 1) / kBlock * kWidth, kInfinity);
+  if (maxima != nullptr) std::fill_n(maxima, blocks * kWidth, kInfinity);
   return sum_far(elements, n);
 }
 

@@ -31,18 +31,7 @@ struct Scan {
   }
   // The end is a column of its own, and only an index of variable length has one.
   bool has_end_column() const { return slot.index->variable_length && slot.columns.end_column >= 0; }
-  // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
-  bool reads_row() const {
-    return task.lse == nullptr &&
-           (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.normalization == SIDBEAM_NORMALIZE_LEVEL);
-  }
 };
-
-float element_at(const Elements& elements, int64_t column) {
-  if (elements.dtype == SIDBEAM_F32) return static_cast<const float*>(elements.data)[column];
-  if (elements.dtype == SIDBEAM_F16) return float_of(static_cast<const F16*>(elements.data)[column]);
-  return float_of(static_cast<const Bf16*>(elements.data)[column]);
-}
 
 // x and token of each code of a list; in the workspace.
 int32_t gather(const Scan& scan, const TokenList& list) {
@@ -150,7 +139,7 @@ bool is_bad_value(const RowScore& row, float x) {
 // Scores the children in the workspace: tokens [n], x [n].
 bool append_children(const Scan& scan, int32_t n) {
   const float* x = scan.workspace.x.data();
-  if (!scan.reads_row()) {
+  if (!scan.slot.reads_row) {
     if (scan.task.lse == nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_VALID) {
       const Outcome outcome = use_sum(scan.kernels.sum_exp({x, SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr), scan.task.row);
       if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
@@ -175,7 +164,7 @@ bool append_list(const Scan& scan, const TokenList& list, bool with_end) {
 
 // Scores every code of the slice that its mask allows, and the end where `with_end`.
 bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
-  if (!scan.reads_row() && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
+  if (!scan.slot.reads_row && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
     return false;
   scan.selection.append_slice(scan.task.row, slice);
   if (with_end)
@@ -183,29 +172,12 @@ bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
   return true;
 }
 
-// An only child: no kernel, no copy.
-bool append_single(const Scan& scan, uint32_t token) {
-  RowScore& row = scan.task.row;
-  const float x = element_at(scan.elements(0), scan.slot.columns.offset + token);
-  if (!scan.reads_row() && is_bad_value(row, x)) return false;
-  ++scan.stats.single_rows;
-  ++scan.stats.candidates;
-  scan.selection.push(score_of_one(row, x), row.place_base | token);
-  return true;
-}
-
 bool scan_list(const Scan& scan, const Row& children, bool with_end) {
   const LevelView& level = scan.level;
   const auto codes = static_cast<int32_t>(children.count - (with_end ? 1 : 0));
-  const bool computed =
-      scan.reads_row() || scan.task.lse != nullptr || scan.slot.normalization == SIDBEAM_NORMALIZE_NONE;
-  const auto first = static_cast<uint32_t>(level.tokens[children.begin]);
-  if (codes == 1 && !with_end && computed && first < level.codes && scan.slot.columns.map == nullptr &&
-      !scan.slot.elements.transformed())
-    return append_single(scan, first);
   ++scan.stats.list_rows;
-  const auto* tokens =
-      static_cast<const char*>(level.tokens.data) + children.begin * static_cast<uint64_t>(level.tokens.width);
+  const auto width = static_cast<uint64_t>(level.tokens.width);
+  const auto* tokens = static_cast<const char*>(level.tokens.data) + children.begin * width;
   return append_list(scan, {tokens, level.tokens.width, codes}, with_end);
 }
 
@@ -217,8 +189,8 @@ bool scan_trie(const Scan& scan) {
   const bool with_end =
       scan.has_end_column() && children.count > 0 && level.tokens[children.begin + children.count - 1] == level.codes;
   const uint32_t codes = children.count - (with_end ? 1 : 0);
-  const bool all = scan.reads_row() && codes == level.codes;
-  const int64_t dense = scan.reads_row() && !all ? dense_rank(level, scan.task.node) : -1;
+  const bool all = scan.slot.reads_row && codes == level.codes;
+  const int64_t dense = scan.slot.reads_row && !all ? dense_rank(level, scan.task.node, scan.kernels.bits_before) : -1;
   if (!all && dense < 0) {
     const Outcome outcome = normalize(scan, nullptr);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
@@ -308,6 +280,40 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()) {}
+
+void decide(SlotScan& slot, bool lse_given) {
+  slot.reads_row =
+      !lse_given && (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  const bool end_counts = slot.reads_row && slot.normalization == SIDBEAM_NORMALIZE_LEVEL &&
+                          slot.index->variable_length && slot.columns.end_column >= 0;
+  const bool computed = slot.reads_row || lse_given || slot.normalization == SIDBEAM_NORMALIZE_NONE;
+  slot.singles = slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && !end_counts && slot.columns.map == nullptr &&
+                 !slot.elements.transformed();
+}
+
+bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection) {
+  RowScore& row = task.row;
+  Elements elements = slot.elements;
+  elements.data = task.data;
+  const float x = element_at(elements, slot.columns.offset + token);
+  if (slot.reads_row) {
+    int64_t columns = slot.column_count;
+    if (slot.normalization == SIDBEAM_NORMALIZE_LEVEL) {
+      columns = slot.index->level[slot.level].codes;
+      elements.data = static_cast<const char*>(task.data) + slot.columns.offset * element_bytes(elements.dtype);
+    }
+    const Outcome outcome = use_sum(slot.kernels->sum_exp(elements, columns, nullptr), row);
+    if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  } else {
+    const float lse = task.lse != nullptr ? *task.lse : 0.0F;
+    row.clamp = false;
+    row.normalizer = {lse, 0.0F};
+    if (lse == -kInfinity) return true;
+    if (!(lse < kInfinity) || is_bad_value(row, x)) return false;
+  }
+  selection.push(score_of_one(row, x), row.place_base | token);
+  return true;
+}
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,
               sidbeam_stats& stats) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/selection.h"
 #include "index/lookup.h"
@@ -24,7 +25,7 @@ struct RowWorkspace {
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
   // Where the maxima of so many columns go, or nullptr.
   float* maxima_of(int64_t columns) {
-    return (columns + kBlock - 1) / kBlock * kVectorSlack <= maxima.size() ? maxima.data() : nullptr;
+    return ((columns + kBlock - 1) / kBlock + kGroup) * kVectorSlack <= maxima.size() ? maxima.data() : nullptr;
   }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
@@ -40,6 +41,11 @@ struct SlotScan {
   LevelColumns columns;
   int64_t column_count = 0;
   Elements elements;  // of the first row
+  // Whether an only child is scored by itself: its x is its element, and the normaliser does not hang on the children.
+  bool singles = false;
+
+  // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
+  bool reads_row = false;
 };
 
 // A row to be scanned.
@@ -52,7 +58,19 @@ struct RowTask {
   RowScore row;                     // score and place of the beam; the rest is filled in
 };
 
-// Appends the row's candidates. False where the row is bad; then nothing was appended.
+inline float element_at(const Elements& elements, int64_t column) {
+  if (elements.dtype == SIDBEAM_F32) return static_cast<const float*>(elements.data)[column];
+  if (elements.dtype == SIDBEAM_F16) return float_of(static_cast<const F16*>(elements.data)[column]);
+  return float_of(static_cast<const Bf16*>(elements.data)[column]);
+}
+
+// Makes the last two of a SlotScan.
+void decide(SlotScan& slot, bool lse_given);
+
+// Appends a row's candidates. False where the row is bad; then nothing was appended.
+//
+// An only child, where `singles` allows it: no kernel but for the row's sum, and no copy.
+bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection);
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection, sidbeam_stats& stats);
 
 }  // namespace sidbeam::cpu

@@ -113,26 +113,27 @@ inline float keep_best(float* scores, uint32_t* places, int32_t n, int32_t k) {
   return hn::GetLane(hn::MinOfLanes(d, worst));
 }
 
-inline void rank(const float* scores, int32_t n, uint32_t* ranks) {
+// Of the scores [first, first + kCount * kWidth) against all n.
+template <int kCount>
+HWY_INLINE void rank_vectors(const float* scores, int32_t n, int32_t first, uint32_t* ranks) {
   const F32 d;
   const I32 di;
-  const auto one = hn::Set(di, 1);
-  for (int32_t first = 0; first < n; first += kWidth) {
-    const Floats score = hn::LoadU(d, scores + first);
-    const auto place = hn::Iota(di, first);
-    auto before = hn::Zero(di);
-    int32_t i = 0;
-    for (; i < first; ++i)
-      before = hn::Add(before, hn::IfThenElseZero(hn::RebindMask(di, hn::Ge(hn::Set(d, scores[i]), score)), one));
-    for (const int32_t end = std::min(first + kWidth, n); i < end; ++i) {
-      const Floats other = hn::Set(d, scores[i]);
-      const auto tied = hn::And(hn::RebindMask(di, hn::Eq(other, score)), hn::Lt(hn::Set(di, i), place));
-      before = hn::Add(before, hn::IfThenElseZero(hn::Or(hn::RebindMask(di, hn::Gt(other, score)), tied), one));
-    }
-    for (; i < n; ++i)
-      before = hn::Add(before, hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(hn::Set(d, scores[i]), score)), one));
-    hn::StoreU(hn::BitCast(hn::RebindToUnsigned<I32>(), before), hn::RebindToUnsigned<I32>(), ranks + first);
+  Floats score[kCount];
+  hn::Vec<I32> above[kCount];
+  for (int v = 0; v < kCount; ++v) score[v] = hn::LoadU(d, scores + first + v * kWidth);
+  for (int v = 0; v < kCount; ++v) above[v] = hn::Zero(di);
+  for (int32_t i = 0; i < n; ++i) {
+    const Floats other = hn::Set(d, scores[i]);
+    for (int v = 0; v < kCount; ++v)
+      above[v] = hn::Add(above[v], hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(other, score[v])), hn::Set(di, 1)));
   }
+  for (int v = 0; v < kCount; ++v) hn::StoreU(hn::BitCast(U32(), above[v]), U32(), ranks + first + v * kWidth);
+}
+
+inline void rank(const float* scores, int32_t n, uint32_t* ranks) {
+  int32_t first = 0;
+  for (; first + 3 * kWidth < n; first += 4 * kWidth) rank_vectors<4>(scores, n, first, ranks);
+  for (; first < n; first += kWidth) rank_vectors<1>(scores, n, first, ranks);
 }
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE

@@ -22,11 +22,12 @@ uint32_t falling(float score) {
 
 Selection::Selection(const Kernels& kernels, const Allocator& allocator, int64_t width)
     : kernels_(&kernels),
-      scores_(allocator, capacity_for(width) + kVectorSlack),
+      scores_(allocator, capacity_for(width) + 4 * kVectorSlack),
       places_(allocator, capacity_for(width) + kVectorSlack),
       sorted_scores_(allocator, width + kVectorSlack),
       sorted_places_(allocator, width + kVectorSlack),
-      ranks_(allocator, std::min<int64_t>(width, kMostRanked) + kVectorSlack) {}
+      ranks_(allocator, std::min<int64_t>(width, kMostRanked) + 4 * kVectorSlack),
+      ties_(allocator, std::min<int64_t>(width, kMostRanked)) {}
 
 void Selection::reset(int32_t width) {
   width_ = width;
@@ -65,15 +66,18 @@ void Selection::shrink() {
   ++shrinks_;
 }
 
-// A permutation: every candidate knows its place at once.
+// Every candidate knows its rank at once; those that share one come in the order of places.
 void Selection::sort_by_rank() {
+  uint32_t* shared = ties_.data();
+  std::fill_n(shared, count_, 0U);
   kernels_->rank(scores_.data(), count_, ranks_.data());
   for (int32_t i = 0; i < count_; ++i) {
-    sorted_scores_[ranks_[i]] = scores_[i];
-    sorted_places_[ranks_[i]] = places_[i];
+    const uint32_t rank = ranks_[i], to = rank + shared[rank]++;
+    sorted_scores_[to] = scores_[i];
+    sorted_places_[to] = places_[i];
   }
-  std::copy_n(sorted_scores_.data(), count_, scores_.data());
-  std::copy_n(sorted_places_.data(), count_, places_.data());
+  result_scores_ = sorted_scores_.data();
+  result_places_ = sorted_places_.data();
 }
 
 // Four stable passes over bytes of the score, of which those are left out in which all scores agree.
@@ -96,9 +100,8 @@ void Selection::sort_by_digits() {
     std::swap(scores, sorted_scores);
     std::swap(places, sorted_places);
   }
-  if (scores == scores_.data()) return;
-  std::copy_n(scores, count_, scores_.data());
-  std::copy_n(places, count_, places_.data());
+  result_scores_ = scores;
+  result_places_ = places;
 }
 
 int32_t Selection::finish() {

@@ -12,8 +12,9 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Beams ahead of the one being scanned whose row pointers, and then tokens, are fetched.
-constexpr int32_t kPointersAhead = 32, kTokensAhead = 16;
+// Beams whose children are looked up together, so that cache misses overlap.
+constexpr int32_t kTogether = 64;
+constexpr uint32_t kNotOne = ~0U, kDone = ~1U;
 
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
@@ -29,16 +30,41 @@ void prefetch(const UintArray& array, uint64_t i) {
   __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
 }
 
-void prefetch_pointers(const SlotStep& slot, int32_t m) {
-  const LevelView& level = slot.index->level[slot.level];
-  const uint64_t node = state_node(slot.states[m]);
-  if (node < level.nodes) prefetch(level.row_pointers, node);
+// The node of a beam that must be fed; ~0 for one that is dead or ended.
+uint64_t node_to_feed(int64_t state) {
+  constexpr uint64_t kUnfed = uint64_t{1} << 63 | uint64_t{1} << 55;
+  return (static_cast<uint64_t>(state) & kUnfed) == 0 ? state_node(state) : ~uint64_t{0};
 }
 
-void prefetch_tokens(const SlotStep& slot, int32_t m) {
-  const LevelView& level = slot.index->level[slot.level];
-  const uint64_t node = state_node(slot.states[m]);
-  if (node < level.nodes) prefetch(level.tokens, std::min<uint64_t>(level.row_pointers[node], level.edges));
+// The code of every beam's only child, kNotOne where it has another number of children, or where the end is its child;
+// fetches what scanning the others will read. The level's arrays are named once, since stores might change them for all
+// that the compiler knows.
+template <class Pointer, class Token>
+void find_only(const LevelView& level, const int64_t* states, int32_t n, uint32_t* only) {
+  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
+  const auto* tokens = static_cast<const Token*>(level.tokens.data);
+  const uint64_t nodes = level.nodes, edges = level.edges;
+  const uint32_t codes = level.codes;
+  for (int32_t i = 0; i < n; ++i) {
+    only[i] = kNotOne;
+    const uint64_t node = node_to_feed(states[i]);
+    if (node >= nodes) continue;
+    const uint64_t begin = pointers[node], end = pointers[node + 1];
+    if (end - begin == 1 && end <= edges) {
+      const uint32_t token = tokens[begin];
+      only[i] = token < codes ? token : kNotOne;
+    } else {
+      __builtin_prefetch(tokens + std::min(begin, edges));
+    }
+  }
+}
+
+void find_only_children(const LevelView& level, const int64_t* states, int32_t n, uint32_t* only) {
+  const bool wide_pointers = level.row_pointers.width == 8, wide_tokens = level.tokens.width == 4;
+  if (!wide_pointers && !wide_tokens) return find_only<uint32_t, uint16_t>(level, states, n, only);
+  if (!wide_pointers) return find_only<uint32_t, uint32_t>(level, states, n, only);
+  if (!wide_tokens) return find_only<uint64_t, uint16_t>(level, states, n, only);
+  find_only<uint64_t, uint32_t>(level, states, n, only);
 }
 
 SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
@@ -52,6 +78,7 @@ SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   scan.columns = job.columns[slot.level];
   scan.column_count = job.rows->columns;
   scan.elements = {job.rows->data, job.rows->dtype, job.rule.inverse_temperature, job.rule.soft_cap};
+  decide(scan, job.lse != nullptr);
   return scan;
 }
 
@@ -69,20 +96,16 @@ RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   return task;
 }
 
-// The state of the beam that continues `parent` by `token`. On a damaged index a token may turn out to lead nowhere:
-// that beam is dead to the next step.
-void continue_beam(const StepJob& job, const SlotStep& slot, Lane& lane, int32_t m, int32_t parent, uint32_t token) {
-  slot.parents[m] = parent;
+// The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
+// beam is dead to the next step.
+void continue_beam(const StepJob& job, const SlotStep& slot, Lane& lane, int32_t m) {
+  const int32_t parent = slot.parents[m];
+  const auto token = static_cast<uint32_t>(slot.tokens[m]);
   const int64_t before = slot.states[parent];
   if (is_ended(before)) {
     slot.tokens[m] = -1;
     lane.states[m] = before;
     lane.range_ends[m] = slot.range_ends != nullptr ? slot.range_ends[parent] : 0;
-    return;
-  }
-  slot.tokens[m] = static_cast<int32_t>(token);
-  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
-    lane.states[m] = next_state(*slot.index, before, token);
     return;
   }
   const LevelView& level = slot.index->level[slot.level];
@@ -97,21 +120,66 @@ void continue_beam(const StepJob& job, const SlotStep& slot, Lane& lane, int32_t
   lane.states[m] = encode_state(state);
 }
 
-void write_beams(const StepJob& job, const SlotStep& slot, const Selection& selection, int32_t count, Lane& lane) {
-  int32_t active = 0;
+// The states after a step of the trie. Most beams are the only children of theirs.
+template <class Pointer>
+void write_trie_states(const Kernels& kernels, const SlotStep& slot, int32_t count, Lane& lane) {
+  const LevelView level = slot.index->level[slot.level];
+  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
+  const int64_t next = encode_state({slot.level + 1, false, NodeKind::kTrie, 0});
+  for (int32_t m = 0; m < count; ++m) {
+    const int64_t before = slot.states[slot.parents[m]];
+    const uint64_t node = node_to_feed(before);
+    if (node < level.nodes) {
+      const uint64_t begin = pointers[node], end = pointers[node + 1];
+      const auto token = static_cast<uint32_t>(slot.tokens[m]);
+      const bool only = end - begin == 1 && end <= level.edges && token < level.codes;
+      lane.states[m] =
+          only ? next | static_cast<int64_t>(begin) : next_state(*slot.index, before, token, kernels.bits_before);
+    } else {
+      lane.states[m] = before;
+      slot.tokens[m] = -1;
+    }
+  }
+}
+
+void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, Lane& lane) {
+  if (job.strategy != SIDBEAM_STRATEGY_TRIE) {
+    for (int32_t m = 0; m < count; ++m) continue_beam(job, slot, lane, m);
+  } else if (slot.index->level[slot.level].row_pointers.width == 8) {
+    write_trie_states<uint64_t>(kernels, slot, count, lane);
+  } else {
+    write_trie_states<uint32_t>(kernels, slot, count, lane);
+  }
+  std::copy_n(lane.states.data(), count, slot.states);
+  std::fill_n(slot.states + count, job.beams - count, kDeadState);
+  if (uses_columns(job.strategy)) std::copy_n(lane.range_ends.data(), count, slot.range_ends);
+}
+
+// Fetches the row pointers that the next step will want.
+void prefetch_next(const SlotStep& slot, int32_t count) {
+  if (slot.level + 1 == slot.index->levels) return;
+  const LevelView& level = slot.index->level[slot.level + 1];
+  for (int32_t m = 0; m < count; ++m) {
+    const uint64_t node = node_to_feed(slot.states[m]);
+    if (node < level.nodes) prefetch(level.row_pointers, node);
+  }
+}
+
+void write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const Selection& selection,
+                 int32_t count, Lane& lane) {
   for (int32_t m = 0; m < count; ++m) {
     const uint32_t place = selection.places()[m];
-    continue_beam(job, slot, lane, m, beam_of(place), token_of(place));
-    active += is_ended(lane.states[m]) ? 0 : 1;
-  }
-  for (int32_t m = count; m < job.beams; ++m) {
-    lane.states[m] = kDeadState;
-    slot.parents[m] = slot.tokens[m] = -1;
-    slot.scores[m] = -std::numeric_limits<float>::infinity();
+    slot.parents[m] = beam_of(place);
+    slot.tokens[m] = static_cast<int32_t>(token_of(place));
   }
   std::copy_n(selection.scores(), count, slot.scores);
-  std::copy_n(lane.states.data(), job.beams, slot.states);
-  if (uses_columns(job.strategy)) std::copy_n(lane.range_ends.data(), count, slot.range_ends);
+  std::fill_n(slot.parents + count, job.beams - count, -1);
+  std::fill_n(slot.tokens + count, job.beams - count, -1);
+  std::fill_n(slot.scores + count, job.beams - count, -std::numeric_limits<float>::infinity());
+  write_states(kernels, job, slot, count, lane);
+  if (job.strategy == SIDBEAM_STRATEGY_TRIE) prefetch_next(slot, count);
+  int32_t active = 0;
+  for (int32_t m = 0; m < count; ++m) active += is_ended(slot.states[m]) ? 0 : 1;
   *slot.live = count;
   *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
 }
@@ -242,39 +310,78 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
   if (whole.slot != nullptr) finish_slot(job, whole, own);
 }
 
+// Only children of beams whose normaliser is given, as long as the beams have one each: their elements are all that is
+// read. A beam whose numbers are odd in any way is left to scan_beam.
+void CpuStepper::push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first,
+                                    int32_t last, uint32_t* only, Lane& lane) const {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const SlotStep& slot = *piece.slot;
+  const sidbeam_rows& rows = *job.rows;
+  const int64_t bytes = element_bytes(rows.dtype);
+  const char* data = static_cast<const char*>(rows.data) + scan.columns.offset * bytes;
+  if (job.row_map == nullptr) data += slot.batch * rows.slot_stride * bytes;
+  const int32_t* map = job.row_map != nullptr ? job.row_map + slot.batch * job.beams : nullptr;
+  const float* lse = job.lse != nullptr && map == nullptr ? job.lse + slot.batch * rows.rows : job.lse;
+  int32_t m = first;
+  for (; m < last && only[m - first] < kDone; ++m) {
+    const int64_t row = map != nullptr ? map[m] : m;
+    const float x = element_at({data + row * rows.row_stride * bytes, rows.dtype, 1.0F, 0.0F}, only[m - first]);
+    const float given = lse != nullptr ? lse[row] : 0.0F;
+    const float score = slot.scores[m] + ((x - given) + 0.0F);
+    if (!(x < kInfinity && given < kInfinity && score < kInfinity)) break;
+    piece.selection->push(score, place_of(m, only[m - first]));
+    only[m - first] = kDone;
+  }
+  lane.stats.rows_read += m - first;
+  lane.stats.single_rows += m - first;
+  lane.stats.candidates += m - first;
+}
+
 void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const SlotScan scan = scan_of(kernels_, job, slot);
-  Selection& selection = *piece.selection;
-  const bool needs_prefix = job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1;
-  const bool walks_trie = job.strategy == SIDBEAM_STRATEGY_TRIE;
   const int32_t end = std::min(piece.end, *slot.live);
-  selection.reset(slot.width);
+  piece.selection->reset(slot.width);
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
-  int32_t pointers = piece.begin, tokens = piece.begin;
-  for (int32_t m = piece.begin; m < end; ++m) {
-    for (; walks_trie && pointers < std::min(end, m + kPointersAhead); ++pointers) prefetch_pointers(slot, pointers);
-    for (; walks_trie && tokens < std::min(end, m + kTokensAhead); ++tokens) prefetch_tokens(slot, tokens);
-    if (!is_live(slot.states[m])) continue;
-    if (is_ended(slot.states[m])) {
-      selection.push(slot.scores[m], place_of(m, 0));
-      continue;
-    }
-    // Scores fall with m and log-probs never rise above 0: neither this row nor a bad one could be seen in the result.
-    if (job.may_skip && slot.scores[m] < selection.threshold()) {
-      ++lane.stats.rows_skipped;
-      continue;
-    }
-    RowTask task = task_for(job, slot, m);
-    if (needs_prefix) {
+  uint32_t only[kTogether];
+  std::fill_n(only, kTogether, kNotOne);
+  for (int32_t first = piece.begin; first < end; first += kTogether) {
+    const int32_t last = std::min(first + kTogether, end);
+    if (scan.singles) find_only_children(slot.index->level[slot.level], slot.states + first, last - first, only);
+    if (scan.singles && !scan.reads_row) push_only_children(job, scan, piece, first, last, only, lane);
+    for (int32_t m = first; m < last; ++m)
+      if (only[m - first] != kDone) scan_beam(job, scan, piece, m, only[m - first], lane);
+  }
+}
+
+void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,
+                           Lane& lane) const {
+  const SlotStep& slot = *piece.slot;
+  Selection& selection = *piece.selection;
+  if (!is_live(slot.states[m])) return;
+  if (is_ended(slot.states[m])) return selection.push(slot.scores[m], place_of(m, 0));
+  // Scores fall with m and log-probs never rise above 0: neither this row nor a bad one could be seen in the result.
+  if (job.may_skip && slot.scores[m] < selection.threshold()) {
+    ++lane.stats.rows_skipped;
+    return;
+  }
+  RowTask task = task_for(job, slot, m);
+  ++lane.stats.rows_read;
+  bool good;
+  if (only != kNotOne) {
+    good = scan_single(scan, task, only, selection);
+    ++lane.stats.single_rows;
+    ++lane.stats.candidates;
+  } else {
+    if (job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1) {
       beam_codes(slot, job.beams, m, lane.prefix.data());
       task.prefix = lane.prefix.data();
     }
-    ++lane.stats.rows_read;
-    if (scan_row(scan, task, lane.workspace, selection, lane.stats)) continue;
-    ++lane.stats.rows_bad;
-    if (!(piece.best_bad >= slot.scores[m])) piece.best_bad = slot.scores[m];
+    good = scan_row(scan, task, lane.workspace, selection, lane.stats);
   }
+  if (good) return;
+  ++lane.stats.rows_bad;
+  if (!(piece.best_bad >= slot.scores[m])) piece.best_bad = slot.scores[m];
 }
 
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
@@ -286,7 +393,7 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   ++lane.stats.slot_steps;
   if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= selection.scores()[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
-  write_beams(job, slot, selection, count, lane);
+  write_beams(kernels_, job, slot, selection, count, lane);
 }
 
 }  // namespace sidbeam::cpu

@@ -54,6 +54,9 @@ class CpuStepper final : public Stepper {
   void run_lane(const StepJob& job, int64_t lane, int64_t begin, int64_t end);
   void merge_pieces(const StepJob& job, int64_t lanes);
   void scan_beams(const StepJob& job, Piece& piece, Lane& lane) const;
+  void push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
+                          uint32_t* only, Lane& lane) const;
+  void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, Lane& lane) const;
   void finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const;
 
   const Kernels& kernels_;
