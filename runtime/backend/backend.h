@@ -42,6 +42,7 @@ struct SlotStep {
   int32_t width = 0;
   int64_t slot = 0;   // of the session
   int64_t batch = 0;  // which rows are its own
+  int32_t rows = 0;   // the backend's: how many of them there are to scan
   int64_t* states = nullptr;
   uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
   float* scores = nullptr;

@@ -16,10 +16,15 @@ namespace differential {
 // How often each feature was reached.
 using Coverage = std::map<std::string, int64_t>;
 
-// The runtimes that a case is run on: this machine's best first, then each forced target that it has.
+// The runtimes that a case is run on: this machine's best first, then each forced target that it has, then those of
+// several threads.
 struct Machine {
   std::vector<std::pair<std::string, Runtime>> runtimes;
   sidbeam_runtime* best() const { return runtimes.front().second.get(); }
+  // Whose answers are held against the oracle: the best, or one of the two with threads.
+  sidbeam_runtime* for_seed(uint64_t seed) const {
+    return seed % 2 == 0 ? best() : runtimes[runtimes.size() - 1 - seed / 2 % 2].second.get();
+  }
 };
 
 // A slot from its start to its end, with what it was given and what it gave: enough to do it again elsewhere.

@@ -7,10 +7,22 @@
 
 namespace differential {
 
-Runtime make_runtime(const char* cpu_target) {
+namespace {
+
+// The worst that a host may do: the last task first, all on the caller's thread.
+void execute_backwards(void* /*context*/, int32_t count, void (*task)(void* data, int32_t i), void* data) {
+  while (count > 0) task(data, --count);
+}
+
+}  // namespace
+
+Runtime make_runtime(const char* cpu_target, int step_threads, bool on_the_host) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = 1;
   config.cpu_target = cpu_target;
+  config.step_threads = step_threads;
+  config.step_grain = 1;
+  if (on_the_host) config.execute = execute_backwards;
   sidbeam_runtime* runtime = nullptr;
   sidbeam_error err = SIDBEAM_ERROR_INIT;
   const sidbeam_status status = sidbeam_runtime_create(&config, &runtime, &err);

@@ -47,7 +47,7 @@ void call(const char* name, Function function, Arguments... arguments) {
 }
 
 // cpu_target NULL: this machine's best. Empty where the machine lacks the target.
-Runtime make_runtime(const char* cpu_target);
+Runtime make_runtime(const char* cpu_target, int step_threads = 1, bool on_the_host = false);
 
 // A catalogue in the library.
 struct Loaded {

@@ -47,6 +47,11 @@ constexpr const char* kListed[] = {"steps compared bit for bit",
                                    "rows bad",
                                    "dead beams",
                                    "selection workspace cut back",
+                                   "rows with one child, summed",
+                                   "rows with one child, not summed",
+                                   "slots divided among threads",
+                                   "lives repeated on two threads",
+                                   "lives repeated on seven threads of the host's, backwards",
                                    "rows with listed children",
                                    "rows with dense children",
                                    "unconstrained rows",
@@ -145,6 +150,8 @@ Machine make_machine() {
     Runtime runtime = make_runtime(target);
     if (runtime) machine.runtimes.emplace_back(target, std::move(runtime));
   }
+  machine.runtimes.emplace_back("two threads", make_runtime(nullptr, 2));
+  machine.runtimes.emplace_back("seven threads of the host's, backwards", make_runtime(nullptr, 7, true));
   return machine;
 }
 

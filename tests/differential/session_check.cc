@@ -252,6 +252,9 @@ void check_stats(const Run& run) {
   coverage["rows bad"] += stats.rows_bad;
   coverage["dead beams"] += stats.dead_beams;
   coverage["selection workspace cut back"] += stats.shrinks;
+  const bool summed = run.world.c.given_lse == 0 && run.world.c.normalization != SIDBEAM_NORMALIZE_NONE;
+  coverage[summed ? "rows with one child, summed" : "rows with one child, not summed"] += stats.single_rows;
+  coverage["slots divided among threads"] += stats.split_slots;
   coverage["rows with listed children"] += stats.list_rows;
   coverage["rows with dense children"] += stats.dense_rows;
   coverage["unconstrained rows"] += stats.unconstrained_rows;
@@ -272,7 +275,8 @@ std::vector<Life> check_session(const Machine& machine, const World& world, cons
   Run run{world,
           loaded,
           coverage,
-          make_session(machine.best(), loaded[0].constraint.get(), world, static_cast<int>(world.c.strategy), slots),
+          make_session(machine.for_seed(world.seed()), loaded[0].constraint.get(), world,
+                       static_cast<int>(world.c.strategy), slots),
           {},
           {}};
   run.slots.resize(static_cast<size_t>(slots));

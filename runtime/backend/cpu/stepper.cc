@@ -24,8 +24,6 @@ void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* code
   }
 }
 
-int64_t rows_of(const SlotStep& slot) { return std::max(1, *slot.live); }
-
 void prefetch(const UintArray& array, uint64_t i) {
   __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
 }
@@ -247,7 +245,10 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
 
 void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
   int64_t rows = 0;
-  for (int64_t i = 0; i < job.slot_count; ++i) rows += rows_of(job.slots[i]);
+  for (int64_t i = 0; i < job.slot_count; ++i) {
+    job.slots[i].rows = std::max(1, *job.slots[i].live);  // kept: lanes that are done change `live`
+    rows += job.slots[i].rows;
+  }
   if (rows == 0) return;
   const int64_t lanes = lanes_for(job, rows);
   auto run = [&](int64_t lane) { run_lane(job, lane, rows * lane / lanes, rows * (lane + 1) / lanes); };
@@ -271,7 +272,7 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
   int64_t first = 0;
   for (int64_t i = 0; i < job.slot_count && first < end; ++i) {
     const SlotStep& slot = job.slots[i];
-    const int64_t rows = rows_of(slot), last = first + rows;
+    const int64_t rows = slot.rows, last = first + rows;
     if (last > begin) {
       const bool whole = first >= begin && last <= end;
       Piece piece{&slot, static_cast<int32_t>(std::max<int64_t>(begin - first, 0)),
