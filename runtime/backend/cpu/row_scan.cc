@@ -166,8 +166,24 @@ int64_t gather_children(const Kernels& kernels, const RowTask& task, RowWorkspac
   return n;
 }
 
+// A node of the tail of a compact trie: few children, always by list.
+bool scan_tail(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
+               sidbeam_stats& stats) {
+  uint32_t* tokens = workspace.tokens.data();
+  const Run run = run_of(*task.index, task.level, task.node);
+  if (run.count == 0) return true;
+  int64_t n = tail_children(*task.index, task.level, run, tokens);
+  const bool with_end = n > 0 && tokens[n - 1] == level_of(task).codes;
+  n -= with_end ? 1 : 0;
+  ++stats.list_rows;
+  return append_children(kernels, task, workspace,
+                         gather_children(kernels, task, workspace, n, with_end && has_end_column(task)), selection,
+                         stats);
+}
+
 bool scan_trie(const Kernels& kernels, RowTask& task, RowWorkspace& workspace, Selection& selection,
                sidbeam_stats& stats) {
+  if (is_tail_level(*task.index, task.level)) return scan_tail(kernels, task, workspace, selection, stats);
   const LevelView& level = level_of(task);
   const Row row = row_of(level, task.node);
   if (row.count == 0) return true;
