@@ -1,7 +1,7 @@
 // Reading the tail of a compact trie, which may be damaged. From level T = csr_levels on nothing is kept by node; every
 // SID has a row of its codes at levels T .. L - 1, and each code a split bit: whether the SID begins an edge of that
 // level, that is, whether its codes up to there differ from those of the ordinal before. A node is then a run of
-// ordinals, at most kMaxRun long, and its children begin at the splits.
+// ordinals, at most kMaxRun long, and its children are the runs of one code in it.
 //
 // The row of a SID of variable length has V_l, the end, from where it ends; that edge has its split bit, what comes after
 // has none. So V_l without a split bit at level T says that the SID ended above the tail and is below no node of T.
@@ -96,11 +96,12 @@ inline uint32_t tail_children(const IndexView& index, int level, const Run& run,
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
-    uint32_t count = 0, least = 0;  // tokens rise: a damaged row could otherwise give more than there are codes
+    // A child begins where the token rises, which says the same as the split bit; in damaged rows it also sees to it that
+    // there are no more children than codes.
+    uint32_t count = 0, least = 0;
     for (uint32_t i = 0; i < run.count; ++i) {
-      const uint64_t at = first + i * width;
-      const uint32_t token = entries.token(at);
-      if ((i > 0 && !entries.split(at)) || token < least || token >= bound) continue;
+      const uint32_t token = entries.token(first + i * width);
+      if (token < least || token >= bound) continue;
       tokens[count++] = token;
       least = token + 1;
     }

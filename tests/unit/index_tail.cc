@@ -83,6 +83,13 @@ TEST(Tail, WalksAsTheOrdinaryTrieDoes) {
       ends += state.ended && state.level < small.view.csr_levels;  // lies between two nodes of level T
       deep_ends += state.ended && state.level > small.view.csr_levels;
     }
+    for (uint64_t ordinal = 0; ordinal < plain.view.sids; ++ordinal) {
+      int32_t there[kMaxLevels], here[kMaxLevels];
+      const int length = sid_of(plain.view, ordinal, there);
+      ASSERT_EQ(sid_of(small.view, ordinal, here), length) << "ordinal " << ordinal;
+      ASSERT_TRUE(std::equal(there, there + length, here)) << "ordinal " << ordinal;
+      ASSERT_EQ(find_sid(small.view, here, length), static_cast<int64_t>(ordinal));
+    }
     tails += has_tail(small);
     bitmaps += small.view.tail.splits != nullptr;
     wide += small.view.tail.tokens.width == 4;
