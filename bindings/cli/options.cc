@@ -18,7 +18,10 @@ struct Kind {
   const char* name;
   int32_t bit;
 };
-constexpr Kind kKinds[] = {{"trie", SIDBEAM_KIND_TRIE}, {"sorted", SIDBEAM_KIND_SORTED}, {"hash", SIDBEAM_KIND_HASH}};
+constexpr Kind kKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
+                           {"compact", SIDBEAM_KIND_COMPACT_TRIE},
+                           {"sorted", SIDBEAM_KIND_SORTED},
+                           {"hash", SIDBEAM_KIND_HASH}};
 
 // "INT in [1 - 64]" begins with the name of the type.
 template <class Integer>
@@ -127,10 +130,10 @@ int32_t parse_kinds(const std::string& text) {
   for (const std::string& part : split(text, ',')) {
     int32_t bit = 0;
     for (const Kind& kind : kKinds) bit |= part == kind.name ? kind.bit : 0;
-    if (bit == 0) throw UsageError("--kinds: '" + part + "', expected some of trie,sorted,hash");
+    if (bit == 0) throw UsageError("--kinds: '" + part + "', expected some of trie,compact,sorted,hash");
     kinds |= bit;
   }
-  return kinds;
+  return (kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0 ? kinds | SIDBEAM_KIND_TRIE : kinds;
 }
 
 std::vector<std::string> kind_names(int32_t kinds) {

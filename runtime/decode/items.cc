@@ -30,9 +30,7 @@ int64_t ordinal_of_beam(const IndexView& index, int64_t word, const int32_t* cod
   const State state = decode_state(word);
   if (!state.ended && state.level < index.levels) return -1;
   if (state.kind == NodeKind::kOpaque) return find_sid(index, codes, length);
-  uint64_t ordinal = state.node;
-  if (state.kind == NodeKind::kTrie)
-    ordinal = state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);
+  const uint64_t ordinal = state.kind == NodeKind::kSorted ? state.node : sid_ordinal(index, state);
   return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
 }
 

@@ -7,8 +7,8 @@ namespace sidbeam {
 
 int64_t trie_state(const IndexView& index, const int32_t* prefix, int32_t length) {
   if (length < 0 || length > index.levels) return kDeadState;
-  const uint64_t node = find_node(index, prefix, length);
-  return node == kNoEdge ? kDeadState : encode_state({length, false, NodeKind::kTrie, node});
+  State state;
+  return follow_prefix(index, prefix, length, state) ? encode_state(state) : kDeadState;
 }
 
 int64_t advance_state(const IndexView& index, int64_t state, int32_t token) {

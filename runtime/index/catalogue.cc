@@ -75,8 +75,8 @@ void check_config(const sidbeam_builder_config& config) {
   }
   if (config.id_type < SIDBEAM_ID_I64 || config.id_type > SIDBEAM_ID_STRING)
     fail(SIDBEAM_INVALID_ARGUMENT, "id_type is %d, expected SIDBEAM_ID_I64, U64 or STRING (0 to 2)", config.id_type);
-  if (config.kinds < 0 || config.kinds > (SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | SIDBEAM_KIND_HASH))
-    fail(SIDBEAM_INVALID_ARGUMENT, "kinds is %d, expected SIDBEAM_KIND_* or'ed (0 to 7)", config.kinds);
+  if (config.kinds < 0 || config.kinds > 15)
+    fail(SIDBEAM_INVALID_ARGUMENT, "kinds is %d, expected SIDBEAM_KIND_* or'ed (0 to 15)", config.kinds);
   if (config.collisions < SIDBEAM_COLLISIONS_KEEP || config.collisions > SIDBEAM_COLLISIONS_FIRST)
     fail(SIDBEAM_INVALID_ARGUMENT, "collisions is %d, expected SIDBEAM_COLLISIONS_* (0 to 2)", config.collisions);
   if (config.threads < 0 || config.threads > kMaxThreads)

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "index/lookup.h"
-#include "index/trie.h"
+#include "index/state.h"
 
 namespace sidbeam {
 namespace {
@@ -24,10 +24,9 @@ Children children_of(const IndexView& index, const int32_t* prefix, int32_t leng
   Children children;
   const LevelView& level = index.level[length];
   if (index.has_trie) {
-    const uint64_t node = find_node(index, prefix, length);
-    const Row row = node == kNoEdge ? Row{} : row_of(level, node);
-    for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge)
-      add_child(level, static_cast<uint32_t>(level.tokens[edge]), tokens, capacity, children);
+    State state;
+    if (!follow_prefix(index, prefix, length, state)) return children;
+    for_each_child(index, state, [&](uint32_t token) { add_child(level, token, tokens, capacity, children); });
     return children;
   }
   OrdinalRange rest = prefix_ordinals(index, prefix, length);

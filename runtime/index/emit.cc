@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/emit_tail.h"
 #include "index/lookup.h"
 #include "index/progress.h"
 #include "index/trie.h"
@@ -102,7 +103,7 @@ void emit_merged_ends(const Emission& emission, UintOut out, int64_t chunk, int6
 }
 
 void emit_all_tries(const Emission& emission, int threads, Progress& progress) {
-  const int levels = emission.view.levels;
+  const int levels = emission.view.csr_levels;
   std::vector<LevelOut> out(static_cast<size_t>(levels));
   for (int l = 0; l < levels; ++l) {
     LevelOut& level = out[static_cast<size_t>(l)];
@@ -236,9 +237,11 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
                    int threads) {
   const Shape& shape = scan.header.shape;
   const Emission emission{catalogue, sorted, scan, sections, base, view_of(shape, sections, base)};
-  const int passes = shape.levels * (shape.trie + shape.columns) + shape.hash;
+  const int tail = shape.tail_level > 0 ? 1 : 0;
+  const int passes = shape.trie * (shape.csr_levels() + tail) + shape.levels * shape.columns + shape.hash;
   Progress progress(config, SIDBEAM_PHASE_EMIT, sorted.sids * passes + sorted.items);
   if (shape.trie) emit_all_tries(emission, threads, progress);
+  if (tail != 0) emit_tail(sorted, scan, sections, base, threads, progress);
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
   // On this thread, which reports progress: it is long and cannot be divided.

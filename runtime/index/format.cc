@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/format.h"
 
+#include <algorithm>
 #include <bit>
+
+#include "sidbeam/builder.h"
 
 namespace sidbeam {
 namespace {
@@ -20,8 +23,10 @@ Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? 
 uint64_t element_bytes(Encoding encoding) {
   switch (encoding) {
     case Encoding::U16:
+    case Encoding::ItemColumnTail:
       return 2;
     case Encoding::U32:
+    case Encoding::WideItemColumnTail:
       return 4;
     case Encoding::Bytes:
       return 1;
@@ -41,9 +46,25 @@ class SpecList {
   std::vector<SectionSpec> specs_;
 };
 
+// The tail's codes share an element with the split bit where there is room for it, so that a SID's tail is one read.
+void add_tail(const Shape& shape, SpecList& list) {
+  const int tail = shape.tail_level;
+  uint64_t symbols = 0;
+  for (int l = tail; l < shape.levels; ++l) symbols = std::max(symbols, shape.symbols(l));
+  const uint64_t entries = shape.tail_entries();
+  if (symbols <= uint64_t{1} << 15) {
+    list.add(SectionKind::Tail, tail, Encoding::ItemColumnTail, entries);
+  } else if (symbols <= uint64_t{1} << 16) {
+    list.add(SectionKind::Tail, tail, Encoding::U16, entries);
+    list.add(SectionKind::TailSplits, tail, Encoding::Bits, divide_up(entries, 64));
+  } else {
+    list.add(SectionKind::Tail, tail, Encoding::WideItemColumnTail, entries);
+  }
+}
+
 void add_trie(const Shape& shape, SpecList& list) {
   const auto by_level = [&](auto&& add) {
-    for (int l = 0; l < shape.levels; ++l) add(l, shape.level[l]);
+    for (int l = 0; l < shape.csr_levels(); ++l) add(l, shape.level[l]);
   };
   by_level([&](int l, const LevelShape& level) {
     list.add(SectionKind::RowPointers, l, position_encoding(level.edges), level.nodes + 1);
@@ -51,6 +72,7 @@ void add_trie(const Shape& shape, SpecList& list) {
   by_level([&](int l, const LevelShape& level) {
     list.add(SectionKind::Tokens, l, code_encoding(shape.symbols(l)), level.edges);
   });
+  if (shape.tail_level > 0) add_tail(shape, list);
   by_level([&](int l, const LevelShape& level) {
     if (level.dense_nodes == 0) return;
     const uint64_t bits = uint64_t{level.codes} + 1;
@@ -64,12 +86,18 @@ void add_trie(const Shape& shape, SpecList& list) {
     if (level.nodes >= divide_up(shape.sids, 8)) return;
     list.add(SectionKind::Ordinals, l, position_encoding(shape.sids), level.nodes + 1, false);
   });
+  // The way from the last node to its SIDs.
+  if (shape.tail_level > 0)
+    list.add(SectionKind::Ordinals, shape.tail_level, position_encoding(shape.sids),
+             shape.level[shape.tail_level].nodes + 1);
   by_level([&](int l, const LevelShape& level) {
     if (level.ends == 0) return;
     list.add(SectionKind::EndEdges, l, position_encoding(level.edges), level.ends);
     list.add(SectionKind::EndOrdinals, l, position_encoding(shape.sids), level.ends);
   });
-  if (shape.ends() != 0) list.add(SectionKind::EndOrdinals, -1, position_encoding(shape.sids), shape.ends());
+  // Which full-length SID an edge of the last level is. A tail's states are ordinals already.
+  if (shape.ends() != 0 && shape.tail_level == 0)
+    list.add(SectionKind::EndOrdinals, -1, position_encoding(shape.sids), shape.ends());
 }
 
 void add_items(const Shape& shape, SpecList& list) {
@@ -135,6 +163,12 @@ void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
     case SectionKind::ItemNames:
       view.names = static_cast<const char*>(data);
       break;
+    case SectionKind::Tail:
+      view.tail.tokens = array;
+      break;
+    case SectionKind::TailSplits:
+      view.tail.splits = static_cast<const uint64_t*>(data);
+      break;
     case SectionKind::None:
       break;
   }
@@ -180,7 +214,8 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   view.variable_length = shape.variable_length;
   view.has_trie = shape.trie;
   view.has_columns = shape.columns;
-  view.ends = shape.ends();
+  view.csr_levels = shape.csr_levels();
+  view.ends = shape.tail_level > 0 ? 0 : shape.ends();
   view.id_type = shape.id_type;
   view.name_bytes = shape.name_bytes;
   if (shape.hash) view.hash.capacity = hash_capacity(shape.sids);
@@ -196,6 +231,13 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   }
   for (const Section& section : sections) set_view(section.spec, base + section.offset, view);
   return view;
+}
+
+void set_kinds(int32_t kinds, Shape& shape) {
+  if (kinds == 0) kinds = SIDBEAM_KIND_TRIE;
+  shape.trie = (kinds & (SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE)) != 0;
+  shape.hash = (kinds & SIDBEAM_KIND_HASH) != 0;
+  shape.columns = shape.hash || (kinds & SIDBEAM_KIND_SORTED) != 0;
 }
 
 uint64_t hash_capacity(uint64_t sids) { return std::bit_ceil(sids * 2 < 8 ? 8 : sids * 2); }

@@ -12,7 +12,7 @@
 namespace sidbeam {
 
 inline constexpr char kMagic[8] = {'S', 'I', 'D', 'B', 'E', 'A', 'M', '\n'};
-inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 0;
+inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 1;
 inline constexpr uint64_t kMaxItems = uint64_t{1} << 40;  // exclusive
 inline constexpr uint64_t kSectionAlignment = 64;
 inline constexpr uint64_t kLargeSection = 65536, kLargeSectionAlignment = 4096;
@@ -42,11 +42,15 @@ struct Shape {
   bool trie = false, columns = false, hash = false;
   uint64_t sids = 0, items = 0, name_bytes = 0;
   LevelShape level[kMaxLevels];
+  int32_t tail_level = 0;  // of a compact trie: the first level of the tail; else 0
 
+  // Levels with a row a node; what comes after is the tail.
+  int32_t csr_levels() const { return tail_level > 0 ? tail_level : levels; }
   // Values that a code may have at a level, the end counted; the end is counted at every level, so that a level's
   // width does not hang on its number.
   uint64_t symbols(int l) const { return uint64_t{level[l].codes} + (variable_length ? 1 : 0); }
   uint64_t ends() const;
+  uint64_t tail_entries() const { return sids * static_cast<uint64_t>(levels - csr_levels()); }
 };
 
 struct SectionSpec {
@@ -71,6 +75,8 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
 
 // Slots of the hash set: a power of two, at least half of them empty.
 uint64_t hash_capacity(uint64_t sids);
+// The kinds of sidbeam_builder_config.kinds, but for the place of a tail.
+void set_kinds(int32_t kinds, Shape& shape);
 // Whether all SIDs have mixed-radix keys below 2^63.
 bool has_mixed_radix(const Shape& shape);
 

@@ -37,7 +37,7 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
       fbb, shape.sids, shape.items, header.merged_pairs, header.collisions, header.max_items_per_sid,
       shape.variable_length, static_cast<uint16_t>(header.shortest), static_cast<uint16_t>(header.longest),
       static_cast<format::IdType>(shape.id_type), header.fingerprint.low, header.fingerprint.high, codebook,
-      header.file_bytes, level_vector, section_vector, metadata_vector);
+      header.file_bytes, level_vector, section_vector, metadata_vector, static_cast<uint8_t>(shape.tail_level));
 }
 
 uint64_t header_checksum(std::span<const uint8_t> bytes) {
@@ -169,6 +169,7 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
   header.codebook = text_of(from.codebook());
   header.file_bytes = from.file_bytes();
   copy_levels(from, header.shape);
+  header.shape.tail_level = from.tail_level();
   copy_sections(from, header);
   copy_metadata(from, header, preamble.header_bytes);
   if (header.file_bytes != file_bytes)
@@ -191,7 +192,7 @@ IndexHeaderInfo header_info(const FileHeader& header) {
   info.longest = header.longest;
   info.id_type = static_cast<int32_t>(shape.id_type);
   info.kinds = (shape.trie ? SIDBEAM_KIND_TRIE : 0) | (shape.columns ? SIDBEAM_KIND_SORTED : 0) |
-               (shape.hash ? SIDBEAM_KIND_HASH : 0);
+               (shape.hash ? SIDBEAM_KIND_HASH : 0) | (shape.tail_level > 0 ? SIDBEAM_KIND_COMPACT_TRIE : 0);
   info.section_count = static_cast<int32_t>(header.sections.size());
   info.metadata_count = static_cast<int32_t>(header.metadata.size());
   for (int l = 0; l < shape.levels; ++l) {

@@ -41,7 +41,8 @@ void check_level(const Shape& shape, int l) {
   need_at_most("ends", l, level.ends, shape.variable_length && l > 0 ? level.edges : 0);
   need_at_least("edges", l, level.edges, level.nodes - (above == nullptr ? 0 : above->ends));
   need_at_most("max_children", l, level.max_children, std::min(shape.symbols(l), level.edges));
-  need_at_most("dense_nodes", l, level.dense_nodes, shape.trie ? std::min(level.nodes, uint64_t{0xffffffff}) : 0);
+  need_at_most("dense_nodes", l, level.dense_nodes,
+               shape.trie && l < shape.csr_levels() ? std::min(level.nodes, uint64_t{0xffffffff}) : 0);
 }
 
 void check_placement(const FileHeader& header, uint64_t header_end) {
@@ -119,6 +120,8 @@ void check_counts(const FileHeader& header) {
 void check_sections(FileHeader& header, uint64_t header_end) {
   infer_kinds(header);
   const Shape& shape = header.shape;
+  need_at_most("tail_level", -1, static_cast<uint64_t>(shape.tail_level),
+               shape.trie ? static_cast<uint64_t>(shape.levels) - 1 : 0);
   for (int l = 0; l < shape.levels; ++l) check_level(shape, l);
   const LevelShape& last = shape.level[shape.levels - 1];
   // Every SID is an edge of the last level or an end before it; none of these sums passes 2^46.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "index/trie.h"
 #include "support/hashing.h"
 
 namespace sidbeam {
@@ -38,6 +37,10 @@ uint64_t last_ordinal(const IndexView& index, int level, uint64_t node) {
   for (;; ++level) {
     if (is_end_node(index, level, node)) return end_ordinal(index, level - 1, node);
     if (level == index.levels) return leaf_ordinal(index, node);
+    if (is_tail_level(index, level)) {
+      const Run run = run_of(index, level, node);
+      return run.count == 0 ? index.sids : run.lo + run.count - 1;
+    }
     const Row row = row_of(index.level[level], node);
     if (row.count == 0) return index.sids;  // damaged: a node that is no end has children
     node = row.begin + row.count - 1;
@@ -59,18 +62,37 @@ struct Leaf {
   uint64_t edge;  // level's edges or more: damaged
 };
 
+// The edge by which an ordinal's SID ends before the last of the CSR levels, or at it where it ends there by an end;
+// level -1 where it is none of these.
+Leaf end_leaf_of(const IndexView& index, uint64_t ordinal) {
+  for (int l = 1; l < index.csr_levels; ++l) {
+    const LevelView& level = index.level[l];
+    if (level.ends == 0) continue;
+    const uint64_t i = first_where(0, level.ends, [&](uint64_t k) { return level.end_ordinals[k] >= ordinal; });
+    if (i < level.ends && level.end_ordinals[i] == ordinal) return {l, level.end_edges[i]};
+  }
+  return {-1, 0};
+}
+
+// The last edge above the tail that an ordinal's SID has.
+Leaf leaf_above_tail(const IndexView& index, uint64_t ordinal) {
+  const LevelView& level = index.level[index.csr_levels];
+  if (ended_above_tail(index, ordinal)) {
+    const Leaf end = end_leaf_of(index, ordinal);
+    if (end.level >= 0) return end;
+  }
+  const uint64_t after = first_where(0, level.nodes, [&](uint64_t n) { return level.ordinals[n] > ordinal; });
+  return {index.csr_levels - 1, after == 0 ? 0 : after - 1};
+}
+
 // The edge that an ordinal's SID ends with.
 Leaf leaf_of(const IndexView& index, uint64_t ordinal) {
   const int last = index.levels - 1;
   if (!index.variable_length) return {last, ordinal};
   const uint64_t before = ends_before(index, ordinal);
   if (before < index.ends && index.end_ordinals[before] == ordinal) {
-    for (int l = 1; l <= last; ++l) {
-      const LevelView& level = index.level[l];
-      if (level.ends == 0) continue;
-      const uint64_t i = first_where(0, level.ends, [&](uint64_t k) { return level.end_ordinals[k] >= ordinal; });
-      if (i < level.ends && level.end_ordinals[i] == ordinal) return {l, level.end_edges[i]};
-    }
+    const Leaf end = end_leaf_of(index, ordinal);
+    if (end.level >= 0) return end;
   }
   // The full-length leaves are the edges of the last level that are no ends.
   const LevelView& level = index.level[last];
@@ -99,9 +121,10 @@ int sid_of_columns(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 }
 
 int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
-  const Leaf leaf = leaf_of(index, ordinal);
+  const bool has_tail = index.csr_levels < index.levels;
+  const Leaf leaf = has_tail ? leaf_above_tail(index, ordinal) : leaf_of(index, ordinal);
   uint64_t edge = leaf.edge;
-  int length = leaf.level + 1;
+  int length = has_tail ? tail_codes(index, ordinal, codes) : leaf.level + 1;
   for (int l = leaf.level; l >= 0; --l) {
     const LevelView& level = index.level[l];
     if (level.edges == 0 || level.nodes == 0) return 0;  // damaged
@@ -118,16 +141,10 @@ int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 }
 
 int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
-  const uint64_t node = find_node(index, codes, length);
-  if (node == kNoEdge) return -1;
-  uint64_t ordinal = index.sids;
-  if (length == index.levels) {
-    ordinal = leaf_ordinal(index, node);
-  } else {
-    const LevelView& level = index.level[length];
-    const uint64_t edge = find_edge(level, row_of(level, node), level.codes);
-    if (edge != kNoEdge) ordinal = end_ordinal(index, length, edge);
-  }
+  State state;
+  if (!follow_prefix(index, codes, length, state)) return -1;
+  if (length < index.levels && !follow(index, state, index.level[length].codes)) return -1;
+  const uint64_t ordinal = sid_ordinal(index, state);
   return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
 }
 
@@ -154,6 +171,29 @@ bool matches(const IndexView& index, uint64_t ordinal, const int32_t* codes) {
 }
 
 }  // namespace
+
+int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes) {
+  const uint64_t first = tail_entry(index, ordinal, index.csr_levels);
+  return read_tail(index.tail, [&](const auto& entries) {
+    for (int l = index.csr_levels; l < index.levels; ++l) {
+      const uint32_t token = entries.token(first + static_cast<uint64_t>(l - index.csr_levels));
+      if (is_tail_end(index, l, token)) return l;
+      codes[l] = static_cast<int32_t>(clamped_code(index.level[l], token));
+    }
+    return index.levels;
+  });
+}
+
+OrdinalRange state_ordinals(const IndexView& index, const State& state) {
+  if (state.kind != NodeKind::kTail) return trie_ordinals(index, state.level, state.node);
+  const Run run = run_of(index, state.level, state.node);
+  return {run.lo, run.lo + run.count};
+}
+
+uint64_t sid_ordinal(const IndexView& index, const State& state) {
+  if (state.kind == NodeKind::kTail) return std::min(unpack_run(state.node).lo, index.sids);
+  return state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);
+}
 
 uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   if (!index.variable_length || index.ends == 0) return std::min(node, index.sids);
@@ -200,8 +240,8 @@ OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int 
   if (length < 0 || length > index.levels) return {};
   if (length == 0) return {0, index.sids};
   if (!index.has_trie) return prefix_in_columns(index, prefix, length);
-  const uint64_t node = find_node(index, prefix, length);
-  return node == kNoEdge ? OrdinalRange{} : trie_ordinals(index, length, node);
+  State state;
+  return follow_prefix(index, prefix, length, state) ? state_ordinals(index, state) : OrdinalRange{};
 }
 
 int64_t find_sid(const IndexView& index, const int32_t* codes, int length) {

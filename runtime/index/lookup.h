@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "index/state.h"
 #include "index/views.h"
 
 namespace sidbeam {
@@ -15,6 +16,10 @@ struct OrdinalRange {
 // The ordinals below `node` of level `level` (0 .. levels), by walking to its first and to its last leaf. In an index
 // of variable length the first leaf of the next node would not do: SIDs that ended above may lie between.
 OrdinalRange trie_ordinals(const IndexView& index, int level, uint64_t node);
+// The same for a state of the trie.
+OrdinalRange state_ordinals(const IndexView& index, const State& state);
+// The ordinal of a state of the trie that is a whole SID: ended, or at the last level; sids where damage hides it.
+uint64_t sid_ordinal(const IndexView& index, const State& state);
 // The ordinal of a leaf: an edge of the last level, seen as node of level `levels`.
 uint64_t leaf_ordinal(const IndexView& index, uint64_t node);
 // The ordinal of the end that is edge `edge` of level `level`; sids where it is none.

@@ -22,7 +22,9 @@ const char* section_kind_name(uint16_t kind) {
                                            "item_offsets",
                                            "item_ids",
                                            "item_name_offsets",
-                                           "item_names"};
+                                           "item_names",
+                                           "tail",
+                                           "tail_splits"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::SectionKind::MAX) + 1);
   return kind < sizeof kNames / sizeof kNames[0] ? kNames[kind] : "unknown";
 }
@@ -38,7 +40,8 @@ const char* section_encoding_name(uint16_t encoding) {
                                            "mixed_radix",
                                            "hashed_key",
                                            "interleaved_pairs",
-                                           "item_column_tail"};
+                                           "item_column_tail",
+                                           "wide_item_column_tail"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::Encoding::MAX) + 1);
   return encoding < sizeof kNames / sizeof kNames[0] ? kNames[encoding] : "unknown";
 }

@@ -6,6 +6,7 @@
 
 #include "index/builder.h"
 #include "index/catalogue.h"
+#include "index/emit_tail.h"
 #include "index/sorted.h"
 #include "support/error.h"
 #include "support/parallel.h"
@@ -21,6 +22,8 @@ int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan)
     case SectionKind::RowPointers:
       return plan.row_pointer_bytes[level];
     case SectionKind::Tokens:
+    case SectionKind::Tail:
+    case SectionKind::TailSplits:
       return plan.token_bytes[level];
     case SectionKind::DenseNodes:
     case SectionKind::DenseNodeRanks:
@@ -57,7 +60,7 @@ void estimate_levels(uint64_t sids, Shape& shape) {
     const auto expected = static_cast<uint64_t>(std::llround(expected_distinct(static_cast<double>(sids), prefixes)));
     level.edges = l == shape.levels - 1 ? sids : std::clamp(expected, level.nodes, sids);
     const uint64_t children = level.edges / level.nodes;
-    if (shape.trie && is_dense(children, level.codes)) level.dense_nodes = level.nodes;
+    if (shape.trie && l < shape.csr_levels() && is_dense(children, level.codes)) level.dense_nodes = level.nodes;
   }
   if (static_cast<double>(sids) > possible)
     fail(SIDBEAM_INVALID_ARGUMENT, "sids is %llu, but these codes allow only %.0f SIDs",
@@ -85,14 +88,12 @@ void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_p
     fail(SIDBEAM_INVALID_ARGUMENT, "sids is %lld, expected 1 to 2^40 - 1", static_cast<long long>(sids));
   FileHeader header;
   Shape& shape = header.shape;
-  const int kinds = config.kinds == 0 ? SIDBEAM_KIND_TRIE : config.kinds;
   shape.levels = config.levels;
   shape.variable_length = config.variable_length != 0;
-  shape.trie = (kinds & SIDBEAM_KIND_TRIE) != 0;
-  shape.hash = (kinds & SIDBEAM_KIND_HASH) != 0;
-  shape.columns = shape.hash || (kinds & SIDBEAM_KIND_SORTED) != 0;
+  set_kinds(config.kinds, shape);
   shape.sids = shape.items = static_cast<uint64_t>(sids);
   for (int l = 0; l < config.levels; ++l) shape.level[l].codes = static_cast<uint32_t>(config.codes[l]);
+  if ((config.kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0) shape.tail_level = expected_tail_level(shape);
   estimate_levels(shape.sids, shape);
   for (const SectionSpec& spec : sections_of(shape)) header.sections.push_back({spec, 0, 0});
   if (config.codebook != nullptr) header.codebook = config.codebook;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "index/emit.h"
+#include "index/emit_tail.h"
 #include "index/progress.h"
 #include "support/parallel.h"
 
@@ -96,15 +97,13 @@ Scan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, cons
   Scan out;
   FileHeader& header = out.header;
   Shape& shape = header.shape;
-  const int kinds = config.kinds == 0 ? SIDBEAM_KIND_TRIE : config.kinds;
   shape.levels = sorted.layout.levels;
   shape.variable_length = sorted.layout.variable_length;
   shape.id_type = catalogue.id_type;
-  shape.trie = (kinds & SIDBEAM_KIND_TRIE) != 0;
-  shape.hash = (kinds & SIDBEAM_KIND_HASH) != 0;
-  shape.columns = shape.hash || (kinds & SIDBEAM_KIND_SORTED) != 0;
+  set_kinds(config.kinds, shape);
   shape.sids = static_cast<uint64_t>(sorted.sids);
   shape.items = static_cast<uint64_t>(sorted.items);
+  if ((config.kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0) shape.tail_level = first_tail_level(sorted);
   if (shape.id_type == IdType::kString) shape.name_bytes = total_name_bytes(catalogue, sorted);
   header.merged_pairs = static_cast<uint64_t>(sorted.merged_pairs);
   header.collisions = static_cast<uint64_t>(sorted.collisions);
@@ -126,7 +125,7 @@ Scan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, cons
     level.codes = sorted.layout.codes[l];
     level.nodes = l == 0 ? 1 : shape.level[l - 1].edges;
     add_up(counts[static_cast<size_t>(l)], level, out.starts[static_cast<size_t>(l)]);
-    if (!shape.trie) level.dense_nodes = 0;
+    if (!shape.trie || l >= shape.csr_levels()) level.dense_nodes = 0;
   }
   set_lengths(header);
   return out;

@@ -3,6 +3,7 @@ target_sources(sidbeam_core PRIVATE
   index/catalogue.cc
   index/children.cc
   index/emit.cc
+  index/emit_tail.cc
   index/fingerprint.cc
   index/format.cc
   index/header.cc
@@ -17,5 +18,6 @@ target_sources(sidbeam_core PRIVATE
   index/sorted.cc
   index/verify.cc
   index/verify_sids.cc
+  index/verify_tail.cc
   index/verify_trie.cc
 )

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "index/tail.h"
 #include "index/trie.h"
 #include "index/views.h"
 
@@ -18,7 +19,8 @@ inline constexpr int64_t kDeadState = -1;
 enum class NodeKind : uint8_t {
   kTrie = 0,    // a node of the level; at level L a leaf. Ended: the edge, seen as a node, that was the end
   kSorted = 1,  // the first ordinal with the prefix
-  kOpaque = 2   // unconstrained: the codes are in the history only
+  kOpaque = 2,  // unconstrained: the codes are in the history only
+  kTail = 3     // below the first level of the tail: a run of ordinals, bits 0..39 its first, 40..45 its length - 1
 };
 
 struct State {
@@ -46,20 +48,61 @@ inline State decode_state(int64_t word) {
 inline bool is_trie_state(const IndexView& index, int64_t word) {
   if (word < 0) return false;
   const State state = decode_state(word);
-  if (encode_state(state) != word || state.kind != NodeKind::kTrie || state.level > index.levels) return false;
+  if (encode_state(state) != word || state.level > index.levels) return false;
+  if (state.level > index.csr_levels) {
+    const Run run = unpack_run(state.node);
+    return state.kind == NodeKind::kTail && pack_run(run) == state.node && is_run(index, state.level, run, state.ended);
+  }
+  if (state.kind != NodeKind::kTrie) return false;
   if (state.level == 0) return state.node == 0 && !state.ended;
   const LevelView& above = index.level[state.level - 1];
   return state.node < above.edges && state.ended == (index.variable_length && above.tokens[state.node] == above.codes);
 }
 
+// Moves a state of the trie that is neither ended nor at the last level on by `token`; false where that may not follow.
+inline bool follow(const IndexView& index, State& state, uint32_t token, BitsBefore count = bits_before) {
+  const LevelView& level = index.level[state.level];
+  const bool ended = index.variable_length && token == level.codes;
+  if (is_tail_level(index, state.level)) {
+    const Run run = tail_child(index, state.level, run_of(index, state.level, state.node), token);
+    if (run.count == 0) return false;
+    state = {state.level + 1, ended, NodeKind::kTail, pack_run(run)};
+  } else {
+    const uint64_t edge = find_child(level, state.node, token, count);
+    if (edge == kNoEdge) return false;
+    state = {state.level + 1, ended, NodeKind::kTrie, edge};
+  }
+  return true;
+}
+
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
 inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
-  const State state = decode_state(word);
+  State state = decode_state(word);
+  return follow(index, state, token, count) ? encode_state(state) : kDeadState;
+}
+
+// Moves the first state on by a prefix of codes; false where no SID has it.
+inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
+  for (int l = 0; l < length; ++l) {
+    if (!is_code(index.level[l], prefix[l]) || !follow(index, state, static_cast<uint32_t>(prefix[l]))) return false;
+  }
+  return true;
+}
+
+// Calls visit(token) for what may follow in the node of a state that is neither dead, ended nor at the last level.
+template <class Visit>
+void for_each_child(const IndexView& index, const State& state, const Visit& visit) {
+  if (is_tail_level(index, state.level)) {
+    uint32_t tokens[kMaxRun];
+    const uint32_t count = tail_children(index, state.level, run_of(index, state.level, state.node), tokens);
+    for (uint32_t i = 0; i < count; ++i) visit(tokens[i]);
+    return;
+  }
   const LevelView& level = index.level[state.level];
-  const uint64_t edge = find_child(level, state.node, token, count);
-  if (edge == kNoEdge) return kDeadState;
-  return encode_state({state.level + 1, index.variable_length && token == level.codes, NodeKind::kTrie, edge});
+  const Row row = row_of(level, state.node);
+  for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge)
+    visit(static_cast<uint32_t>(level.tokens[edge]));
 }
 
 }  // namespace sidbeam

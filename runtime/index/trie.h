@@ -87,17 +87,7 @@ inline bool is_code(const LevelView& level, int32_t code) {
   return code >= 0 && static_cast<uint32_t>(code) < level.codes;
 }
 
-// The node of level `length` that a prefix leads to, or kNoEdge.
-inline uint64_t find_node(const IndexView& index, const int32_t* prefix, int length) {
-  uint64_t node = 0;
-  for (int l = 0; l < length && node != kNoEdge; ++l) {
-    const LevelView& level = index.level[l];
-    node = is_code(level, prefix[l]) ? find_child(level, node, static_cast<uint32_t>(prefix[l])) : kNoEdge;
-  }
-  return node;
-}
-
-// Whether a node of a level is the end of a SID, and no node at all. No SID is empty, so no edge of the root is an end.
+// Whether a node of a level, at most the first of the tail, is the end of a SID, and no node at all. No SID is empty, so no edge of the root is an end.
 inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
   if (!index.variable_length || level < 2) return false;
   const LevelView& above = index.level[level - 1];

@@ -63,8 +63,11 @@ void verify_index(const Index& index, int32_t depth, int threads) {
   verify_checksums(index, thread_count(threads));
   if (depth == SIDBEAM_VERIFY_CHECKSUMS) return;
   if (index.view.has_trie) {
-    parallel_for(thread_count(threads), index.view.levels,
-                 [&](int64_t level) { verify_trie_level(index.view, static_cast<int>(level)); });
+    const int rows = index.view.csr_levels, tail = rows < index.view.levels ? 1 : 0;
+    parallel_for(thread_count(threads), rows + tail, [&](int64_t level) {
+      if (level == rows) return verify_tail(index.view);
+      verify_trie_level(index.view, static_cast<int>(level));
+    });
   }
   verify_items(index);
   verify_sids(index);

@@ -8,8 +8,10 @@
 
 namespace sidbeam {
 
-// Row pointers, tokens, ends and masks of one level.
+// Row pointers, tokens, ends and masks of one level that has rows.
 void verify_trie_level(const IndexView& index, int level);
+// Order, splits and runs of a compact trie's tail, and the ordinals of its first level.
+void verify_tail(const IndexView& index);
 // Every SID in order, from the trie (verified before) or the columns: that all sections agree on it, and the header's
 // counts and fingerprint.
 void verify_sids(const Index& index);

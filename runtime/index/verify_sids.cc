@@ -6,6 +6,7 @@
 
 #include "index/emit.h"
 #include "index/lookup.h"
+#include "index/tail.h"
 #include "index/verify.h"
 #include "support/error.h"
 #include "support/hashing.h"
@@ -28,13 +29,13 @@ class SidWalk {
   // Moves to `ordinal`, the one after the last.
   void next(uint64_t ordinal) {
     if (index_.has_trie) {
-      next_in_trie(ordinal == 0);
+      next_in_trie(ordinal);
       if (index_.has_columns) compare_columns(ordinal);
     } else {
       next_in_columns(ordinal);
     }
   }
-  // The edge of `level` that this SID goes through; with a trie, and level up to where it ends.
+  // The edge of `level` that this SID goes through; with a trie, and level up to where it ends or the tail begins.
   uint64_t edge(int level) const { return edge_[level]; }
 
  private:
@@ -43,16 +44,18 @@ class SidWalk {
     row_end_[level] = index_.level[level].row_pointers[node + 1];
   }
 
-  void next_in_trie(bool first) {
+  void next_in_trie(uint64_t ordinal) {
     int l = 0;
-    if (first) {
+    if (ordinal == 0) {
       enter(0, 0);
+    } else if (ordinal < run_end_) {
+      return next_in_tail(ordinal);
     } else {
       l = leaf_level_;
       while (l > 0 && edge_[l] + 1 == row_end_[l]) --l;
       ++edge_[l];
     }
-    first_new = l;
+    const int changed = first_new = l;
     for (;; ++l) {
       const LevelView& level = index_.level[l];
       codes[l] = static_cast<uint32_t>(level.tokens[edge_[l]]);
@@ -61,8 +64,29 @@ class SidWalk {
       leaf_level_ = l;
       for (int k = l + 1; end && k < index_.levels; ++k) codes[k] = index_.level[k].codes;
       if (end || l + 1 == index_.levels) return;
+      if (is_tail_level(index_, l + 1)) {
+        const Run run = run_of(index_, l + 1, edge_[l]);
+        run_end_ = run.lo + run.count;
+        next_in_tail(ordinal);
+        first_new = changed;
+        return;
+      }
       enter(l + 1, edge_[l]);
     }
+  }
+
+  // The levels of the tail, which is verified; the others stay as they are.
+  void next_in_tail(uint64_t ordinal) {
+    const uint64_t first = tail_entry(index_, ordinal, index_.csr_levels);
+    int32_t tail[kMaxLevels];
+    length = tail_codes(index_, ordinal, tail);
+    for (int l = index_.csr_levels; l < index_.levels; ++l)
+      codes[l] = l < length ? static_cast<uint32_t>(tail[l]) : index_.level[l].codes;
+    first_new = read_tail(index_.tail, [&](const auto& entries) {
+      int l = index_.csr_levels;
+      while (l + 1 < index_.levels && !entries.split(first + static_cast<uint64_t>(l - index_.csr_levels))) ++l;
+      return l;
+    });
   }
 
   void next_in_columns(uint64_t ordinal) {
@@ -100,7 +124,8 @@ class SidWalk {
 
   const IndexView& index_;
   uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
-  int leaf_level_ = 0;
+  int leaf_level_ = 0;    // of the last edge that is no entry of the tail
+  uint64_t run_end_ = 0;  // past the SIDs below that edge, where it leads into the tail
 };
 
 // XXH3-128 of each column as u32, as it was when the index was built.
@@ -159,13 +184,14 @@ void need_ordinal(SectionKind kind, int level, uint64_t entry, uint64_t found, u
 
 // The ordinals that a trie keeps of nodes and ends that are first met at this SID; `counts` is without it.
 void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const Counts& counts) {
-  for (int l = sid.first_new + 1; l <= std::min(sid.length + 1, index.levels - 1); ++l) {
+  for (int l = sid.first_new + 1; l <= std::min({sid.length + 1, index.levels - 1, index.csr_levels}); ++l) {
     const UintArray& ordinals = index.level[l].ordinals;
     if (ordinals) need_ordinal(SectionKind::Ordinals, l, sid.edge(l - 1), ordinals[sid.edge(l - 1)], ordinal);
   }
-  if (sid.length == index.levels) return;
+  if (sid.length >= index.csr_levels) return;
   const uint64_t end = counts.ends[sid.length];
   need_ordinal(SectionKind::EndOrdinals, sid.length, end, index.level[sid.length].end_ordinals[end], ordinal);
+  if (index.ends == 0) return;
   need_ordinal(SectionKind::EndOrdinals, -1, counts.all_ends, index.end_ordinals[counts.all_ends], ordinal);
 }
 

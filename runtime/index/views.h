@@ -58,6 +58,12 @@ struct LevelView {
   uint64_t mask_rank_count() const { return (uint64_t{codes} + 1 + kRankBits - 1) / kRankBits; }
 };
 
+// The codes of the deep levels of a compact trie, by SID: [sids, levels - csr_levels] (tail.h).
+struct TailView {
+  UintArray tokens;                  // 2 or 4 bytes; the top bit says where a SID begins an edge
+  const uint64_t* splits = nullptr;  // where it is there it says so, and all of a token is code
+};
+
 enum class IdType : uint8_t { kI64 = 0, kU64 = 1, kString = 2 };
 
 struct HashView {
@@ -70,11 +76,13 @@ struct HashView {
 struct IndexView {
   uint64_t sids = 0, items = 0;
   int32_t levels = 0;
+  int32_t csr_levels = 0;  // of a trie: levels from here on are the tail
   bool variable_length = false;
   bool has_trie = false, has_columns = false;
   LevelView level[kMaxLevels];
-  uint64_t ends = 0;       // of all levels
+  uint64_t ends = 0;       // of all levels; 0 where there is a tail
   UintArray end_ordinals;  // [ends] of all levels, rising
+  TailView tail;
   HashView hash;
   UintArray item_offsets;  // [sids + 1]; absent: ordinal o has the one item row o
   IdType id_type = IdType::kI64;

@@ -13,16 +13,21 @@ typedef struct specimen {
 } specimen;
 
 /* A root with so many children that it has a mask; tokens of 32 bits; keys that are hashes since their product would not
- * fit. */
+ * fit; tails whose codes leave no bit free in 16, or need 32. */
 static const int32_t dense_codes[2] = {70, 3}, wide_codes[2] = {70000, 2},
-                     deep_codes[8] = {256, 256, 256, 256, 256, 256, 256, 256};
+                     deep_codes[8] = {256, 256, 256, 256, 256, 256, 256, 256}, packed_codes[3] = {2, 40000, 3},
+                     tall_codes[3] = {2, 70000, 3};
 static int32_t dense_sids[68 * 2]; /* filled by main */
 static const int32_t wide_sids[] = {0, 1, 65536, 0, 69999, 1};
 static const int32_t deep_sids[] = {0,   1,   2,   3,   4, 5, 6, 7, 255, 255, 255, 255,
                                     255, 255, 255, 255, 9, 8, 7, 6, 5,   4,   3,   2};
+static const int32_t packed_sids[] = {0, 1, 2, 0, 39999, 0, 0, 39999, 1, 1, 0, 0},
+                     tall_sids[] = {0, 1, 2, 0, 69999, 0, 0, 69999, 1, 1, 0, 0};
 static const catalogue dense = {2, 0, SIDBEAM_ID_I64, dense_codes, dense_sids, NULL, NULL, NULL, NULL, 68};
 static const catalogue wide = {2, 0, SIDBEAM_ID_I64, wide_codes, wide_sids, NULL, NULL, NULL, NULL, 3};
 static const catalogue deep = {8, 0, SIDBEAM_ID_I64, deep_codes, deep_sids, NULL, NULL, NULL, NULL, 3};
+static const catalogue packed = {3, 0, SIDBEAM_ID_I64, packed_codes, packed_sids, NULL, NULL, NULL, NULL, 4};
+static const catalogue tall = {3, 0, SIDBEAM_ID_I64, tall_codes, tall_sids, NULL, NULL, NULL, NULL, 4};
 
 static const struct {
   const char* name;
@@ -40,6 +45,10 @@ static const struct {
     {"trie, dense", &dense, SIDBEAM_KIND_TRIE},
     {"trie and sorted, wide", &wide, SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED},
     {"hash, hashed keys", &deep, SIDBEAM_KIND_HASH},
+    {"compact, collisions and names", &small_named, SIDBEAM_KIND_COMPACT_TRIE},
+    {"compact, variable length", &small_variable, SIDBEAM_KIND_COMPACT_TRIE},
+    {"compact, bitmap", &packed, SIDBEAM_KIND_COMPACT_TRIE},
+    {"compact and sorted, wide", &tall, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED},
 };
 
 static specimen prepare(size_t kind) {
@@ -185,7 +194,11 @@ static void the_specimens_have_what_they_are_meant_for(void) {
   } expected[] = {{&dense, SIDBEAM_KIND_TRIE, "dense_masks", "bits"},
                   {&wide, SIDBEAM_KIND_TRIE, "tokens", "u32"},
                   {&small, SIDBEAM_KIND_HASH, "hash_keys", "mixed_radix"},
-                  {&deep, SIDBEAM_KIND_HASH, "hash_keys", "hashed_key"}};
+                  {&deep, SIDBEAM_KIND_HASH, "hash_keys", "hashed_key"},
+                  {&small_named, SIDBEAM_KIND_COMPACT_TRIE, "tail", "item_column_tail"},
+                  {&small_variable, SIDBEAM_KIND_COMPACT_TRIE, "tail", "item_column_tail"},
+                  {&packed, SIDBEAM_KIND_COMPACT_TRIE, "tail_splits", "bits"},
+                  {&tall, SIDBEAM_KIND_COMPACT_TRIE, "tail", "wide_item_column_tail"}};
   for (size_t i = 0; i < COUNT(expected); ++i) {
     sidbeam_index* index = make_index(expected[i].from, expected[i].kinds);
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;

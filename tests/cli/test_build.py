@@ -51,10 +51,10 @@ class Build(Case):
 
     def test_kinds_do_not_change_the_fingerprint(self):
         fingerprints = set()
-        for kinds in ["trie", "sorted", "hash", "sorted,hash", "trie,hash,sorted"]:
+        for kinds in ["trie", "trie,compact", "sorted", "hash", "sorted,hash", "trie,hash,sorted"]:
             fingerprints.add(self.json(*self.arguments, "--kinds", kinds)["fingerprint"])
             columns = ["sorted"] if "hash" in kinds else []  # hash keys are checked against them
-            self.assertEqual(set(self.json("inspect", self.output)["kinds"]), {*kinds.split(","), *columns})
+            self.assertEqual(set(self.json("inspect", self.output)["kinds"]), {*kinds.split(","), *columns}, kinds)
         self.assertEqual(len(fingerprints), 1)
 
     def test_collisions(self):
@@ -96,7 +96,7 @@ class Build(Case):
 
 class Plan(Case):
     def test_plan_of_a_catalogue_is_the_size_of_the_file(self):
-        for kinds in ["trie", "sorted", "hash", "trie,sorted,hash"]:
+        for kinds in ["trie", "compact", "sorted", "hash", "trie,sorted,hash"]:
             source = self.jsonl("a.jsonl", CATALOGUE.items())
             plan = self.json("plan", "--input", source, "--kinds", kinds)
             self.assertEqual(list(plan), PLAN_KEYS)

@@ -46,8 +46,8 @@ def static_arrays(sids, codes, dense):
 
 
 class Convert(Case):
-    def check(self, sids, codes, dense, per_level=None):
-        index = self.index("--codes", per_level or codes, catalogue=list(enumerate(sids)))
+    def check(self, sids, codes, dense, per_level=None, kinds="trie"):
+        index = self.index("--codes", per_level or codes, "--kinds", kinds, catalogue=list(enumerate(sids)))
         self.ok("convert", index, "--output-dir", self.path("static"), "--dense-levels", dense)
         expected = static_arrays(sids, codes, dense)
         self.assertEqual(sorted(os.listdir(self.path("static"))), sorted(name + ".npy" for name in ARRAYS))
@@ -71,7 +71,9 @@ class Convert(Case):
             levels, codes = generator.randrange(2, 7), generator.randrange(1, 9)
             sids = [tuple(generator.randrange(codes) for _ in range(levels)) for _ in range(generator.randrange(1, 60))]
             with self.subTest(seed=seed):
-                self.check(sids, codes, 1 if levels == 2 else generator.randrange(1, 3))
+                dense = 1 if levels == 2 else generator.randrange(1, 3)
+                for kinds in ["trie", "compact"]:
+                    self.check(sids, codes, dense, kinds=kinds)
 
     def test_codes_a_level_become_the_largest(self):
         self.check([(0, 4, 1), (1, 0, 0)], 5, 2, per_level="2,5,3")

@@ -162,8 +162,8 @@ class AgainstNaive(Decode):
             generator = random.Random(seed)
             codes = [4, 5, 3]
             sids = sorted({tuple(generator.randrange(c) for c in codes[:generator.randrange(1, 4)]) for _ in range(25)})
-            index = self.index("--variable-length", "--codes", "4,5,3", "--levels", 3, "--kinds", "trie,sorted",
-                               catalogue=list(enumerate(sids)))
+            index = self.index("--variable-length", "--codes", "4,5,3", "--levels", 3, "--kinds",
+                               "trie,sorted" if seed % 2 else "compact,sorted", catalogue=list(enumerate(sids)))
             rows = [[as_float(generator.gauss(0, 2)) for _ in range(7)] for _ in codes]
             for strategy in EXACT:
                 for normalize in ["full", "level", "valid", "none"]:

@@ -41,7 +41,7 @@ class Lookup(Case):
         self.exactly('{"sid":[0],"found":false,"ordinal":null,"items":[]}', index, "--sid", "0")
 
     def test_every_kind_answers_alike(self):
-        for kinds in ["sorted", "hash", "sorted,hash"]:
+        for kinds in ["compact", "sorted", "hash", "sorted,hash"]:
             index = self.index("--kinds", kinds, name="y.sidx")
             for question in [("--prefix", "3"), ("--prefix", ""), ("--sid", "3,1,2"), ("--item", "13")]:
                 self.assertEqual(self.json("lookup", index, *question), self.json("lookup", self.x, *question), kinds)

@@ -45,7 +45,7 @@ class Misuse(Case):
         build = ["build", "--input", "x", "--output", "y"]
         self.misused("zip not in {auto,lcrec,jsonl,csv,npy,raw,xllm}", *build, "--format", "zip")
         self.misused("drop not in {keep,error,first}", *build, "--collisions", "drop")
-        self.misused("--kinds: 'tree', expected some of trie,sorted,hash", *build, "--kinds", "trie,tree")
+        self.misused("--kinds: 'tree', expected some of trie,compact,sorted,hash", *build, "--kinds", "trie,tree")
         self.misused("--levels", *build, "--levels", "65")
         self.misused("--levels", *build, "--levels", "three")
         self.misused("--codes: 'a', expected integers", *build, "--codes", "a")

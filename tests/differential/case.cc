@@ -38,6 +38,7 @@ const std::vector<Knob>& knobs() {
                                         {"ids", &Case::ids},
                                         {"priorities", &Case::priorities},
                                         {"lean", &Case::lean},
+                                        {"compact", &Case::compact},
                                         {"layout", &Case::layout},
                                         {"misalign", &Case::misalign},
                                         {"maps", &Case::maps},
@@ -157,6 +158,18 @@ void widen(Dice& dice, Case* c) {
   }
 }
 
+// Many SIDs below a prefix: the tail of a compact trie begins some levels down, and SIDs end above it.
+void crowd(Dice& dice, Case* c) {
+  c->levels = 5 + dice.below(4);
+  c->codes = dice.among({2, 3, 4});
+  c->uneven = 0;
+  c->sids = 300 + dice.below(700);
+  c->variable = dice.one_in(3) ? 0 : 1;
+  c->beams = 1 + dice.below(40);
+  c->slots = 1 + dice.below(3);
+  c->operations = c->levels + 2;
+}
+
 }  // namespace
 
 Case draw_case(uint64_t seed) {
@@ -167,6 +180,8 @@ Case draw_case(uint64_t seed) {
   draw_logits(dice, &c);
   draw_session(dice, &c);
   if (dice.one_in(15)) widen(dice, &c);
+  c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail are for them
+  if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
   return repaired(c);
 }
 

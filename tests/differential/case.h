@@ -27,6 +27,7 @@ struct Case {
   int64_t ids = 0;         // 1: ids are given
   int64_t priorities = 0;  // 1: priorities are given
   int64_t lean = 0;        // 1: the index has only what the strategy needs
+  int64_t compact = 0;     // 1: a trie is in the compact form
 
   // logits
   int64_t dtype = 0;         // SIDBEAM_F32, F16, BF16

@@ -34,9 +34,10 @@ Runtime make_runtime(const char* cpu_target, int step_threads, bool on_the_host)
 namespace {
 
 int kinds_for(const Case& c) {
-  if (c.lean == 0) return SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable != 0 ? 0 : SIDBEAM_KIND_HASH);
-  constexpr int kKinds[] = {SIDBEAM_KIND_TRIE, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_HASH, 0};
-  return kKinds[c.strategy];
+  const int trie = c.compact != 0 ? SIDBEAM_KIND_COMPACT_TRIE : SIDBEAM_KIND_TRIE;
+  if (c.lean == 0) return trie | SIDBEAM_KIND_SORTED | (c.variable != 0 ? 0 : SIDBEAM_KIND_HASH);
+  const int kinds[] = {trie, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_SORTED, SIDBEAM_KIND_HASH, 0};
+  return kinds[c.strategy];
 }
 
 void add_pairs(sidbeam_builder* builder, const World& world, size_t which) {

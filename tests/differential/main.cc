@@ -16,10 +16,38 @@
 
 namespace differential {
 
+namespace {
+
+// Which form the tail of a compact trie has, and what is in it.
+void count_tail(const Loaded& loaded, Coverage* coverage) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  call("sidbeam_index_get_info", sidbeam_index_get_info, loaded.index.get(), &info);
+  if ((info.kinds & SIDBEAM_KIND_COMPACT_TRIE) == 0) return;
+  std::string form;
+  int32_t level = 0;
+  for (int32_t i = 0; i < info.section_count; ++i) {
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    call("sidbeam_index_get_section", sidbeam_index_get_section, loaded.index.get(), i, &section);
+    if (std::string(section.kind) != "tail") continue;
+    form = section.encoding;
+    level = section.level;
+  }
+  ++(*coverage)["tails, " + form];
+  if (level > 1) ++(*coverage)["tails that begin below level 1"];
+  if (info.shortest < info.longest) ++(*coverage)["tails with ends"];
+  if (info.shortest < level - 1) ++(*coverage)["tails with SIDs that ended above the node before"];
+  if (info.collisions > 0) ++(*coverage)["tails with several items a SID"];
+}
+
+}  // namespace
+
 void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
   const World world = make_world(c);
   std::vector<Loaded> loaded;
-  for (size_t k = 0; k < world.catalogues.size(); ++k) loaded.push_back(load(machine.best(), world, k));
+  for (size_t k = 0; k < world.catalogues.size(); ++k) {
+    loaded.push_back(load(machine.best(), world, k));
+    count_tail(loaded.back(), coverage);
+  }
   const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
   if (!lives.empty())
     check_replays(machine, world, loaded, lives[mix(world.seed(), kDrawReplay) % lives.size()], coverage);
@@ -62,7 +90,14 @@ constexpr const char* kListed[] = {"steps compared bit for bit",
                                    "lives repeated with trie and sorted",
                                    "states advanced",
                                    "states ended",
-                                   "rows of rows_topk"};
+                                   "rows of rows_topk",
+                                   "tails, item_column_tail",
+                                   "tails, wide_item_column_tail",
+                                   "tails, u16",
+                                   "tails that begin below level 1",
+                                   "tails with ends",
+                                   "tails with SIDs that ended above the node before",
+                                   "tails with several items a SID"};
 constexpr const char* kStrategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
 constexpr const char* kNormalizations[] = {"full", "level", "valid", "none"};
 constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};

@@ -48,10 +48,11 @@ struct Subject {
   std::map<Sid, std::vector<int64_t>> catalogue;
   std::vector<Sid> sids;  // in order
   int32_t levels = 0;
+  bool compact = false;
   differential::Loaded loaded;
 };
 
-Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path) {
+Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path, int32_t trie) {
   Subject subject;
   subject.catalogue = read_catalogue(path);
   subject.levels = static_cast<int32_t>(subject.catalogue.begin()->first.size());
@@ -68,7 +69,7 @@ Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = subject.levels;
   config.codes = shape.data();
-  config.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | SIDBEAM_KIND_HASH;
+  config.kinds = trie | SIDBEAM_KIND_SORTED | SIDBEAM_KIND_HASH;
   sidbeam_builder* builder = nullptr;
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &builder);
   call("sidbeam_builder_add", sidbeam_builder_add, builder, codes.data(), nullptr, static_cast<int64_t>(ids.size()),
@@ -81,6 +82,9 @@ Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path) {
   call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
   subject.loaded.constraint.reset(constraint);
   call("sidbeam_index_verify", sidbeam_index_verify, index, int32_t{SIDBEAM_VERIFY_FULL});
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  call("sidbeam_index_get_info", sidbeam_index_get_info, index, &info);
+  subject.compact = (info.kinds & SIDBEAM_KIND_COMPACT_TRIE) != 0;
   return subject;
 }
 
@@ -216,13 +220,15 @@ int main(int argc, char** argv) {
     if (std::filesystem::is_directory(folder)) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         if (!entry.path().string().ends_with(".index.json")) continue;
-        std::mt19937_64 random(kSeed);
-        const Subject subject = load(runtime.get(), entry.path());
-        check_lookups(subject);
-        check_strangers(subject, random);
-        check_decoding(runtime.get(), subject, random);
-        std::printf("%s: %zu SIDs found, reached and told from strangers\n", entry.path().filename().c_str(),
-                    subject.sids.size());
+        for (const int32_t trie : {SIDBEAM_KIND_TRIE, SIDBEAM_KIND_COMPACT_TRIE}) {
+          std::mt19937_64 random(kSeed);
+          const Subject subject = load(runtime.get(), entry.path(), trie);
+          check_lookups(subject);
+          check_strangers(subject, random);
+          check_decoding(runtime.get(), subject, random);
+          std::printf("%s, %s: %zu SIDs found, reached and told from strangers\n", entry.path().filename().c_str(),
+                      subject.compact ? "compact" : "by rows", subject.sids.size());
+        }
         ++count;
       }
     }

@@ -29,7 +29,7 @@ fuzz::Catalogue draw_catalogue(FuzzedDataProvider& input) {
     catalogue.codes.push_back(input.ConsumeBool() ? input.ConsumeIntegralInRange(1, 8)
                                                   : input.ConsumeIntegralInRange(1, 300));
   catalogue.variable_length = input.ConsumeBool();
-  catalogue.kinds = input.ConsumeIntegralInRange(1, 7);
+  catalogue.kinds = input.ConsumeIntegralInRange(1, 15);
   const int count = input.ConsumeIntegralInRange(1, 120);
   for (int i = 0; i < count; ++i) {
     for (int l = 0; l < levels; ++l)

@@ -82,14 +82,15 @@ std::vector<uint8_t> bytes_of(const Catalogue& catalogue) {
 
 const std::vector<std::vector<uint8_t>>& specimens() {
   static const std::vector<std::vector<uint8_t>> all = [] {
-    constexpr int32_t kTrie = SIDBEAM_KIND_TRIE, kSorted = SIDBEAM_KIND_SORTED, kHash = SIDBEAM_KIND_HASH;
+    constexpr int32_t kTrie = SIDBEAM_KIND_TRIE, kSorted = SIDBEAM_KIND_SORTED, kHash = SIDBEAM_KIND_HASH,
+                      kCompact = SIDBEAM_KIND_COMPACT_TRIE;
     Catalogue fixed{{4, 4, 4}, false, false, kTrie, {0, 1, 2, 0, 1, 2, 0, 1, 3, 0, 3, 0, 2, 2, 1, 3, 0, 0}, {}};
     fixed.lengths.assign(6, 3);
     Catalogue variable{{4, 4, 4}, true, false, kTrie, {0, 0, 0, 0, 1, 0, 0, 1, 2, 2, 2, 1, 3, 0, 0}, {1, 2, 3, 3, 2}};
     Catalogue dense{{70, 3}, false, false, kTrie, {}, std::vector<int32_t>(68, 2)};  // a root with a mask
     for (int32_t i = 0; i < 68; ++i) dense.sids.insert(dense.sids.end(), {i, i % 3});
     std::vector<std::vector<uint8_t>> made;
-    for (const int32_t kinds : {kTrie, kSorted, kHash, kTrie | kSorted | kHash}) {
+    for (const int32_t kinds : {kTrie, kSorted, kHash, kTrie | kSorted | kHash, kCompact}) {
       for (Catalogue* catalogue : {&fixed, &variable}) {
         catalogue->kinds = kinds;
         catalogue->named = kinds == kSorted;
@@ -97,6 +98,10 @@ const std::vector<std::vector<uint8_t>>& specimens() {
       }
     }
     made.push_back(bytes_of(dense));
+    for (const int32_t codes : {40000, 70000}) {  // tails with a bitmap, and of 32 bits
+      Catalogue tall{{2, codes, 3}, false, false, kCompact, {0, 1, 2, 0, 9, 0, 0, codes - 1, 1, 1, 0, 0}, {3, 3, 3, 3}};
+      made.push_back(bytes_of(tall));
+    }
     return made;
   }();
   return all;

@@ -105,7 +105,7 @@ inline TestCatalogue random_catalogue(std::mt19937_64& random) {
   out.id_type = static_cast<int32_t>(below(3));
   out.with_ids = out.id_type == SIDBEAM_ID_STRING || below(4) != 0;
   out.with_priorities = below(2) != 0;
-  out.kinds = static_cast<int32_t>(1 + below(7));
+  out.kinds = static_cast<int32_t>(1 + below(15));
   out.collisions = below(2) != 0 ? SIDBEAM_COLLISIONS_KEEP : SIDBEAM_COLLISIONS_FIRST;
   const int64_t count = below(4) == 0 ? 1 + below(3) : 1 + below(600);
   for (int64_t i = 0; i < count; ++i) {

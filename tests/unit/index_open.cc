@@ -128,8 +128,8 @@ TEST_F(OpenTest, DamagedBeginningsAreNamed) {
   };
   expect(SIDBEAM_CORRUPT, "file too short: 12 bytes, an index has at least 32", {bytes_.begin(), bytes_.begin() + 12});
   expect(SIDBEAM_CORRUPT, "wrong magic", with_byte(0, 'X'));
-  expect(SIDBEAM_UNSUPPORTED, "format version 2.0, this library reads version 1", with_byte(8, 2));
-  expect(SIDBEAM_CORRUPT, "format version 0.0", with_byte(8, 0));
+  expect(SIDBEAM_UNSUPPORTED, "format version 2.1, this library reads version 1", with_byte(8, 2));
+  expect(SIDBEAM_CORRUPT, "format version 0.1", with_byte(8, 0));
   expect(SIDBEAM_CORRUPT, "file too short: a header of", {bytes_.begin(), bytes_.begin() + 100});
   expect(SIDBEAM_CORRUPT, "does not fit a file of", with_byte(22, 1));
   expect(SIDBEAM_CORRUPT, "wrong checksum: the header is damaged", with_byte(40, bytes_[40] ^ 1));

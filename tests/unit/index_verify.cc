@@ -15,6 +15,19 @@ namespace {
 
 using format::SectionKind;
 
+TestCatalogue compact_of(TestCatalogue catalogue) {
+  catalogue.kinds = SIDBEAM_KIND_COMPACT_TRIE;
+  return catalogue;
+}
+
+// With a first level, of three codes, before the others, and the last one so wide.
+TestCatalogue deep_of(TestCatalogue catalogue, int32_t codes) {
+  catalogue.codes.back() = codes;
+  catalogue.codes.insert(catalogue.codes.begin(), 3);
+  for (Pair& pair : catalogue.pairs) pair.sid.insert(pair.sid.begin(), static_cast<int32_t>(pair.id % 3));
+  return catalogue;
+}
+
 // Every kind of section is in one of these.
 std::vector<TestCatalogue> catalogues() {
   TestCatalogue fixed, variable, named;
@@ -33,7 +46,14 @@ std::vector<TestCatalogue> catalogues() {
   named.id_type = SIDBEAM_ID_STRING;
   for (int32_t a = 0; a < 40; ++a)
     named.pairs.push_back({{a, 5000 * a, 7, 7, 7, a % 2}, 0, "name " + std::to_string(a), 0});
-  return {fixed, variable, named};
+  return {fixed,
+          variable,
+          named,
+          compact_of(fixed),
+          compact_of(variable),
+          compact_of(deep_of(fixed, 40000)),
+          compact_of(deep_of(variable, 40000)),
+          compact_of(deep_of(variable, 70000))};
 }
 
 struct Damaged {
@@ -81,7 +101,7 @@ void ask_everything(const IndexView& view) {
     ASSERT_LE(rows.hi, view.items);
     ASSERT_LE(rows.lo, rows.hi);
   }
-  for (int l = 0; view.has_trie && l < view.levels; ++l) {
+  for (int l = 0; view.has_trie && l < view.csr_levels; ++l) {
     for (uint64_t node = 0; node < view.level[l].nodes; ++node) {
       const Row row = row_of(view.level[l], node);
       ASSERT_LE(row.begin + row.count, view.level[l].edges);

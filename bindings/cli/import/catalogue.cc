@@ -197,7 +197,9 @@ void add_import_options(CLI::App& command, ImportOptions& o) {
 }
 
 void add_build_options(CLI::App& command, BuildOptions& o) {
-  command.add_option("--kinds", o.kinds, "what the index holds, some of trie,sorted,hash")->capture_default_str();
+  command
+      .add_option("--kinds", o.kinds, "what the index holds, some of trie,compact (a trie in less space),sorted,hash")
+      ->capture_default_str();
   command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
       ->check(CLI::IsMember({"keep", "error", "first"}))
       ->capture_default_str();

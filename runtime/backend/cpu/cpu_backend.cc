@@ -22,15 +22,13 @@ void for_each_valid_column(const StateRow& row, const Visit& visit) {
   if (state.level >= row.index->levels) return;
   const LevelView& level = row.index->level[state.level];
   const LevelColumns& columns = row.columns[state.level];
-  const Row children = row_of(level, state.node);
-  for (uint64_t edge = children.begin; edge < children.begin + children.count; ++edge) {
-    const auto token = static_cast<uint32_t>(level.tokens[edge]);
+  for_each_child(*row.index, state, [&](uint32_t token) {
     if (token < level.codes) {
       visit(columns.column(token));
     } else if (row.index->variable_length && columns.end_column >= 0 && token == level.codes) {
       visit(columns.end_column);
     }
-  }
+  });
 }
 
 template <class Element>

@@ -181,9 +181,25 @@ bool scan_list(const Scan& scan, const Row& children, bool with_end) {
   return append_list(scan, {tokens, level.tokens.width, codes}, with_end);
 }
 
+// A node of the tail of a compact trie: few children, always by list.
+bool scan_tail(const Scan& scan) {
+  const Outcome outcome = normalize(scan, nullptr);
+  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  const IndexView& index = *scan.slot.index;
+  const Run run = run_of(index, scan.slot.level, scan.task.node);
+  if (run.count == 0) return true;
+  uint32_t tokens[kMaxRun];
+  auto n = static_cast<int32_t>(tail_children(index, scan.slot.level, run, tokens));
+  const bool with_end = n > 0 && tokens[n - 1] == scan.level.codes;
+  n -= with_end ? 1 : 0;
+  ++scan.stats.list_rows;
+  return append_list(scan, {tokens, 4, n}, with_end && scan.has_end_column());
+}
+
 // How the children of a node are found: dense nodes and those where all codes are valid in the row, if it is read
 // anyway.
 bool scan_trie(const Scan& scan) {
+  if (is_tail_level(*scan.slot.index, scan.slot.level)) return scan_tail(scan);
   const LevelView& level = scan.level;
   const Row children = row_of(level, scan.task.node);
   const bool with_end =

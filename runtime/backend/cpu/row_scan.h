@@ -9,6 +9,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/selection.h"
 #include "index/lookup.h"
+#include "index/tail.h"
 #include "index/trie.h"
 
 namespace sidbeam::cpu {

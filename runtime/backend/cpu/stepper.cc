@@ -28,10 +28,11 @@ void prefetch(const UintArray& array, uint64_t i) {
   __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
 }
 
-// The node of a beam that must be fed; ~0 for one that is dead or ended.
+// The node of a beam that must be fed; kUnfed for one that is dead or ended.
+constexpr uint64_t kUnfed = ~uint64_t{0};
 uint64_t node_to_feed(int64_t state) {
-  constexpr uint64_t kUnfed = uint64_t{1} << 63 | uint64_t{1} << 55;
-  return (static_cast<uint64_t>(state) & kUnfed) == 0 ? state_node(state) : ~uint64_t{0};
+  constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << 55;
+  return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
 }
 
 // The code of every beam's only child, kNotOne where it has another number of children, or where the end is its child;
@@ -57,7 +58,25 @@ void find_only(const LevelView& level, const int64_t* states, int32_t n, uint32_
   }
 }
 
-void find_only_children(const LevelView& level, const int64_t* states, int32_t n, uint32_t* only) {
+// The same in the tail of a compact trie, where a node of one SID has one child.
+void find_only_in_tail(const IndexView& index, int32_t level, const int64_t* states, int32_t n, uint32_t* only) {
+  const uint32_t codes = index.level[level].codes;
+  read_tail(index.tail, [&](const auto& entries) {
+    for (int32_t i = 0; i < n; ++i) {
+      only[i] = kNotOne;
+      const uint64_t node = node_to_feed(states[i]);
+      if (node == kUnfed) continue;
+      const Run run = run_of(index, level, node);
+      if (run.count != 1) continue;
+      const uint32_t token = entries.token(tail_entry(index, run.lo, level));
+      if (token < codes) only[i] = token;
+    }
+  });
+}
+
+void find_only_children(const IndexView& index, int32_t number, const int64_t* states, int32_t n, uint32_t* only) {
+  if (is_tail_level(index, number)) return find_only_in_tail(index, number, states, n, only);
+  const LevelView& level = index.level[number];
   const bool wide_pointers = level.row_pointers.width == 8, wide_tokens = level.tokens.width == 4;
   if (!wide_pointers && !wide_tokens) return find_only<uint32_t, uint16_t>(level, states, n, only);
   if (!wide_pointers) return find_only<uint32_t, uint32_t>(level, states, n, only);
@@ -140,9 +159,29 @@ void write_trie_states(const Kernels& kernels, const SlotStep& slot, int32_t cou
   }
 }
 
+void write_tail_states(const SlotStep& slot, int32_t count, Lane& lane) {
+  const IndexView& index = *slot.index;
+  const int64_t next = encode_state({slot.level + 1, false, NodeKind::kTail, 0});
+  for (int32_t m = 0; m < count; ++m) {
+    const int64_t before = slot.states[slot.parents[m]];
+    const uint64_t node = node_to_feed(before);
+    if (node == kUnfed) {
+      lane.states[m] = before;
+      slot.tokens[m] = -1;
+      continue;
+    }
+    const auto token = static_cast<uint32_t>(slot.tokens[m]);
+    const Run run = run_of(index, slot.level, node);
+    const bool only = run.count == 1 && token < index.level[slot.level].codes;
+    lane.states[m] = only ? next | static_cast<int64_t>(pack_run(run)) : next_state(index, before, token);
+  }
+}
+
 void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, Lane& lane) {
   if (job.strategy != SIDBEAM_STRATEGY_TRIE) {
     for (int32_t m = 0; m < count; ++m) continue_beam(job, slot, lane, m);
+  } else if (is_tail_level(*slot.index, slot.level)) {
+    write_tail_states(slot, count, lane);
   } else if (slot.index->level[slot.level].row_pointers.width == 8) {
     write_trie_states<uint64_t>(kernels, slot, count, lane);
   } else {
@@ -153,13 +192,20 @@ void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& sl
   if (uses_columns(job.strategy)) std::copy_n(lane.range_ends.data(), count, slot.range_ends);
 }
 
-// Fetches the row pointers that the next step will want.
+// Fetches what the next step will want first: row pointers, or in the tail the SIDs themselves.
 void prefetch_next(const SlotStep& slot, int32_t count) {
-  if (slot.level + 1 == slot.index->levels) return;
-  const LevelView& level = slot.index->level[slot.level + 1];
+  const IndexView& index = *slot.index;
+  const int32_t next = slot.level + 1;
+  if (next == index.levels) return;
+  const LevelView& level = index.level[next];
+  const UintArray& array = next == index.csr_levels ? level.ordinals : level.row_pointers;
   for (int32_t m = 0; m < count; ++m) {
     const uint64_t node = node_to_feed(slot.states[m]);
-    if (node < level.nodes) prefetch(level.row_pointers, node);
+    if (next > index.csr_levels) {
+      if (node != kUnfed) prefetch(index.tail.tokens, tail_entry(index, unpack_run(node).lo, next));
+    } else if (node < level.nodes) {
+      prefetch(array, node);
+    }
   }
 }
 
@@ -348,7 +394,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   std::fill_n(only, kTogether, kNotOne);
   for (int32_t first = piece.begin; first < end; first += kTogether) {
     const int32_t last = std::min(first + kTogether, end);
-    if (scan.singles) find_only_children(slot.index->level[slot.level], slot.states + first, last - first, only);
+    if (scan.singles) find_only_children(*slot.index, slot.level, slot.states + first, last - first, only);
     if (scan.singles && !scan.reads_row) push_only_children(job, scan, piece, first, last, only, lane);
     for (int32_t m = first; m < last; ++m)
       if (only[m - first] != kDone) scan_beam(job, scan, piece, m, only[m - first], lane);

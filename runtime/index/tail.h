@@ -1,0 +1,152 @@
+// Reading the tail of a compact trie, which may be damaged. From level T = csr_levels on nothing is kept by node; every
+// SID has a row of its codes at levels T .. L - 1, and each code a split bit: whether the SID begins an edge of that
+// level, that is, whether its codes up to there differ from those of the ordinal before. A node is then a run of
+// ordinals, at most kMaxRun long, and its children are the runs of one code in it.
+//
+// The row of a SID of variable length has V_l, the end, from where it ends; that edge has its split bit, what comes after
+// has none. So V_l without a split bit at level T says that the SID ended above the tail and is below no node of T.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "index/views.h"
+
+namespace sidbeam {
+
+inline constexpr uint32_t kMaxRun = 64;
+inline constexpr int kOrdinalBits = 40;  // kMaxItems
+
+inline bool is_tail_level(const IndexView& index, int level) { return level >= index.csr_levels; }
+
+// The SIDs below a node: ordinals [lo, lo + count). Count 0 for a node that does not exist.
+struct Run {
+  uint64_t lo = 0;
+  uint32_t count = 0;
+};
+
+// A run as the node of a state.
+inline uint64_t pack_run(const Run& run) { return run.lo | uint64_t{run.count - 1} << kOrdinalBits; }
+inline Run unpack_run(uint64_t node) {
+  return {node & ((uint64_t{1} << kOrdinalBits) - 1), static_cast<uint32_t>(node >> kOrdinalBits & (kMaxRun - 1)) + 1};
+}
+
+// The two forms of an entry.
+template <class Word>
+struct SplitInWord {
+  static constexpr int kSplitBit = sizeof(Word) * 8 - 1;
+  const Word* words;
+  uint32_t token(uint64_t at) const { return words[at] & ((uint32_t{1} << kSplitBit) - 1); }
+  bool split(uint64_t at) const { return words[at] >> kSplitBit != 0; }
+};
+struct SplitInBitmap {
+  const uint16_t* words;
+  const uint64_t* splits;
+  uint32_t token(uint64_t at) const { return words[at]; }
+  bool split(uint64_t at) const { return (splits[at / 64] >> at % 64 & 1) != 0; }
+};
+
+// Calls read(entries) with the index's form, so that no loop over entries has to tell them apart.
+template <class Read>
+auto read_tail(const TailView& tail, const Read& read) {
+  if (tail.tokens.width == 4) return read(SplitInWord<uint32_t>{static_cast<const uint32_t*>(tail.tokens.data)});
+  const auto* words = static_cast<const uint16_t*>(tail.tokens.data);
+  return tail.splits != nullptr ? read(SplitInBitmap{words, tail.splits}) : read(SplitInWord<uint16_t>{words});
+}
+
+inline uint64_t tail_width(const IndexView& index) { return static_cast<uint64_t>(index.levels - index.csr_levels); }
+// Where the tail has the code of an ordinal < sids at a level of the tail.
+inline uint64_t tail_entry(const IndexView& index, uint64_t ordinal, int level) {
+  return ordinal * tail_width(index) + static_cast<uint64_t>(level - index.csr_levels);
+}
+
+inline bool is_tail_end(const IndexView& index, int level, uint32_t token) {
+  return index.variable_length && token == index.level[level].codes;
+}
+
+// Whether an ordinal < sids is below no node of level T, since its SID ended above it.
+inline bool ended_above_tail(const IndexView& index, uint64_t ordinal) {
+  if (!index.variable_length) return false;
+  const uint64_t at = tail_entry(index, ordinal, index.csr_levels);
+  return read_tail(index.tail, [&](const auto& entries) {
+    return !entries.split(at) && is_tail_end(index, index.csr_levels, entries.token(at));
+  });
+}
+
+// The SIDs below a node of level T, which has a number still, or below a node of a deeper level, as in a state's word.
+inline Run run_of(const IndexView& index, int level, uint64_t node) {
+  if (level > index.csr_levels) {
+    const Run run = unpack_run(node);
+    if (run.lo >= index.sids) return {};
+    return {run.lo, static_cast<uint32_t>(std::min<uint64_t>(run.count, index.sids - run.lo))};
+  }
+  const LevelView& at = index.level[level];
+  if (node >= at.nodes) return {};
+  const uint64_t lo = std::min(at.ordinals[node], index.sids);
+  uint64_t hi = std::clamp(at.ordinals[node + 1], lo, std::min(lo + kMaxRun + kMaxLevels, index.sids));
+  // SIDs that ended above may lie before the next node.
+  while (hi > lo + 1 && ended_above_tail(index, hi - 1)) --hi;
+  return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};
+}
+
+// The codes that may follow in the node with this run, rising, the end (V_l) last: their number, at most kMaxRun and at
+// most V_l + 1.
+inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
+  const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
+  const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
+  return read_tail(index.tail, [&](const auto& entries) {
+    // A child begins where the token rises, which says the same as the split bit; in damaged rows it also sees to it that
+    // there are no more children than codes.
+    uint32_t count = 0, least = 0;
+    for (uint32_t i = 0; i < run.count; ++i) {
+      const uint32_t token = entries.token(first + i * width);
+      if (token < least || token >= bound) continue;
+      tokens[count++] = token;
+      least = token + 1;
+    }
+    return count;
+  });
+}
+
+// The SIDs below the child by `token` of the node with this run; count 0 where there is none.
+inline Run tail_child(const IndexView& index, int level, const Run& run, uint32_t token) {
+  const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
+  return read_tail(index.tail, [&](const auto& entries) {
+    const auto token_of = [&](uint32_t i) { return entries.token(first + i * width); };
+    uint32_t lo = 0, hi = run.count;
+    while (lo < hi) {
+      const uint32_t middle = lo + (hi - lo) / 2;
+      if (token_of(middle) < token) {
+        lo = middle + 1;
+      } else {
+        hi = middle;
+      }
+    }
+    for (hi = lo; hi < run.count && token_of(hi) == token; ++hi) {
+    }
+    return Run{run.lo + lo, hi - lo};
+  });
+}
+
+// Whether `run` is that of a node of level `level` > T, which was led to by the end where `ended`.
+inline bool is_run(const IndexView& index, int level, const Run& run, bool ended) {
+  if (run.lo >= index.sids || run.count > index.sids - run.lo) return false;
+  const uint64_t first = tail_entry(index, run.lo, level - 1), width = tail_width(index);
+  return read_tail(index.tail, [&](const auto& entries) {
+    // A SID that ended above begins no edge, and is below none.
+    const auto begins = [&](uint64_t at) {
+      return entries.split(at) || is_tail_end(index, level - 1, entries.token(at));
+    };
+    if (!entries.split(first) || ended != is_tail_end(index, level - 1, entries.token(first))) return false;
+    for (uint32_t i = 1; i < run.count; ++i) {
+      if (begins(first + i * width)) return false;
+    }
+    return run.lo + run.count == index.sids || begins(first + run.count * width);
+  });
+}
+
+// Codes of an ordinal < sids from level T on into codes [levels]; returns where the SID ends.
+int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes);
+
+}  // namespace sidbeam
