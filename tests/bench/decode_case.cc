@@ -2,7 +2,6 @@
 #include "decode_case.h"
 
 #include <cmath>
-#include <set>
 
 #include "baselines/normalizer.h"
 #include "trajectory.h"
@@ -17,6 +16,7 @@ struct Contender {
   std::vector<std::vector<double>> level_us;  // [L] samples
   std::vector<double> step_us;                // a decode's mean
   double spent_us = 0, last_us = 0;           // timed decodes
+  std::string note;
 };
 
 // Decodes once; times are kept if asked for.
@@ -59,6 +59,14 @@ void time_all(std::vector<Contender>& contenders, const Shape& shape, Logits& lo
   }
 }
 
+// A search that has run out of beams takes steps of nothing, which a mean should not hide.
+std::string live_at_the_end(const Trajectory& trajectory) {
+  int64_t live = 0;
+  for (const int32_t count : trajectory.levels.back().live) live += count;
+  return std::to_string(live) + " of " + std::to_string(int64_t{trajectory.slots} * trajectory.beams) +
+         " beams live at the end";
+}
+
 std::vector<float> lse_of(const Shape& shape, const Logits& logits) {
   const Rows ring = logits.ring();
   std::vector<float> result;
@@ -85,7 +93,7 @@ class Run {
       const MethodEntry& entry = find_method(name);
       const std::string reason = why_not(entry, world_, context_.most_bytes);
       if (reason.empty()) {
-        contenders_.push_back({&entry, entry.make(world_, shape_), {}, {}, 0, 0});
+        contenders_.push_back({&entry, entry.make(world_, shape_), {}, {}, 0, 0, ""});
         contenders_.back().level_us.resize(static_cast<size_t>(shape_.levels));
       } else {
         std::printf("%s: %s\n", name.c_str(), reason.c_str());
@@ -119,26 +127,28 @@ class Run {
         throw Mismatch(std::string(entry.name) + ", " + describe(where_of(world_, decode_)) + ", " + text);
       return;
     }
+    contender.note = live_at_the_end(got);
     share(entry, "share of the exact beams found", share_found(got, wanted));
     share(entry, "share of the beams that exist", share_valid(got, world_.catalogue()));
   }
 
   void share(const MethodEntry& entry, const std::string& unit, double value) {
-    add(entry.name, unit, exactly(value), "all");
+    add(entry.name, unit, exactly(value), "all", "");
     std::printf("%s: %s %.4f\n", entry.name, unit.c_str(), value);
   }
 
-  void add(const std::string& name, const std::string& unit, const Statistics& value, const std::string& level) {
+  void add(const std::string& name, const std::string& unit, const Statistics& value, const std::string& level,
+           const std::string& note) {
     Case where = where_of(world_, decode_);
     where.emplace_back("level", level);
-    context_.json.add({decode_.table, where, name, unit, value, ""});
+    context_.json.add({decode_.table, where, name, unit, value, note});
   }
 
   void report(const Contender& contender) {
     for (size_t level = 0; level < contender.level_us.size(); ++level)
-      add(contender.entry->name, "us", summarise(contender.level_us[level]), std::to_string(level));
+      add(contender.entry->name, "us", summarise(contender.level_us[level]), std::to_string(level), contender.note);
     const Statistics all = summarise(contender.step_us);
-    add(contender.entry->name, "us", all, "all");
+    add(contender.entry->name, "us", all, "all", contender.note);
     medians_[contender.entry->name] = all.median;
   }
 
@@ -169,6 +179,8 @@ class Run {
       table.row(cells);
     }
     table.print();
+    for (const Contender& contender : contenders_)
+      if (!contender.note.empty()) std::printf("%s: %s\n", contender.entry->name, contender.note.c_str());
   }
 
   Context& context_;

@@ -40,6 +40,7 @@ void static_table(Context& context) {
     World world(draw_catalogue(Skew::kUniform, size, quick ? 4 : kLevels, quick ? 64 : kCodes));
     DecodeCase decode = case_of("static", world.catalogue(), kSlots, quick ? 10 : kBeams);
     run_decode(context, world, decode);
+    if (size != 1000000 && !quick) continue;  // where rows come from does not hang on the catalogue
     decode.methods = kFast;
     for (const Source source : {Source::kLevels, Source::kMemory}) {
       decode.source = source;
