@@ -1,11 +1,12 @@
 // bench_step: decoding steps of this library beside every published alternative, in one run.
 //
 //   bench_step --list
-//   bench_step --table NAME[,NAME..] [--quick | --full] [--json FILE] [--memory GB]
+//   bench_step --table NAME[,NAME..] [--quick | --full] [--json FILE] [--memory GB] [--sids N[,N..]]
 //
 // Prints tables, and appends one JSON object a line to FILE. --quick is tiny and times nothing worth reading: it is
 // there for the comparison of beams that every run makes, and ends with status 1 where one differs. --full adds what
-// takes long or much memory; a method whose structure would pass --memory (6 GB, with --full 10) is left out.
+// takes long or much memory; a method whose structure would pass --memory (6 GB, with --full 10) is left out. --sids
+// replaces the sizes of the static table.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdlib>
@@ -22,7 +23,8 @@ namespace {
 using bench::Options;
 
 constexpr const char* kUsage =
-    "usage: bench_step --list | --table NAME[,NAME..] [--quick | --full] [--json FILE] [--memory GB]";
+    "usage: bench_step --list | --table NAME[,NAME..] [--quick | --full] [--json FILE] [--memory GB] "
+    "[--sids N[,N..]]";
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
@@ -48,10 +50,14 @@ Options parse(int argc, char** argv) {
       options.json = argv[++i];
     } else if (argument == "--memory" && has_value) {
       options.memory_gb = std::atof(argv[++i]);
+    } else if (argument == "--sids" && has_value) {
+      for (const std::string& part : split(argv[++i])) options.sids.push_back(std::atoll(part.c_str()));
     } else {
       throw std::invalid_argument(kUsage);
     }
   }
+  const bool real = std::all_of(options.sids.begin(), options.sids.end(), [](int64_t sids) { return sids > 0; });
+  if (!real) throw std::invalid_argument(kUsage);
   if (!options.list && options.tables.empty()) throw std::invalid_argument(kUsage);
   if (options.quick && options.full) throw std::invalid_argument(kUsage);
   return options;

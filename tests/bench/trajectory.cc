@@ -57,7 +57,7 @@ Trajectory record(Method& method, const Shape& shape, const Logits& logits) {
 
 std::string difference(const Trajectory& got, const Trajectory& wanted, bool exact_ties) {
   for (int32_t slot = 0; slot < wanted.slots; ++slot) {
-    const std::string text = difference_of_slot(got, wanted, slot, exact_ties);
+    std::string text = difference_of_slot(got, wanted, slot, exact_ties);
     if (!text.empty()) return text;
   }
   return "";

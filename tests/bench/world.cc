@@ -26,4 +26,10 @@ const Validity& World::validity(MakeValidity make) {
   return *validity;
 }
 
+void World::forget() {
+  constraints_.clear();
+  validities_.clear();
+  static_trie_.reset();
+}
+
 }  // namespace bench

@@ -22,6 +22,8 @@ class World {
   const StaticTrie& static_trie();
   using MakeValidity = std::unique_ptr<Validity> (*)(const Catalogue&);
   const Validity& validity(MakeValidity make);
+  // Frees all but the catalogue.
+  void forget();
 
  private:
   Catalogue catalogue_;
