@@ -83,11 +83,8 @@ class Run {
         world_(world),
         decode_(decode),
         shape_(decode.shape),
-        logits_(decode.source, shape_.slots, shape_.beams, shape_.columns, shape_.levels, shape_.dtype) {
-    if (!decode.given) return;
-    lse_ = lse_of(shape_, logits_);
-    shape_.lse = lse_.data();
-  }
+        logits_(decode.source, shape_.slots, shape_.beams, shape_.columns, shape_.levels, shape_.dtype,
+                decode.ring_bytes) {}
 
   std::map<std::string, double> all() {
     std::printf("\n%s  %s\n", decode_.table.c_str(), describe(where_of(world_, decode_)).c_str());
@@ -95,7 +92,7 @@ class Run {
       const MethodEntry& entry = find_method(name);
       const std::string reason = why_not(entry, world_, context_.most_bytes);
       if (reason.empty()) {
-        contenders_.push_back({&entry, entry.make(world_, shape_), {}, {}, 0, 0, ""});
+        contenders_.push_back({&entry, make(entry), {}, {}, 0, 0, ""});
         contenders_.back().level_us.resize(static_cast<size_t>(shape_.levels));
       } else {
         std::printf("%s: %s\n", name.c_str(), reason.c_str());
@@ -109,6 +106,15 @@ class Run {
   }
 
  private:
+  std::unique_ptr<Method> make(const MethodEntry& entry) {
+    Shape shape = shape_;
+    if (decode_.given || entry.given) {
+      if (lse_.empty()) lse_ = lse_of(shape_, logits_);
+      shape.lse = lse_.data();
+    }
+    return entry.make(world_, shape);
+  }
+
   // Mask-then-top-k; masked by binary search in the SIDs where a trie for this alone would take too much memory.
   const Trajectory& reference(Promise promise) {
     const bool unconstrained = promise == Promise::kUnconstrained;
@@ -116,7 +122,7 @@ class Run {
     if (!trajectory.levels.empty()) return trajectory;
     const bool small = why_not(find_method("mask_nth"), world_, kReferenceBytes).empty();
     const MethodEntry& entry = find_method(unconstrained ? "unmasked_nth" : small ? "mask_nth" : "ppv_exact");
-    return trajectory = record(*entry.make(world_, shape_), shape_, logits_);
+    return trajectory = record(*make(entry), shape_, logits_);
   }
 
   void verify(Contender& contender) {

@@ -17,6 +17,7 @@ struct DecodeCase {
   std::vector<std::string> methods;
   Shape shape;
   Source source = Source::kHot;
+  int64_t ring_bytes = kRingBytes;
   bool given = false;  // the log-sum-exp of rows comes with them
   Case more;           // what else the case is told by
 };

@@ -12,8 +12,7 @@
 namespace bench {
 namespace {
 
-constexpr int64_t kRingBytes = 1250000000;  // beyond any cache
-constexpr int64_t kBlock = 1 << 21;         // normal numbers that are drawn; rows are copies from within, at an offset
+constexpr int64_t kBlock = 1 << 21;  // normal numbers that are drawn; rows are copies from within, at an offset
 
 uint16_t to_bf16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -50,10 +49,11 @@ std::string name_of(Source source) {
   return source == Source::kHot ? "hot" : source == Source::kLevels ? "levels" : "memory";
 }
 
-Logits::Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype)
+Logits::Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype,
+               int64_t ring_bytes)
     : slots_(slots), beams_(beams), columns_(columns), dtype_(dtype) {
   const Rows shape{nullptr, 0, 0, beams, columns, dtype};
-  const int64_t step_rows = slots * beams, most = std::max<int64_t>(1, kRingBytes / shape.row_bytes());
+  const int64_t step_rows = slots * beams, most = std::max<int64_t>(1, ring_bytes / shape.row_bytes());
   const int64_t fit = most / step_rows;  // steps that fit
   const int64_t steps = source == Source::kHot ? 1 : source == Source::kLevels ? levels : fit;
   ring_rows_ = fit == 0 ? most : step_rows * std::clamp<int64_t>(steps, 1, fit);

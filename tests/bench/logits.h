@@ -29,13 +29,15 @@ struct Rows {
 //   kHot     one step's rows for every step: in the cache nearest to the core that holds them.
 //   kLevels  other rows at every level, the same at every decode: a cache, if they fit.
 //   kMemory  other rows at every step, until more has passed by than any cache holds: memory.
-// A ring never takes more than 1.25 GB; a step that needs more meets its own rows again.
+// A ring never takes more than kRingBytes; a step that needs more meets its own rows again.
+inline constexpr int64_t kRingBytes = 1250000000;  // beyond any cache
 enum class Source { kHot, kLevels, kMemory };
 std::string name_of(Source source);
 
 class Logits {
  public:
-  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype = SIDBEAM_F32);
+  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype = SIDBEAM_F32,
+         int64_t ring_bytes = kRingBytes);
 
   // The rows of the step-th step ever taken.
   Rows at(int64_t step) const;

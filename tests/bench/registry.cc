@@ -60,6 +60,7 @@ constexpr auto kColumns = SIDBEAM_KIND_HASH;  // has the sorted columns too
 constexpr MethodEntry kMethods[] = {
     // name, promise, exact ties, unconstrained, bytes a code
     {"trie", Promise::kConstrained, true, "none", 6, ours<SIDBEAM_STRATEGY_TRIE, kTrie>},
+    {"trie_lse", Promise::kConstrained, false, "", 6, ours<SIDBEAM_STRATEGY_TRIE, kTrie>, true},
     {"trie_compact", Promise::kConstrained, true, "none", 8, ours<SIDBEAM_STRATEGY_TRIE, kTrie | kCompactTrie>},
     {"sorted", Promise::kConstrained, true, "none", 8, ours<SIDBEAM_STRATEGY_SORTED, kColumns>},
     {"sorted_top50", Promise::kApproximate, true, "none", 8, ours<SIDBEAM_STRATEGY_SORTED_TOPK, kColumns, kTopK>},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace bench {
 namespace {
@@ -15,8 +16,10 @@ std::string at_place(size_t level, int32_t slot, int32_t beam) {
 }
 
 std::string beam_text(const Trajectory::Level& level, size_t i) {
-  return "parent " + std::to_string(level.parents[i]) + ", token " + std::to_string(level.tokens[i]) + ", score " +
-         std::to_string(level.scores[i]);
+  char text[96];
+  std::snprintf(text, sizeof text, "parent %d, token %d, score %.9g", level.parents[i], level.tokens[i],
+                static_cast<double>(level.scores[i]));
+  return text;
 }
 
 std::string difference_of_slot(const Trajectory& got, const Trajectory& wanted, int32_t slot, bool exact_ties) {

@@ -50,7 +50,7 @@ class MaskedMethod final : public Method {
   void take(int32_t slot, int32_t level, int32_t count) {
     for (int32_t m = 0; m < count; ++m) best_.data()[m].column += first_ - shape_.offset;
     beams_.replace(slot, best_.data(), count, [&](Place place, const Candidate& candidate) {
-      return validity_ == nullptr ? 0 : *validity_->find(place, level, static_cast<int32_t>(candidate.column));
+      return validity_ == nullptr ? 0 : validity_->find(place, level, static_cast<int32_t>(candidate.column)).value();
     });
   }
 

@@ -36,7 +36,7 @@ class ProbeMethod final : public Method {
       for (int32_t m = 0; m < beams_.live(slot); ++m) found += probe_row(rows, slot, m, level, keys_.data() + found);
       const int32_t count = take_best(keys_.data(), found, shape_.beams, shape_.codes, best_.data());
       beams_.replace(slot, best_.data(), count, [&](Place place, const Candidate& candidate) {
-        return *validity_.find(place, level, static_cast<int32_t>(candidate.column));
+        return validity_.find(place, level, static_cast<int32_t>(candidate.column)).value();
       });
     }
   }

@@ -85,7 +85,7 @@ class StaticMethod final : public Method {
     }
     const int32_t count = selector_->finish(best_.data());
     beams_.replace(slot, best_.data(), count, [&](Place node, const Candidate& candidate) {
-      if (!dense) return *trie_.find(node, level, static_cast<int32_t>(candidate.column));
+      if (!dense) return trie_.find(node, level, static_cast<int32_t>(candidate.column)).value();
       const int64_t cell = trie_.dense_row(node, level) * shape_.codes + candidate.column;
       return static_cast<Place>(trie_.dense_states[dense_level][cell]);
     });
