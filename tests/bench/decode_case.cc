@@ -129,15 +129,18 @@ class Run {
     const MethodEntry& entry = *contender.entry;
     if (entry.promise == Promise::kNoBeams) return;
     const Trajectory got = record(*contender.method, shape_, logits_), &wanted = reference(entry.promise);
-    if (entry.promise != Promise::kApproximate) {
-      const std::string text = difference(got, wanted, entry.exact_ties && !decode_.given);
-      if (!text.empty())
-        throw Mismatch(std::string(entry.name) + ", " + describe(where_of(world_, decode_)) + ", " + text);
-      return;
-    }
+    if (entry.promise != Promise::kApproximate) return compare(entry, got, wanted);
     contender.note = live_at_the_end(got);
     share(entry, "share of the exact beams found", share_found(got, wanted));
     share(entry, "share of the beams that exist", share_valid(got, world_.catalogue()));
+    const std::string twin = entry.same_as;
+    if (!twin.empty()) compare(entry, got, record(*make(find_method(twin)), shape_, logits_));
+  }
+
+  void compare(const MethodEntry& entry, const Trajectory& got, const Trajectory& wanted) const {
+    const std::string text = difference(got, wanted, entry.exact_ties && !decode_.given);
+    if (text.empty()) return;
+    throw Mismatch(std::string(entry.name) + ", " + describe(where_of(world_, decode_)) + ", " + text);
   }
 
   void share(const MethodEntry& entry, const std::string& unit, double value) {

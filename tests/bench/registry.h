@@ -24,7 +24,8 @@ struct MethodEntry {
   const char* unconstrained;  // the step written in the same way without the constraint; "" for none
   double bytes_per_code;      // of its structure, for each of the N * L codes of a catalogue, about
   std::unique_ptr<Method> (*make)(World& world, const Shape& shape);
-  bool given = false;  // it is given the log-sum-exp of rows even where others are not
+  bool given = false;        // it is given the log-sum-exp of rows even where others are not
+  const char* same_as = "";  // of an approximate method: another that must have the same beams
 };
 
 // Throws where there is no such method.
