@@ -31,12 +31,15 @@ DecodeCase case_of(const char* table, const Catalogue& catalogue, int32_t slots,
 
 // At 1e8 SIDs not everything fits into memory at a time; the log-sum-exp alone is in every part, to compare by.
 void huge_case(Context& context, World& world, DecodeCase decode) {
-  for (const auto& part : {std::vector<std::string>{"trie", "trie_lse", "none", "lse_only", "static", "static_slots",
-                                                    "mask_torch", "mask_nth", "mask_scan", "unmasked_torch",
-                                                    "unmasked_scan", "hash_bitmap", "ppv_exact", "ppv_top50"},
-                           {"trie_compact", "lse_only"},
-                           {"sorted", "sorted_top50", "hash_final", "lse_only"}}) {
+  const std::vector<std::string> parts[] = {
+      {"trie", "trie_lse", "none", "lse_only", "static", "static_slots", "mask_torch", "mask_nth", "mask_scan",
+       "unmasked_torch", "unmasked_nth", "unmasked_scan", "hash_bitmap", "ppv_exact", "ppv_top50"},
+      {"trie_compact", "lse_only"},
+      {"sorted", "sorted_top50", "hash_final", "lse_only"}};
+  int64_t number = 0;
+  for (const std::vector<std::string>& part : parts) {
     decode.methods = part;
+    decode.more = {{"part", ++number}};
     run_decode(context, world, decode);
     world.forget();
   }
