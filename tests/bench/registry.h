@@ -19,11 +19,11 @@ enum class Promise {
 
 struct MethodEntry {
   const char* name;
-  Promise promise;
-  bool exact_ties;            // as the contract orders them; else scores that differ by rounding may change places
-  const char* unconstrained;  // the step written in the same way without the constraint; "" for none
-  double bytes_per_code;      // of its structure, for each of the N * L codes of a catalogue, about
   std::unique_ptr<Method> (*make)(World& world, const Shape& shape);
+  double bytes_per_code;      // of its structure, for each of the N * L codes of a catalogue, about
+  const char* unconstrained;  // the step written in the same way without the constraint; "" for none
+  Promise promise;
+  bool exact_ties = true;    // as the contract orders them; else scores that differ by rounding may change places
   bool given = false;        // it is given the log-sum-exp of rows even where others are not
   const char* same_as = "";  // of an approximate method: another that must have the same beams
 };
