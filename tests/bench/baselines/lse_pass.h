@@ -1,0 +1,13 @@
+// The floor of a step that is not given its log-sum-exp: the log-sum-exp of its rows and nothing else.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "method.h"
+
+namespace bench {
+
+std::unique_ptr<Method> make_lse_pass(const Shape& shape);
+
+}  // namespace bench

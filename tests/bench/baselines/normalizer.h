@@ -1,0 +1,30 @@
+// The log-sum-exp of a row for every baseline: the library's own kernel, so that no baseline is slow, or different in a
+// last bit, for a lesser one. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cpu/kernels.h"
+#include "method.h"
+
+namespace bench {
+
+using Normalizer = sidbeam::cpu::LogSum;  // its log-sum-exp is ref + rest
+
+inline const sidbeam::cpu::Kernels& kernels() {
+  static const sidbeam::cpu::Kernels& best = *sidbeam::cpu::find_kernels(nullptr);
+  return best;
+}
+
+inline sidbeam::cpu::PartialSum sum_exp(const void* elements, int32_t dtype, int64_t count) {
+  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F}, count);
+}
+
+// Of row (slot, beam), over the columns that the shape's normalisation reads, unless the caller gave it.
+inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
+  if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
+  const bool level = shape.normalization == SIDBEAM_NORMALIZE_LEVEL;
+  const int64_t first = level ? shape.offset : 0, count = level ? shape.codes : shape.columns;
+  const char* row = static_cast<const char*>(rows.row(slot, beam));
+  return sidbeam::cpu::log_of(sum_exp(row + first * (rows.row_bytes() / rows.columns), rows.dtype, count));
+}
+
+}  // namespace bench

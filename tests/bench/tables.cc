@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tables.h"
+
+namespace bench {
+namespace {
+
+constexpr Table kTables[] = {
+    {"floors", "sum and copy bandwidth of the machine, and the log-sum-exp kernel as a share of them", floors_table},
+    {"static", "STATIC's Table 1 and Table 4a: every method, catalogues of 1e5 to 1e7 (--full: 1e8) SIDs",
+     static_table},
+    {"vocabulary", "STATIC's Table 4b: 256 to 32768 codes a level, 1e7 SIDs", vocabulary_table},
+    {"skew", "clustered catalogues: zipf, and the real ones", skew_table},
+    {"wide", "256 to 4096 beams, 1 to 32 requests, 8192 and 32768 codes", wide_table},
+    {"text", "codes in a slice of a text vocabulary of 176,512 columns", text_table},
+    {"nvidia442", "the request of NVIDIA's issue 442: what the constraint costs at beam 256", nvidia442_table},
+    {"flashrec", "the best 2M unmasked codes a beam, then the mask: time, and how many exact beams that finds",
+     flashrec_table},
+    {"branching", "STATIC's Figure 4: the cost of the constraint alone by branching, 2 to 2^18", branching_table},
+    {"lse", "steps that are given the log-sum-exp of their rows", lse_table},
+    {"dtype", "logits of 32 and 16 bits", dtype_table},
+    {"threads", "steps on one and two threads", threads_table},
+};
+
+}  // namespace
+
+std::span<const Table> all_tables() { return kTables; }
+
+}  // namespace bench

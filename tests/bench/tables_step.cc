@@ -1,0 +1,86 @@
+// What a step is made of: the constraint alone, a given log-sum-exp, types of logits, threads.
+// SPDX-License-Identifier: Apache-2.0
+#include "decode_case.h"
+#include "tables.h"
+
+namespace bench {
+namespace {
+
+constexpr int32_t kBeams = 70;
+
+World usual_world(bool quick) {
+  return World(draw_catalogue(Skew::kUniform, quick ? 3000 : 1000000, quick ? 4 : 8, quick ? 64 : 2048));
+}
+
+std::string name_of_dtype(int32_t dtype) {
+  return dtype == SIDBEAM_F32 ? "f32" : dtype == SIDBEAM_F16 ? "f16" : "bf16";
+}
+
+}  // namespace
+
+// Level 0 has V children, level 1 as many as 1e6 SIDs leave, level 2 one: each method is shown what it must read where
+// a row costs nothing. STATIC's kernel reads K_l, the most of any node, at every node.
+void branching_table(Context& context) {
+  const bool quick = context.options.quick;
+  for (int32_t bits = 1; bits <= (quick ? 6 : 18); ++bits) {
+    const int32_t codes = 1 << bits;
+    World world(draw_catalogue(Skew::kUniform, quick ? 2000 : 1000000, 3, codes));
+    DecodeCase decode;
+    decode.table = "branching";
+    decode.methods = {"trie", "static", "static_slots", "none"};
+    decode.shape = shape_of(world.catalogue(), 2, quick ? 10 : kBeams);
+    decode.given = true;
+    decode.more = {{"lse", "given"}};
+    run_decode(context, world, decode);
+  }
+}
+
+void lse_table(Context& context) {
+  const bool quick = context.options.quick;
+  World world = usual_world(quick);
+  for (const Source source : {Source::kHot, Source::kMemory}) {
+    if (quick && source == Source::kMemory) continue;
+    for (const bool given : {false, true}) {
+      DecodeCase decode;
+      decode.table = "lse";
+      decode.methods = {"trie", "sorted", "none", "static_slots", "mask_scan"};
+      decode.shape = shape_of(world.catalogue(), 2, quick ? 10 : kBeams);
+      decode.source = source;
+      decode.given = given;
+      decode.more = {{"lse", given ? "given" : "computed"}};
+      run_decode(context, world, decode);
+    }
+  }
+}
+
+void dtype_table(Context& context) {
+  const bool quick = context.options.quick;
+  World world = usual_world(quick);
+  for (const Source source : {Source::kHot, Source::kMemory}) {
+    if (quick && source == Source::kMemory) continue;
+    for (const int32_t dtype : {SIDBEAM_F32, SIDBEAM_F16, SIDBEAM_BF16}) {
+      DecodeCase decode;
+      decode.table = "dtype";
+      decode.methods = {"trie", "none", "lse_only", "mask_torch", "mask_scan"};
+      decode.shape = shape_of(world.catalogue(), 2, quick ? 10 : kBeams);
+      decode.shape.dtype = dtype;
+      decode.source = source;
+      decode.more = {{"dtype", name_of_dtype(dtype)}};
+      run_decode(context, world, decode);
+    }
+  }
+}
+
+void threads_table(Context& context) {
+  const bool quick = context.options.quick;
+  World world = usual_world(quick);
+  for (const int32_t slots : {1, 2, 8}) {
+    DecodeCase decode;
+    decode.table = "threads";
+    decode.methods = {"trie", "trie_threads2", "none", "none_threads2"};
+    decode.shape = shape_of(world.catalogue(), slots, quick ? 10 : kBeams);
+    run_decode(context, world, decode);
+  }
+}
+
+}  // namespace bench

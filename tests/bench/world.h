@@ -1,0 +1,36 @@
+// A catalogue and every structure that methods are made from, each built when it is first asked for.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "baselines/static_trie.h"
+#include "baselines/validity.h"
+#include "catalogue.h"
+#include "library.h"
+
+namespace bench {
+
+class World {
+ public:
+  explicit World(Catalogue catalogue) : catalogue_(std::move(catalogue)) {}
+
+  const Catalogue& catalogue() const { return catalogue_; }
+  sidbeam_runtime* runtime(int32_t step_threads = 1);
+  sidbeam_constraint* constraint(int32_t kinds);
+  const StaticTrie& static_trie();
+  using MakeValidity = std::unique_ptr<Validity> (*)(const Catalogue&);
+  const Validity& validity(MakeValidity make);
+  // Frees all but the catalogue.
+  void forget();
+
+ private:
+  Catalogue catalogue_;
+  std::map<int32_t, Runtime> runtimes_;
+  std::map<int32_t, Constraint> constraints_;
+  std::map<MakeValidity, std::unique_ptr<Validity>> validities_;
+  std::unique_ptr<StaticTrie> static_trie_;
+};
+
+}  // namespace bench
