@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace bench {
+namespace {
+
+// Fields of the ABI that later headers may add are looked for, so that this compiles with and without them.
+template <typename Config>
+constexpr bool can_thread_steps = requires(Config config) { config.step_threads; };
+
+template <typename Config>
+void set_step_threads(Config& config, int32_t threads) {
+  if constexpr (can_thread_steps<Config>) config.step_threads = threads;
+}
+
+sidbeam_builder_config config_of(const std::vector<int32_t>& codes, int32_t kinds) {
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = static_cast<int32_t>(codes.size());
+  config.codes = codes.data();
+  config.kinds = kinds;
+  return config;
+}
+
+}  // namespace
+
+bool has_step_threads() { return can_thread_steps<sidbeam_runtime_config>; }
+
+Runtime make_runtime(int32_t step_threads) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  set_step_threads(config, step_threads);
+  sidbeam_runtime* runtime;
+  call("runtime_create", sidbeam_runtime_create, &config, &runtime);
+  return Runtime(runtime);
+}
+
+bool has_kind(sidbeam_runtime* runtime, int32_t kind) {
+  const std::vector<int32_t> codes(2, 16);
+  const sidbeam_builder_config config = config_of(codes, kind);
+  sidbeam_builder* builder;
+  if (sidbeam_builder_create(runtime, &config, &builder, nullptr) != SIDBEAM_OK) return false;
+  sidbeam_builder_destroy(builder);
+  return true;
+}
+
+Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
+  const std::vector<int32_t> codes(static_cast<size_t>(catalogue.levels), catalogue.codes);
+  const sidbeam_builder_config config = config_of(codes, kinds);
+  sidbeam_builder* raw_builder;
+  call("builder_create", sidbeam_builder_create, runtime, &config, &raw_builder);
+  const Builder builder(raw_builder);
+  constexpr int64_t kPart = 1 << 20;  // the builder packs what it is given: no second copy of the catalogue at a time
+  for (int64_t i = 0; i < catalogue.sids; i += kPart)
+    call("builder_add", sidbeam_builder_add, raw_builder, catalogue.sid(i), nullptr,
+         std::min(kPart, catalogue.sids - i), nullptr, nullptr);
+  sidbeam_index* raw_index;
+  call("builder_finish", sidbeam_builder_finish, raw_builder, &raw_index);
+  const Index index(raw_index);
+  sidbeam_constraint* constraint;
+  call("constraint_create", sidbeam_constraint_create, raw_index, &constraint);
+  return Constraint(constraint);
+}
+
+}  // namespace bench

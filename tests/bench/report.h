@@ -1,0 +1,64 @@
+// What a benchmark measured: statistics of its samples, one JSON object a line, tables for people.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace bench {
+
+struct Statistics {
+  double median = 0, p10 = 0, p90 = 0, p99 = 0;
+  int64_t runs = 0;
+};
+Statistics summarise(std::vector<double> samples);
+// A single figure: a count, a share, a size.
+Statistics exactly(double value);
+
+// What was measured under, in the order of printing.
+using Value = std::variant<int64_t, std::string>;
+using Case = std::vector<std::pair<std::string, Value>>;
+
+struct Measurement {
+  std::string table;
+  Case where;
+  std::string name, unit;
+  Statistics value;
+  std::string note;
+};
+std::string to_json(const Measurement& measurement);
+
+// Appends a line a measurement; without a path it takes them and writes nothing.
+class JsonLines {
+ public:
+  explicit JsonLines(const std::string& path);
+  void add(const Measurement& measurement);
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::unique_ptr<std::FILE, Closer> file_;
+};
+
+// Cells in aligned columns: the first to the left, the others to the right.
+class TextTable {
+ public:
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void print() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// Three significant digits, never an exponent.
+std::string figure(double value);
+// "B=2 M=70 V=2048"
+std::string describe(const Case& where);
+
+}  // namespace bench
