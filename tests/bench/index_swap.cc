@@ -82,14 +82,17 @@ void swap_once(Load& load, Generation& now, const std::function<Generation()>& b
 
 void add(Measurements& out, const char* name, int64_t sids, const Samples& samples) {
   const std::pair<const char*, const std::vector<double>*> phases[] = {
-      {"before", &samples.before}, {"during", &samples.during}, {"after", &samples.after}, {"start", &samples.starts}};
+      {"before", &samples.before}, {"during", &samples.during}, {"after", &samples.after}};
   for (const auto& [phase, values] : phases) {
     const Case where = {{"N", sids}, {"phase", std::string(phase)}};
     const Measurement body = {"swap", where, name, "us", summarise(*values), ""};
     out.push_back(body);
     add_tail(out, body, *values);
   }
-  out.push_back({"swap", {{"N", sids}, {"phase", std::string("takes")}}, name, "ms", summarise(samples.takes), ""});
+  const Case where = {{"N", sids}};
+  const std::string text = name;
+  out.push_back({"swap", where, text + ": start with the new one", "us", summarise(samples.starts), ""});
+  out.push_back({"swap", where, text + ": takes", "ms", summarise(samples.takes), "on the other thread"});
 }
 
 }  // namespace

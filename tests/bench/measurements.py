@@ -14,15 +14,16 @@ FIELDS = ("table", "case", "name", "unit", "median", "p10", "p90", "p99", "runs"
 
 def check(measurement, where):
     for field in FIELDS:
-        if field not in measurement:
+        if measurement.get(field) is None:
             raise ValueError(f"{where}: a measurement without '{field}', expected {', '.join(FIELDS)}")
     return measurement
 
 
 def read_lines(path):
-    """Measurements of a file with one JSON object a line."""
+    """Measurements of a file with one JSON object a line; of a measurement that was made again, the last."""
     with open(path, encoding="utf-8") as file:
-        return [check(json.loads(line), f"{path}:{number}") for number, line in enumerate(file, 1) if line.strip()]
+        all_of_them = [check(json.loads(line), f"{path}:{i}") for i, line in enumerate(file, 1) if line.strip()]
+    return list({key(m): m for m in all_of_them}.values())
 
 
 def read_document(path):
@@ -70,4 +71,4 @@ def summary(table, case, name, unit, values, note=""):
 
 def higher_is_better(unit):
     """Rates rise when things get faster; times and sizes fall."""
-    return "/s" in unit or unit.startswith("%")
+    return "/s" in unit or unit.startswith(("%", "share"))

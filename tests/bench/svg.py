@@ -9,14 +9,15 @@ from html import escape
 # Okabe and Ito's colours, which people with any colour vision tell apart; each round of them has its own dash.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
 DASHES = ("", "6 3", "2 2", "8 3 2 3")
-WIDTH, HEIGHT = 860, 440
-LEFT, TOP, RIGHT, BOTTOM = 70, 44, 250, 56  # margins; the legend is in the right one
+WIDTH, HEIGHT = 1040, 440
+LEFT, TOP, RIGHT, BOTTOM = 70, 44, 270, 56  # margins; the legend is in the right one
+LINE = 13  # of a label of several lines
 STYLE = "text{font:12px sans-serif;fill:#222}.title{font-size:15px;font-weight:600}.tick{fill:#555;font-size:11px}"
 
 
 @dataclass
 class Point:
-    x: float | str  # a category in a bar chart
+    x: float | str  # in a bar chart a category: the words of its label, each on a line of its own
     y: float
     low: float  # of the spread
     high: float
@@ -58,8 +59,6 @@ class Scale:
         else:
             self.ticks = linear_ticks(low, high)
             self.low, self.high = self.ticks[0], self.ticks[-1]
-        if self.low == self.high:
-            self.high = self.low * 2 if log else self.low + 1
 
     def __call__(self, value):
         low, high = (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
@@ -74,7 +73,7 @@ def log_ticks(low, high):
     all_ticks = [step * 10.0 ** exponent for exponent in exponents for step in steps]
     first = max(i for i, tick in enumerate(all_ticks) if tick <= low * (1 + 1e-9))
     last = min(i for i, tick in enumerate(all_ticks) if tick >= high * (1 - 1e-9))
-    return all_ticks[first:last + 1]
+    return all_ticks[first:max(last, first + 1) + 1]
 
 
 def linear_ticks(low, high):
@@ -104,10 +103,19 @@ def y_scale(chart):
     return Scale(min(values), max(values), chart.log_y, HEIGHT - BOTTOM, TOP)
 
 
+def categories(chart):
+    return list(dict.fromkeys(p.x for s in chart.series for p in s.points))
+
+
+def height(chart):
+    """Of the whole; labels of several lines make it taller, not the plot smaller."""
+    return HEIGHT + LINE * (max(len(c.split()) for c in categories(chart)) - 1) if chart.bars else HEIGHT
+
+
 def frame(chart, scale):
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
     out = [text(LEFT, 22, chart.title, css="title"),
-           text((LEFT + right) / 2, HEIGHT - 12, chart.x_label, "middle"),
+           text((LEFT + right) / 2, height(chart) - 12, chart.x_label, "middle"),
            text(16, (TOP + bottom) / 2, chart.y_label, "middle", turn=-90)]
     for tick in scale.ticks:
         y = scale(tick)
@@ -159,17 +167,18 @@ def lines(chart, scale_y):
 
 
 def bars(chart, scale_y):
-    categories = list(dict.fromkeys(p.x for s in chart.series for p in s.points))
-    group = (WIDTH - RIGHT - LEFT) / len(categories)
+    names = categories(chart)
+    group = (WIDTH - RIGHT - LEFT) / len(names)
     width = group * 0.8 / len(chart.series)
     bottom = HEIGHT - BOTTOM
     out = []
-    for c, category in enumerate(categories):
-        out.append(text(LEFT + group * (c + 0.5), bottom + 16, str(category), "middle", "tick"))
+    for c, name in enumerate(names):
+        middle = LEFT + group * (c + 0.5)
+        out += [text(middle, bottom + 16 + LINE * i, word, "middle", "tick") for i, word in enumerate(name.split())]
     for i, series in enumerate(chart.series):
         colour, _ = look(i)
         for p in series.points:
-            x = LEFT + group * (categories.index(p.x) + 0.1) + width * i
+            x = LEFT + group * (names.index(p.x) + 0.1) + width * i
             y = scale_y(p.y)
             out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width * 0.92:.1f}" height="{max(0.0, bottom - y):.1f}" '
                        f'fill="{colour}"/>')
@@ -184,5 +193,6 @@ def render(chart):
         raise ValueError(f"the chart '{chart.title}' has no points")
     scale = y_scale(chart)
     body = frame(chart, scale) + (bars if chart.bars else lines)(chart, scale) + legend(chart)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
+    size = f'viewBox="0 0 {WIDTH} {height(chart)}" width="{WIDTH}" height="{height(chart)}"'
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
             f'<style>{STYLE}</style><rect width="100%" height="100%" fill="#fff"/>\n' + "\n".join(body) + "\n</svg>\n")
