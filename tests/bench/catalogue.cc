@@ -54,8 +54,7 @@ void sort_into(Catalogue& catalogue, const Packing& packing, Pages<Key>& keys) {
   std::sort(keys.data(), keys.data() + keys.size());
   catalogue.sids = std::unique(keys.data(), keys.data() + keys.size()) - keys.data();
   catalogue.rows = Pages<int32_t>(catalogue.sids * catalogue.levels);
-  for (int64_t i = 0; i < catalogue.sids; ++i)
-    packing.unpack(keys[i], catalogue.rows.data() + i * catalogue.levels);
+  for (int64_t i = 0; i < catalogue.sids; ++i) packing.unpack(keys[i], catalogue.rows.data() + i * catalogue.levels);
 }
 
 class Zipf {

@@ -55,7 +55,7 @@ std::vector<double> in_child(const std::function<std::vector<double>()>& work) {
   if (child < 0) throw std::runtime_error(std::string("cannot fork: ") + std::strerror(errno));
   if (child == 0) run_child(ends[1], work);
   close(ends[1]);
-  const std::vector<double> numbers = read_all(ends[0]);
+  std::vector<double> numbers = read_all(ends[0]);
   close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);

@@ -64,7 +64,7 @@ void Load::expect_items(const sidbeam_index* index) {
   items.sids = sids.data();
   call("session_get_items", sidbeam_session_get_items, session_.get(), nullptr, 1, &items);
   if (beams_.live[0] == 0) throw std::runtime_error("a decode ended without a live beam");
-  for (int32_t m = 0; m < beams_.live[0]; ++m) {
+  for (size_t m = 0; m < static_cast<size_t>(beams_.live[0]); ++m) {
     int64_t found = -1;
     call("index_find_sid", sidbeam_index_find_sid, index, sids.data() + size_t{kLevels} * m, kLevels, &found);
     if (found < 0 || found != ordinals[m]) throw std::runtime_error("a beam ended at a SID that is not in its index");

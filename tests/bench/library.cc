@@ -9,7 +9,9 @@ namespace {
 
 // Fields of the ABI that later headers may add are looked for, so that this compiles with and without them.
 template <typename Config>
-constexpr bool can_thread_steps = requires(Config config) { config.step_threads; };
+constexpr bool can_thread_steps = requires(Config config) {
+  config.step_threads;
+};
 
 template <typename Config>
 void set_step_threads(Config& config, int32_t threads) {
