@@ -39,16 +39,21 @@ class Figure:
 HOT = {"level": "all", "rows": "hot"}
 # The best of each kind, for charts with little room.
 MAIN = ("trie", "trie_compact", "none", "lse_only", "static_slots", "mask_torch", "mask_nth", "mask_scan")
+# Ours, and what others have published.
+METHODS = ("trie", "trie_compact", "sorted", "none", "static", "static_slots", "mask_torch", "mask_scan", "pointer_trie",
+           "hash_bitmap", "hash_set", "ppv_exact", "ppv_top50")
+PYTORCH = ("pytorch static, 1 thread", "pytorch static, gathered, 1 thread", "pytorch mask-then-top-k, 1 thread",
+           "pytorch unconstrained, 1 thread")
 
 FIGURES = (
     Figure("static_by_sids", "A step by size of the catalogue: B=2, M=70, V=2048, L=8, in cache", "static", x="N",
-           x_label="SIDs", where=HOT),
+           x_label="SIDs", where=HOT, names=METHODS),
     Figure("static_by_level", "A step by level: B=2, M=70, V=2048, L=8, 1e6 SIDs, in cache", "static", x="level",
-           x_label="level", where={"rows": "hot", "N": 1000000}, log_x=False),
+           x_label="level", where={"rows": "hot", "N": 1000000}, names=MAIN + PYTORCH, log_x=False),
     Figure("static_rows", "Where the logits are: B=2, M=70, V=2048, L=8, 1e6 SIDs", "static", groups=("rows",),
            where={"level": "all", "N": 1000000}, names=MAIN),
     Figure("vocabulary", "A step by number of codes: B=2, M=70, L=8, 1e7 SIDs, in cache", "vocabulary", x="V",
-           x_label="codes of a level", where=HOT),
+           x_label="codes of a level", where=HOT, names=METHODS),
     Figure("skew", "Clustered and real catalogues: B=2, M=70, in cache", "skew", groups=("catalogue", "N", "V"),
            where=HOT, names=MAIN),
     Figure("wide", "Wide beams: four levels, 1e7 SIDs, logits from memory", "wide", groups=("V", "M", "B"),

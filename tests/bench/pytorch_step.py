@@ -3,8 +3,8 @@ and mask-then-top-k as engines write it. Needs torch and numpy.
 
     python3 tests/bench/pytorch_step.py [--sids 1000000] [--threads 1,2] [--json FILE] [--quick]
 
-SIDs are random from a seed (uniform, as STATIC's benchmark draws them). Logits are N(0,3), one buffer for all levels, a
-row a beam, as bench_step's; every method follows its own beams. Methods are timed in turns. Before that, all exact ones
+SIDs are random from a seed (uniform, as STATIC's benchmark draws them). Logits are N(0,3), a row a beam, the same at
+every level, as bench_step's "rows=hot"; every method follows its own beams. Methods are timed in turns. Before that, all exact ones
 must give the same scores, and SIDs that exist.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -242,7 +242,8 @@ def measure(trie, logits, options, threads):
     for _ in range(options.rounds):
         for method in METHODS:
             samples[method.name].append(decode(method, trie, logits, options.levels)[1])
-    case = {"B": options.batch, "M": options.beams, "V": options.codes, "L": options.levels, "N": options.sids}
+    case = {"B": options.batch, "M": options.beams, "V": options.codes, "L": options.levels, "N": options.sids,
+            "catalogue": "uniform", "rows": "hot"}
     suffix = f", {threads} thread" + ("s" if threads > 1 else "")
     for name, rounds in samples.items():
         by_level = [(str(level), [steps[level] for steps in rounds]) for level in range(options.levels)]

@@ -130,9 +130,12 @@ def look(i):
 def legend(chart):
     out = []
     step = min(18.0, (HEIGHT - TOP - 10) / max(1, len(chart.series)))
-    for i, series in enumerate(chart.series):
+    order = list(enumerate(chart.series))
+    if not chart.bars:  # from the top down, as the lines end
+        order.sort(key=lambda entry: -max(entry[1].points, key=lambda p: p.x).y)
+    for row, (i, series) in enumerate(order):
         colour, dash = look(i)
-        x, y = WIDTH - RIGHT + 14, TOP + 8 + i * step
+        x, y = WIDTH - RIGHT + 14, TOP + 8 + row * step
         out.append(f'<path d="M{x} {y:.1f}h22" stroke="{colour}" stroke-width="{10 if chart.bars else 2.2}"'
                    f'{dashed(dash)}/>')
         out.append(text(x + 28, y + 4, series.name))
@@ -171,7 +174,8 @@ def bars(chart, scale_y):
     group = (WIDTH - RIGHT - LEFT) / len(names)
     width = group * 0.8 / len(chart.series)
     bottom = HEIGHT - BOTTOM
-    out = []
+    zero = bottom if chart.log_y else scale_y(0.0)
+    out = [line(LEFT, zero, WIDTH - RIGHT, zero, "#222")]
     for c, name in enumerate(names):
         middle = LEFT + group * (c + 0.5)
         out += [text(middle, bottom + 16 + LINE * i, word, "middle", "tick") for i, word in enumerate(name.split())]
@@ -180,7 +184,7 @@ def bars(chart, scale_y):
         for p in series.points:
             x = LEFT + group * (names.index(p.x) + 0.1) + width * i
             y = scale_y(p.y)
-            out.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width * 0.92:.1f}" height="{max(0.0, bottom - y):.1f}" '
+            out.append(f'<rect x="{x:.1f}" y="{min(y, zero):.1f}" width="{width * 0.92:.1f}" height="{abs(zero - y):.1f}" '
                        f'fill="{colour}"/>')
             middle = x + width * 0.46
             out.append(line(middle, scale_y(p.low), middle, scale_y(p.high), "#222"))
