@@ -30,7 +30,7 @@ std::vector<double> read_all(int file) {
   char piece[4096];
   for (ssize_t count; (count = read(file, piece, sizeof piece)) > 0;) bytes.append(piece, static_cast<size_t>(count));
   std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
   return numbers;
 }
 

@@ -112,6 +112,7 @@ int run(const Options& options) {
 }  // namespace bench
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     return bench::run(bench::parse(argc, argv));
   } catch (const std::invalid_argument& error) {
