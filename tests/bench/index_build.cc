@@ -88,11 +88,15 @@ Built build(const Pages<int32_t>& rows, BuildShape shape, const std::string& pat
   return {static_cast<double>(info.sids), static_cast<double>(info.file_bytes), peak, before, clock.seconds};
 }
 
-std::vector<Built> build_often(const Pages<int32_t>& rows, const BuildShape& shape, int runs, const std::string& path) {
-  std::vector<Built> all;
+// By shape, each built `runs` times, in turns: the machine may be faster at one time than at another.
+std::vector<std::vector<Built>> build_often(const Pages<int32_t>& rows, const std::vector<BuildShape>& shapes, int runs,
+                                            const std::string& path) {
+  std::vector<std::vector<Built>> all(shapes.size());
   for (int run = 0; run < runs; ++run) {
-    all.push_back(built_of(in_child([&] { return numbers_of(build(rows, shape, path)); })));
-    if (!path.empty()) std::filesystem::remove(path);
+    for (size_t s = 0; s < shapes.size(); ++s) {
+      all[s].push_back(built_of(in_child([&] { return numbers_of(build(rows, shapes[s], path)); })));
+      if (!path.empty()) std::filesystem::remove(path);
+    }
   }
   return all;
 }
@@ -171,25 +175,33 @@ int runs_of(const Settings& settings, int64_t sids) {
   return sids > 10000000 ? 1 : sids > 1000000 ? 3 : 7;
 }
 
-// Thread counts to build with: one, and all that there are.
-std::vector<int> thread_counts(const Settings& settings) {
-  return settings.threads > 1 ? std::vector<int>{1, settings.threads} : std::vector<int>{1};
+// Every trie on one thread and on all that there are; where that takes long, on all.
+std::vector<BuildShape> shapes_of(const Settings& settings, const std::vector<Kind>& kinds, int32_t levels,
+                                  bool quickly) {
+  std::vector<BuildShape> shapes;
+  for (const Kind& kind : kinds) {
+    if (!quickly && settings.threads > 1) shapes.push_back({levels, kCodes, kind.kinds, 1});
+    shapes.push_back({levels, kCodes, kind.kinds, settings.threads});
+  }
+  return shapes;
+}
+
+const char* name_of(const BuildShape& shape) {
+  return std::find_if(std::begin(kAllKinds), std::end(kAllKinds), [&](const Kind& k) { return k.kinds == shape.kinds; })
+      ->name;
 }
 
 }  // namespace
 
 Measurements build_table(const Settings& settings) {
   Measurements out;
+  const std::vector<Kind> kinds = offered_tries();
   for (const int64_t sids : sizes(settings)) {
     if (sids == 100000) continue;  // milliseconds
     for (const int32_t levels : {5, kLevels}) {
-      const Pages<int32_t> rows = draw_rows(sids, levels, kCodes, 1);
-      for (const Kind& kind : offered_tries()) {
-        for (const int threads : sids > 10000000 ? std::vector<int>{settings.threads} : thread_counts(settings)) {
-          const BuildShape shape = {levels, kCodes, kind.kinds, threads};
-          add_build(out, kind.name, case_of(sids, shape), build_often(rows, shape, runs_of(settings, sids), ""));
-        }
-      }
+      const auto shapes = shapes_of(settings, kinds, levels, sids > 10000000);
+      const auto all = build_often(draw_rows(sids, levels, kCodes, 1), shapes, runs_of(settings, sids), "");
+      for (size_t s = 0; s < shapes.size(); ++s) add_build(out, name_of(shapes[s]), case_of(sids, shapes[s]), all[s]);
     }
   }
   return out;
@@ -198,12 +210,10 @@ Measurements build_table(const Settings& settings) {
 Measurements write_table(const Settings& settings) {
   Measurements out;
   const int64_t sids = sizes(settings).back();
-  const Pages<int32_t> rows = draw_rows(sids, kLevels, kCodes, 1);
-  for (const Kind& kind : offered_tries()) {
-    const BuildShape shape = {kLevels, kCodes, kind.kinds, settings.threads};
-    const auto all = build_often(rows, shape, runs_of(settings, sids), settings.files->scratch());
-    add_write(out, kind.name, case_of(sids, shape), all);
-  }
+  const auto shapes = shapes_of(settings, offered_tries(), kLevels, true);
+  const auto all =
+      build_often(draw_rows(sids, kLevels, kCodes, 1), shapes, runs_of(settings, sids), settings.files->scratch());
+  for (size_t s = 0; s < shapes.size(); ++s) add_write(out, name_of(shapes[s]), case_of(sids, shapes[s]), all[s]);
   return out;
 }
 

@@ -61,30 +61,39 @@ std::vector<double> first_steps(const std::string& path, int32_t residency, int 
 }  // namespace
 
 Measurements residency_table(const Settings& settings) {
-  Measurements out;
+  struct Variant {
+    Kind kind;
+    bool cached;
+    Residency residency;
+    std::vector<double> opening = {}, faults = {}, steps = {};
+  };
+  std::vector<Variant> variants;
+  for (const Kind& kind : offered_tries())
+    for (const bool cached : {true, false})
+      for (const Residency& residency : kResidencies) variants.push_back({kind, cached, residency});
+
   const int64_t sids = sizes(settings).back();
-  for (const Kind& kind : offered_tries()) {
-    const std::string& path = settings.files->path(kind, sids, 1, settings.threads);
-    for (const bool cached : {true, false}) {
-      for (const Residency& residency : kResidencies) {
-        std::vector<double> opening, steps, faults;
-        for (int repeat = 0; repeat < (settings.quick ? 1 : kRepeats); ++repeat) {
-          set_cache(path, cached);
-          const auto numbers =
-              in_child([&] { return first_steps(path, residency.value, settings.quick ? 20 : kSteps); });
-          opening.push_back(numbers.at(0));
-          faults.push_back(numbers.at(1));
-          steps.insert(steps.end(), numbers.begin() + 2, numbers.end());
-        }
-        const std::string name = std::string(kind.name) + ", " + residency.name;
-        const Case where = {{"N", sids}, {"file", std::string(cached ? "cached" : "cold")}};
-        const Measurement body = {"residency", where, name, "us", summarise(steps), "first steps after opening"};
-        out.push_back(body);
-        add_tail(out, body, steps);
-        out.push_back({"residency", where, name + ": open", "ms", summarise(opening), ""});
-        out.push_back({"residency", where, name + ": major faults", "faults", summarise(faults), "during the steps"});
-      }
+  for (int repeat = 0; repeat < (settings.quick ? 1 : kRepeats); ++repeat) {
+    for (Variant& variant : variants) {  // in turns: the machine may be faster at one time than at another
+      const std::string& path = settings.files->path(variant.kind, sids, 1, settings.threads);
+      set_cache(path, variant.cached);
+      const int steps = settings.quick ? 20 : kSteps;
+      const auto numbers = in_child([&] { return first_steps(path, variant.residency.value, steps); });
+      variant.opening.push_back(numbers.at(0));
+      variant.faults.push_back(numbers.at(1));
+      variant.steps.insert(variant.steps.end(), numbers.begin() + 2, numbers.end());
     }
+  }
+
+  Measurements out;
+  for (const Variant& variant : variants) {
+    const std::string name = std::string(variant.kind.name) + ", " + variant.residency.name;
+    const Case where = {{"N", sids}, {"file", std::string(variant.cached ? "cached" : "cold")}};
+    const Measurement body = {"residency", where, name, "us", summarise(variant.steps), "first steps after opening"};
+    out.push_back(body);
+    add_tail(out, body, variant.steps);
+    out.push_back({"residency", where, name + ": open", "ms", summarise(variant.opening), ""});
+    out.push_back({"residency", where, name + ": major faults", "faults", summarise(variant.faults), "in the steps"});
   }
   return out;
 }

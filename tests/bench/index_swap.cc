@@ -55,7 +55,7 @@ class Background {
  private:
   std::atomic<bool> done_{false};
   std::string failure_;
-  std::thread thread_;  // the last: it uses the others
+  std::jthread thread_;  // the last: it uses the others, and ends before them
 };
 
 struct Samples {
@@ -63,7 +63,8 @@ struct Samples {
 };
 
 // The host drops the old index on the background thread, so that unmapping is not a step's business.
-void swap_once(Load& load, Generation& now, const std::function<Generation()>& bring, int after, Samples& samples) {
+void swap_once(Load& load, Generation& now, const std::function<Generation()>& bring, int steps, Samples& samples) {
+  for (int step = 0; step < steps; ++step) samples.before.push_back(load.step());
   Generation next;
   double takes = 0;
   Background bringing([&] { takes = seconds_of([&] { next = bring(); }); });
@@ -75,7 +76,7 @@ void swap_once(Load& load, Generation& now, const std::function<Generation()>& b
   samples.starts.push_back(load.start(next.constraint.get()));
   std::swap(now, next);
   Background dropping([&next] { next = Generation(); });
-  for (int step = 0; step < after || !dropping.done(); ++step) samples.after.push_back(load.step());
+  for (int step = 0; step < steps || !dropping.done(); ++step) samples.after.push_back(load.step());
   dropping.join();
   load.expect_items(now.index.get());
 }
@@ -114,7 +115,7 @@ Measurements swap_table(const Settings& settings) {
     std::function<Generation(int)> bring;
   };
   const Way ways[] = {
-      {"open, map", 20, [&](int round) { return opening(round, SIDBEAM_RESIDENCY_MAP); }},
+      {"open, map", 10, [&](int round) { return opening(round, SIDBEAM_RESIDENCY_MAP); }},
       {"open, prefault", 10, [&](int round) { return opening(round, SIDBEAM_RESIDENCY_PREFAULT); }},
       {"open, copy", 10, [&](int round) { return opening(round, SIDBEAM_RESIDENCY_COPY); }},
       {"build", 3, [&](int) { return build_generation(runtime.get(), rows); }},
@@ -124,7 +125,6 @@ Measurements swap_table(const Settings& settings) {
     Load load(runtime.get(), now.constraint.get());
     Samples samples;
     for (int step = 0; step < steps; ++step) load.step();  // warm
-    for (int step = 0; step < 2 * steps; ++step) samples.before.push_back(load.step());
     for (int round = 0; round < (settings.quick ? 2 : way.rounds); ++round)
       swap_once(
           load, now, [&] { return way.bring(round); }, steps, samples);
