@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <compare>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,7 +18,8 @@ namespace {
 // A SID in 128 bits, level by level from the top: sorts as the SIDs do.
 struct Key {
   uint64_t high = 0, low = 0;
-  auto operator<=>(const Key&) const = default;
+  bool operator==(const Key& other) const { return high == other.high && low == other.low; }
+  bool operator<(const Key& other) const { return high != other.high ? high < other.high : low < other.low; }
 };
 
 class Packing {
