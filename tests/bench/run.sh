@@ -53,8 +53,9 @@ tables_of() {
 
 run() {
   local program=$1 its
+  shift
   its=$(tables_of "$bin/$program")
-  if [ -n "$its" ]; then "$bin/$program" --table "$its" "${size[@]}" --json "$lines"; fi
+  if [ -n "$its" ]; then "$bin/$program" --table "$its" "${size[@]}" --json "$lines" "$@"; fi
 }
 
 pytorch() {
@@ -74,11 +75,12 @@ mkdir -p build/bench "$output"
 install_packages $build_packages $test_packages
 build
 lines=$(mktemp build/bench/lines.XXXXXX)
-trap 'rm -f "$lines"' EXIT
+files=$(mktemp -d "${TMPDIR:-/tmp}/sidbeam-bench.XXXXXX")
+trap 'rm -rf "$lines" "$files"' EXIT
 before=$(load)
 run bench_step
 pytorch
-run bench_index
+run bench_index --dir "$files"
 printf '\nmachine:\n'
 python3 tests/bench/document.py --build build/release --lines "$lines" --output "$output/$name.json" \
   --load "$before" "$(load)"
