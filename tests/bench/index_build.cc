@@ -148,8 +148,7 @@ std::pair<double, double> bytes_of(const sidbeam_index* index, const sidbeam_ind
 void add_size(Measurements& out, const std::string& skew, const Pages<int32_t>& rows, int32_t levels, int32_t codes,
               int threads) {
   for (const Kind& kind : offered_kinds()) {
-    // A hash set of 1e8 SIDs does not fit beside the rest.
-    if (kind.kinds == SIDBEAM_KIND_HASH && rows.size() / levels > 10000000) continue;
+    if (kind.kinds == SIDBEAM_KIND_HASH && rows.size() / levels > kMostHashed) continue;
     const std::vector<double> numbers = in_child([&] {
       const Runtime runtime = runtime_of(threads);
       const Builder builder = make_builder(runtime.get(), {levels, codes, kind.kinds});

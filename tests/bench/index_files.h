@@ -25,6 +25,8 @@ constexpr Kind kAllKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
                               {"compact", kCompactTrie},
                               {"sorted", SIDBEAM_KIND_SORTED},
                               {"hash", SIDBEAM_KIND_HASH}};
+// A hash set of more does not fit beside the rest.
+constexpr int64_t kMostHashed = 10000000;
 // Those of them that this library builds: an older one refuses what it does not know.
 std::vector<Kind> offered_kinds();
 std::vector<Kind> offered_tries();

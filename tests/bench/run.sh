@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The benchmark: builds a release, runs every table, prints them, writes tests/bench/results/NAME.json and draws its
 # figures there.
-#   bash tests/bench/run.sh            about 20 minutes on two cores
+#   bash tests/bench/run.sh            up to 1e7 SIDs
 #   bash tests/bench/run.sh --quick    a minute: everything runs; its figures mean nothing and go to build/bench/
-#   bash tests/bench/run.sh --full     1e8 SIDs too: 16 GiB of memory, 10 GB in $TMPDIR, an hour
+#   bash tests/bench/run.sh --full     1e8 SIDs too, which takes long, most of 24 GiB, and 13 GB in $TMPDIR
 #   --name NAME            of the results (default: latest)
 #   --tables NAME[,NAME..] those tables alone (see --list of bench_step and bench_index; pytorch)
 # BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
