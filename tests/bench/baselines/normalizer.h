@@ -15,7 +15,7 @@ inline const sidbeam::cpu::Kernels& kernels() {
 }
 
 inline sidbeam::cpu::PartialSum sum_exp(const void* elements, int32_t dtype, int64_t count) {
-  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F}, count);
+  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F}, count, nullptr);
 }
 
 // Of row (slot, beam), over the columns that the shape's normalisation reads, unless the caller gave it.

@@ -1,0 +1,162 @@
+"""Draws the figures of a results file.
+
+    python3 tests/bench/plot.py RESULTS.json [--output FOLDER]
+
+A figure is left out where the results have nothing for it. SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import sys
+from dataclasses import dataclass, field
+
+sys.dont_write_bytecode = True
+import measurements
+import svg
+
+TAIL = ", p99.9"
+
+
+@dataclass
+class Figure:
+    """What is drawn from which measurements of a table. With `x`, lines over that key of the case; without, bars, a group
+    for each different combination of `groups` (a key of the case, or "name")."""
+
+    file: str
+    title: str
+    table: str
+    x: str = ""
+    groups: tuple = ()
+    x_label: str = ""
+    unit: str = "us"
+    y_label: str = "µs a step (median, p10 to p90)"
+    where: dict = field(default_factory=dict)  # keys of the case that must have these values, where they are there
+    names: tuple = ()  # those alone; none: all
+    percentiles: bool = False  # a bar each for median, p99 and p99.9, instead of one for each name
+    log_x: bool = True
+    log_y: bool = True
+
+
+HOT = {"level": "all", "rows": "hot"}
+# The best of each kind, for charts with little room.
+MAIN = ("trie", "trie_compact", "none", "lse_only", "static_slots", "mask_torch", "mask_nth", "mask_scan")
+# Ours, and what others have published.
+METHODS = ("trie", "trie_compact", "sorted", "none", "static", "static_slots", "mask_torch", "mask_scan", "pointer_trie",
+           "hash_bitmap", "hash_set", "ppv_exact", "ppv_top50")
+PYTORCH = ("pytorch static, 1 thread", "pytorch static, gathered, 1 thread", "pytorch mask-then-top-k, 1 thread",
+           "pytorch unconstrained, 1 thread")
+
+FIGURES = (
+    Figure("static_by_sids", "A step by size of the catalogue: B=2, M=70, V=2048, L=8, in cache", "static", x="N",
+           x_label="SIDs", where=HOT, names=METHODS),
+    Figure("static_by_level", "A step by level: B=2, M=70, V=2048, L=8, 1e6 SIDs, in cache", "static", x="level",
+           x_label="level", where={"rows": "hot", "N": 1000000}, names=MAIN + PYTORCH, log_x=False),
+    Figure("static_rows", "Where the logits are: B=2, M=70, V=2048, L=8, 1e6 SIDs", "static", groups=("rows",),
+           where={"level": "all", "N": 1000000}, names=MAIN),
+    Figure("vocabulary", "A step by number of codes: B=2, M=70, L=8, 1e7 SIDs, in cache", "vocabulary", x="V",
+           x_label="codes of a level", where=HOT, names=METHODS),
+    Figure("skew", "Clustered and real catalogues: B=2, M=70, in cache", "skew", groups=("catalogue", "N", "V"),
+           where=HOT, names=MAIN),
+    Figure("wide", "Wide beams: four levels, 1e7 SIDs, logits from memory", "wide", groups=("V", "M", "B"),
+           where={"level": "all"}, names=MAIN),
+    Figure("text", "A text vocabulary: codes are a slice of 8192 columns of 176,512", "text",
+           groups=("M", "normalize"), where={"level": "all"}),
+    Figure("nvidia442", "What the constraint costs: 5M SIDs of 3 x 1024, beam 256", "nvidia442", groups=("B",),
+           where={"level": "all"}, unit="ms", y_label="ms a step over the unconstrained", log_y=False),
+    Figure("branching", "Branching: the first level, where every code is a child; log-sum-exp given", "branching", x="V",
+           x_label="children of the node", where={"level": "0"}),
+    Figure("floors", "Bandwidth: reading once, copying, log-sum-exp", "floors", groups=("dtype", "rows"), unit="GB/s",
+           y_label="GB/s (median, p10 to p90)", log_y=False),
+    Figure("threads", "One thread and two: M=70, V=2048, L=8, 1e6 SIDs, in cache", "threads", groups=("B",),
+           where=HOT, log_y=False),
+    Figure("size", "Bytes a SID, item ids left out", "size", groups=("catalogue", "N"), unit="bytes a SID",
+           y_label="bytes a SID", names=("trie", "compact", "sorted", "hash"), log_y=False),
+    Figure("build", "Building in memory, checksums and item ids included", "build", groups=("L", "N", "threads"),
+           unit="M SIDs/s", y_label="million SIDs/s", log_y=False),
+    Figure("residency", "The first thousand steps after opening", "residency", groups=("name", "file"),
+           percentiles=True, y_label="µs a step"),
+    Figure("swap", "Steps before, during and after a new index of 1e7 SIDs is brought in", "swap",
+           groups=("name", "phase"), percentiles=True, y_label="µs a step"),
+)
+
+
+def chosen(figure, found):
+    """The measurements that a figure shows."""
+    for m in found:
+        case = m["case"]
+        needed = {figure.x, *figure.groups} - {"", "name"}
+        if m["table"] != figure.table or m["unit"] != figure.unit or not needed <= case.keys():
+            continue
+        if any(case.get(key, value) != value for key, value in figure.where.items()):
+            continue
+        if figure.x == "level" and case["level"] == "all":
+            continue
+        if not figure.names or m["name"] in figure.names:
+            yield m
+
+
+def by_percentile(found):
+    """A measurement for each percentile, named after it."""
+    for m in found:
+        if m["name"].endswith(TAIL):
+            yield {**m, "name": "p99.9", "of": m["name"].removesuffix(TAIL)}
+            continue
+        for name, field_name in (("median", "median"), ("p99", "p99")):
+            value = m[field_name]
+            yield {**m, "name": name, "of": m["name"], "median": value, "p10": value, "p90": value}
+
+
+def place(figure, m):
+    if figure.x:
+        return float(m["case"][figure.x])
+    values = [m["of"] if key == "name" else m["case"][key] for key in figure.groups]
+    words = [f"{key}={measurements.short(v)}" if isinstance(v, (int, float)) else str(v)
+             for key, v in zip(figure.groups, values)]
+    return " ".join(words)
+
+
+def chart_of(figure, found):
+    """The chart, without series where the results have nothing for it."""
+    series = {}
+    found = list(chosen(figure, found))
+    for m in by_percentile(found) if figure.percentiles else found:
+        at = place(figure, m)
+        points = series.setdefault(m["name"], {})
+        if at in points:
+            raise ValueError(f"figure {figure.file}: two values of {m['name']} at {at}")
+        points[at] = svg.Point(at, m["median"], m["p10"], m["p90"])
+    return svg.Chart(figure.title, figure.x_label, figure.y_label,
+                     [svg.Series(name, list(points.values())) for name, points in series.items()],
+                     bars=not figure.x, log_x=figure.log_x, log_y=figure.log_y)
+
+
+def draw_all(found, folder):
+    """Writes the figures that there are results for; returns their paths."""
+    os.makedirs(folder, exist_ok=True)
+    paths = []
+    for figure in FIGURES:
+        chart = chart_of(figure, found)
+        if not chart.series:
+            continue
+        paths.append(os.path.join(folder, figure.file + ".svg"))
+        with open(paths[-1], "w", encoding="utf-8") as file:
+            file.write(svg.render(chart))
+    return paths
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Draws the figures of a results file.")
+    parser.add_argument("results")
+    parser.add_argument("--output", help="folder of the SVG files; default: that of the results")
+    options = parser.parse_args()
+    try:
+        _, found = measurements.read_document(options.results)
+        paths = draw_all(found, options.output or os.path.dirname(os.path.abspath(options.results)))
+    except (OSError, ValueError) as error:
+        print(f"plot: {error}", file=sys.stderr)
+        return 1
+    print(f"{len(paths)} figures: " + ", ".join(os.path.basename(path) for path in paths))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The benchmark: builds a release, runs every table, prints them, writes tests/bench/results/NAME.json and draws its
+# figures there.
+#   bash tests/bench/run.sh            up to 1e7 SIDs
+#   bash tests/bench/run.sh --quick    a minute: everything runs; its figures mean nothing and go to build/bench/
+#   bash tests/bench/run.sh --full     1e8 SIDs too, which takes long, most of 24 GiB, and 13 GB in $TMPDIR
+#   --name NAME            of the results (default: latest)
+#   --tables NAME[,NAME..] those tables alone (see --list of bench_step and bench_index; pytorch)
+# BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
+# A machine that does something else meanwhile measures that too: look at the load averages in the results.
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. samples/install_packages.sh
+
+size=() name=latest tables=all output=tests/bench/results
+while [ $# -gt 0 ]; do
+  case $1 in
+    --quick) size=(--quick) output=build/bench ;;
+    --full) size=(--full) ;;
+    --name) name=${2:?--name wants a name}; shift ;;
+    --tables) tables=${2:?--tables wants names}; shift ;;
+    *) echo "run.sh: expected --quick, --full, --name NAME or --tables NAMES, got '$1'" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+bin=build/release/tests/bench
+python=${BENCH_PYTHON:-python3}
+export PYTHONDONTWRITEBYTECODE=1
+
+load() { cut -d ' ' -f 1 /proc/loadavg; }
+
+build() {
+  local launcher=()
+  if command -v ccache >/dev/null; then
+    launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+  cmake --preset release -DSIDBEAM_TESTS=ON "${launcher[@]}" >build/bench/build.log
+  cmake --build --preset release --target bench_step bench_index -- --quiet >>build/bench/build.log
+}
+
+wanted() { [ "$tables" = all ] || [[ ",$tables," == *",$1,"* ]]; }
+
+# Those of the tables asked for that a program has.
+tables_of() {
+  local table found=()
+  while read -r table _; do
+    if wanted "$table"; then found+=("$table"); fi
+  done < <("$1" --list)
+  (IFS=,; echo "${found[*]}")
+}
+
+run() {
+  local program=$1 its
+  shift
+  its=$(tables_of "$bin/$program")
+  if [ -n "$its" ]; then "$bin/$program" --table "$its" "${size[@]}" --json "$lines" "$@"; fi
+}
+
+pytorch() {
+  wanted pytorch || return 0
+  printf '\npytorch: the step written in PyTorch, rows of the table static\n'
+  if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
+    echo 'PyTorch not installed: left out'
+    return 0
+  fi
+  local quick=()
+  if [ "${size[*]}" = --quick ]; then quick=(--quick); fi
+  "$python" tests/bench/pytorch_step.py "${quick[@]}" --json "$lines"
+}
+
+begin=$SECONDS
+mkdir -p build/bench "$output"
+install_packages $build_packages $test_packages
+build
+lines=$(mktemp build/bench/lines.XXXXXX)
+files=$(mktemp -d "${TMPDIR:-/tmp}/sidbeam-bench.XXXXXX")
+trap 'rm -rf "$lines" "$files"' EXIT
+before=$(load)
+run bench_step
+pytorch
+run bench_index --dir "$files"
+printf '\nmachine:\n'
+python3 tests/bench/document.py --build build/release --lines "$lines" --output "$output/$name.json" \
+  --load "$before" "$(load)"
+python3 tests/bench/plot.py "$output/$name.json"
+printf '%s after %d s\n' "$output/$name.json" $((SECONDS - begin))

@@ -1,0 +1,214 @@
+"""Tests of compare, plot.py and document.py with small results of known content.
+
+    python3 tests/bench/test_results.py
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import measurements
+import plot
+import svg
+
+
+def load_compare():
+    loader = importlib.machinery.SourceFileLoader("compare", os.path.join(HERE, "compare"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("compare", loader))
+    loader.exec_module(module)
+    return module
+
+
+compare = load_compare()
+
+
+def measurement(name="trie", median=100.0, spread=0.01, table="static", unit="us", **case):
+    return {"table": table, "case": {"N": 1000000, **case}, "name": name, "unit": unit, "median": median,
+            "p10": median * (1 - spread), "p90": median * (1 + spread), "p99": median * (1 + 2 * spread), "runs": 30,
+            "note": ""}
+
+
+def verdict(old, new, threshold=3.0):
+    """The one verdict that is worth a line, or none."""
+    found = [v[0] for v in compare.verdicts([old], [new], threshold)]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+class Compare(unittest.TestCase):
+    def test_a_time_that_rises_is_slower_and_one_that_falls_faster(self):
+        self.assertEqual(verdict(measurement(median=100), measurement(median=120)), "slower")
+        self.assertEqual(verdict(measurement(median=120), measurement(median=100)), "faster")
+
+    def test_rates_and_shares_are_the_other_way_round(self):
+        for unit in ("GB/s", "M SIDs/s", "share of the exact beams found"):
+            self.assertEqual(verdict(measurement(median=100, unit=unit), measurement(median=120, unit=unit)), "faster")
+            self.assertEqual(verdict(measurement(median=120, unit=unit), measurement(median=100, unit=unit)), "slower")
+
+    def test_what_lies_within_either_spread_is_noise(self):
+        self.assertIsNone(verdict(measurement(median=100, spread=0.3), measurement(median=120)))
+        self.assertIsNone(verdict(measurement(median=100), measurement(median=120, spread=0.3)))
+
+    def test_small_changes_are_noise_however_narrow_the_spread(self):
+        self.assertIsNone(verdict(measurement(median=100, spread=0), measurement(median=102, spread=0)))
+        self.assertEqual(verdict(measurement(median=100, spread=0), measurement(median=102, spread=0), 1.0), "slower")
+
+    def test_differences_below_zero_are_not_judged(self):
+        self.assertIsNone(verdict(measurement(median=-5, spread=0, unit="ms"), measurement(median=5, spread=0, unit="ms")))
+
+    def test_new_and_gone_cases(self):
+        found = compare.verdicts([measurement("a"), measurement("b")], [measurement("b"), measurement("b", level="1")], 3)
+        self.assertEqual(sorted(v[0] for v in found), ["gone", "new"])
+
+    def test_the_order_of_a_case_does_not_matter(self):
+        old, new = measurement(B=2, M=70), measurement(M=70, B=2)
+        self.assertEqual(compare.verdicts([old], [new], 3), [])
+
+    def test_the_slowest_comes_first(self):
+        old = [measurement(name) for name in "abc"]
+        new = [measurement("a", 110), measurement("b", 50), measurement("c", 200)]
+        self.assertEqual([v[3]["name"] for v in compare.verdicts(old, new, 3)], ["c", "a", "b"])
+
+    def run_program(self, old, new, *options):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [os.path.join(folder, name) for name in ("old.json", "new.json")]
+            for path, found in zip(paths, (old, new)):
+                with open(path, "w", encoding="utf-8") as file:
+                    json.dump({"machine": {"cpu": path[-8:-5]}, "measurements": found}, file)
+            out, before = io.StringIO(), sys.argv
+            sys.argv = ["compare", *paths, *options]
+            try:
+                with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                    return compare.main(), out.getvalue()
+            finally:
+                sys.argv = before
+
+    def test_exit_status(self):
+        old, new = [measurement(median=100)], [measurement(median=120)]
+        self.assertEqual(self.run_program(old, new)[0], 0)
+        self.assertEqual(self.run_program(old, new, "--fail-on-slower", "10")[0], 1)
+        self.assertEqual(self.run_program(old, new, "--fail-on-slower", "30")[0], 0)
+        self.assertEqual(self.run_program(new, old, "--fail-on-slower", "10")[0], 0)
+        self.assertEqual(self.run_program([{"table": "x"}], new)[0], 2)
+
+    def test_what_it_prints(self):
+        _, text = self.run_program([measurement(median=100)], [measurement(median=120)])
+        self.assertIn("+20.0 %", text)
+        self.assertIn("static  N=1e6  trie: 100 -> 120 us", text)
+        self.assertIn("cpu: old -> new", text)
+        self.assertIn("1 slower, 0 faster, 0 new, 0 gone", text)
+
+
+class Plot(unittest.TestCase):
+    def static(self):
+        where = {"rows": "hot", "M": 70}
+        return [measurement(name, 10.0 * (i + 1) * sids / 1e5, N=sids, level="all", **where)
+                for i, name in enumerate(("trie", "none")) for sids in (100000, 1000000, 10000000)]
+
+    def draw(self, found):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = plot.draw_all(found, folder)
+            return {os.path.basename(path): ElementTree.parse(path).getroot() for path in paths}
+
+    def texts(self, root):
+        return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+
+    def test_lines_have_a_point_for_each_size_and_a_name_in_the_legend(self):
+        drawn = self.draw(self.static())
+        self.assertEqual(sorted(drawn), ["static_by_sids.svg", "static_rows.svg"])
+        circles = list(drawn["static_by_sids.svg"].iter("{http://www.w3.org/2000/svg}circle"))
+        self.assertEqual(len(circles), 6)
+        texts = self.texts(drawn["static_by_sids.svg"])
+        for text in ("trie", "none", "SIDs", "100k", "10M"):
+            self.assertIn(text, texts)
+
+    def test_higher_values_stand_higher(self):
+        root = self.draw(self.static())["static_by_sids.svg"]
+        points = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter("{http://www.w3.org/2000/svg}circle")]
+        self.assertEqual(points[:3], sorted(points[:3]))
+        self.assertEqual([y for _, y in points[:3]], sorted((y for _, y in points[:3]), reverse=True))
+        self.assertLess(points[3][1], points[0][1])
+
+    def test_bars_of_percentiles(self):
+        found = []
+        for phase in ("before", "during"):
+            found.append(measurement("open, map", 50, table="swap", phase=phase))
+            found.append(measurement("open, map, p99.9", 900, table="swap", phase=phase))
+        root = self.draw(found)["swap.svg"]
+        texts = self.texts(root)
+        for text in ("median", "p99", "p99.9", "map", "before", "during"):
+            self.assertIn(text, texts)
+        self.assertEqual(len(list(root.iter("{http://www.w3.org/2000/svg}rect"))), 1 + 6)
+
+    def test_a_bar_of_less_than_zero_hangs_from_zero(self):
+        found = [measurement(name, value, table="nvidia442", unit="ms", level="all", B=1)
+                 for name, value in (("up & <down>", 2.0), ("down", -1.0))]
+        root = self.draw(found)["nvidia442.svg"]
+        up, down = list(root.iter("{http://www.w3.org/2000/svg}rect"))[1:]
+        self.assertAlmostEqual(float(up.get("y")) + float(up.get("height")), float(down.get("y")), delta=0.2)
+        self.assertAlmostEqual(float(up.get("height")), 2 * float(down.get("height")), delta=0.2)
+        self.assertIn("up & <down>", self.texts(root))
+
+    def test_nothing_is_drawn_of_nothing(self):
+        self.assertEqual(self.draw([measurement(table="unknown")]), {})
+
+    def test_two_values_at_one_place_are_refused(self):
+        found = self.static()
+        with self.assertRaisesRegex(ValueError, "static_by_sids: two values of trie at 100000"):
+            self.draw(found + [{**found[0], "case": {**found[0]["case"], "M": 512}}])
+
+    def test_every_figure_has_a_file_of_its_own(self):
+        files = [figure.file for figure in plot.FIGURES]
+        self.assertEqual(len(files), len(set(files)))
+        for figure in plot.FIGURES:
+            self.assertNotEqual(bool(figure.x), bool(figure.groups), figure.file)
+
+    def test_ticks_enclose_the_values(self):
+        for low, high in ((0.3, 0.31), (1, 1), (7, 9000), (1e-3, 1e6), (99.9, 100.1)):
+            for log in (False, True):
+                scale = svg.Scale(low, high, log, 400, 40)
+                for value in (low, high):
+                    self.assertTrue(40 <= scale(value) <= 400, (low, high, log, scale.ticks))
+                self.assertTrue(2 <= len(scale.ticks) <= 12, (low, high, log, scale.ticks))
+
+
+class Documents(unittest.TestCase):
+    def test_of_a_measurement_made_twice_the_last_counts(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            for m in (measurement(median=1), measurement("none", 2), measurement(median=3)):
+                file.write(json.dumps(m) + "\n")
+            file.flush()
+            self.assertEqual([(m["name"], m["median"]) for m in measurements.read_lines(file.name)],
+                             [("trie", 3), ("none", 2)])
+
+    def test_a_line_without_a_field_is_refused_by_name(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+            broken = measurement()
+            del broken["p90"]
+            file.write(json.dumps(broken) + "\n")
+            file.flush()
+            with self.assertRaisesRegex(ValueError, ":1: a measurement without 'p90'"):
+                measurements.read_lines(file.name)
+
+    def test_percentiles(self):
+        made = measurements.summary("t", {}, "n", "us", [5, 1, 2, 4, 3])
+        self.assertEqual((made["median"], made["p10"], made["p90"], made["runs"]), (3, 1.4, 4.6, 5))
+
+    def test_short_numbers(self):
+        self.assertEqual([measurements.short(v) for v in (70, 2048, 1000000, 25000000, 20887, "all")],
+                         ["70", "2048", "1e6", "2.5e7", "20887", "all"])
+
+
+if __name__ == "__main__":
+    unittest.main()
