@@ -156,6 +156,16 @@ HWY_INLINE PartialSum finish_sum(const Reference& reference, const Lanes& lanes,
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
 
+// What comes in 2 KB: this loop is too long for the core to see a miss coming in time. Rows mostly follow each other, so
+// that looking beyond the end of one is no waste. From memory 17.5 GB/s instead of 9, of 21 that a sum reaches; 1, 3 and
+// 4 KB, and fetching into L2 only, were slower; in cache it makes no difference.
+inline constexpr uintptr_t kBytesAhead = 2048;
+template <int64_t kBytes>
+HWY_INLINE void fetch_ahead(const char* at) {
+  const uintptr_t ahead = reinterpret_cast<uintptr_t>(at) + kBytesAhead;
+  for (uintptr_t line = 0; line < kBytes; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + line));
+}
+
 // A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
@@ -170,6 +180,7 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSu
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes, maxima += kWidth) {
+      fetch_ahead<kBlock * kBytes>(at);
       move = add_block<kDtype, kKeepMaxima>(at, reference, lanes, maxima);
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
