@@ -126,6 +126,8 @@ struct Catalogue {
  private:
   void check_ids(const Pairs& pairs) const;
   void reserve(const Pairs& pairs);
+  bool pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const;
+  void pack_row(const Pairs& pairs, int64_t i);
   void pack(const Pairs& pairs, int64_t begin, int64_t end);
   void copy_names(const Pairs& pairs);
 

@@ -1,27 +1,30 @@
-// A stable, parallel radix sort of (key, row) records.
+// The rows of a catalogue sorted by their keys, as (key, row) records.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "index/catalogue.h"
 #include "index/progress.h"
 #include "support/memory.h"
 
 namespace sidbeam {
 
 struct Record {
-  uint64_t key, row;
+  uint64_t key, row;  // word 0 of the key, and the row that has it
 };
 
-inline constexpr int kDigitBits = 11;
-inline constexpr int64_t kRadixBytesPerThread = (int64_t{1} << kDigitBits) * (64 + 8 + 8);
+// Records [begin, end), whole SIDs. Few, unless one SID has them all.
+struct Part {
+  int64_t begin, end;
+};
 
-// Passes over the records that a sort by the lowest `bits` makes at most.
-inline int radix_passes(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
+// Memory that sort_rows() takes beside the records.
+int64_t sort_rows_bytes(int64_t rows, int threads);
 
-// Sorts by the lowest `bits` of the key, the others being zero. `spare` has the size of `records` and is swapped with
-// it when the result lies there. Advances `progress` by records.size() for each pass, made or skipped.
-void radix_sort(Buffer<Record>& records, Buffer<Record>& spare, int bits, int threads, const Allocator& allocator,
-                Progress& progress);
+// Fills `records`, one for each row, in the order of whole keys, and says where it may be cut. Rows of the same SID come
+// in an order that hangs on nothing but the catalogue. Advances `progress` by 2 for each row.
+std::vector<Part> sort_rows(const Catalogue& catalogue, int threads, Buffer<Record>& records, Progress& progress);
 
 }  // namespace sidbeam

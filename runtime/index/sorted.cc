@@ -1,4 +1,4 @@
-// Sort (key, row) records word by word; settle each group of equal SIDs in place; then lay the rest out side by side.
+// Sort (key, row) records; settle each group of equal SIDs in place; then lay the rest out side by side.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/sorted.h"
 
@@ -15,32 +15,6 @@ namespace sidbeam {
 namespace {
 
 constexpr uint64_t kGroupStart = uint64_t{1} << 63;  // in Record::row, once groups are settled
-
-int64_t chunks_of(int64_t count) { return static_cast<int64_t>(divide_up(static_cast<uint64_t>(count), kChunk)); }
-
-// Words from the last to the first, each by a stable sort: what is left is the order of whole keys, then of rows.
-void sort_records(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
-                  Buffer<Record>& records) {
-  const KeyLayout& layout = catalogue.layout;
-  const int64_t rows = catalogue.rows;
-  int64_t work = 0;
-  for (int w = 0; w < layout.words; ++w) work += rows * (1 + radix_passes(layout.word_bits[w]));
-  Progress progress(config, SIDBEAM_PHASE_SORT, work);
-  Buffer<Record> spare = large_buffer<Record>(catalogue.allocator, rows);
-  for (int w = layout.words - 1; w >= 0; --w) {
-    const auto& word = catalogue.words[static_cast<size_t>(w)];
-    const bool first = w == layout.words - 1;
-    parallel_for(threads, chunks_of(rows), [&](int64_t chunk) {
-      const int64_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t row = first ? static_cast<uint64_t>(i) : records[i].row;
-        records[i] = {word[static_cast<int64_t>(row)], row};
-      }
-      progress.advance(end - begin);
-    });
-    radix_sort(records, spare, layout.word_bits[w], threads, catalogue.allocator, progress);
-  }
-}
 
 // The first level in which the SIDs of two records differ; levels where they are the same.
 int first_difference(const Catalogue& catalogue, const Record& a, const Record& b) {
@@ -88,13 +62,13 @@ int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
   return end - group;
 }
 
-// What one chunk of records came to.
+// What one part of the records came to.
 struct Settled {
-  int64_t begin = 0;                        // of its records, moved on to the first that begins a SID
+  int64_t begin = 0;                        // of its records
   int64_t sids = 0, items = 0, merged = 0;  // its items are records[begin, begin + items)
   int64_t collisions = 0, max_items = 0;
   int64_t collision = -1;                     // first record of the first SID with several items
-  int64_t sids_before = 0, items_before = 0;  // in the chunks before
+  int64_t sids_before = 0, items_before = 0;  // in the parts before
 };
 
 // Settles records [begin, end), whole SIDs.
@@ -156,24 +130,12 @@ void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
 }
 
 std::vector<Settled> settle_all(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
-                                Buffer<Record>& records, Progress& progress) {
-  const int64_t rows = records.size(), chunks = chunks_of(rows);
-  // A chunk takes the SIDs that begin in it; one in which none begins leaves its records to a chunk before.
-  std::vector<int64_t> begins(static_cast<size_t>(chunks) + 1, rows);
-  parallel_for(threads, chunks, [&](int64_t chunk) {
-    const int64_t end = std::min(rows, (chunk + 1) * kChunk);
-    int64_t begin = chunk * kChunk;
-    while (begin > 0 && begin < end && same_sid(catalogue, records[begin - 1], records[begin])) ++begin;
-    begins[static_cast<size_t>(chunk)] = begin < end ? begin : -1;
-  });
-  for (auto chunk = static_cast<size_t>(chunks); chunk-- > 0;) {
-    if (begins[chunk] < 0) begins[chunk] = begins[chunk + 1];
-  }
-  std::vector<Settled> settled(static_cast<size_t>(chunks));
-  parallel_for(threads, chunks, [&](int64_t chunk) {
-    const auto c = static_cast<size_t>(chunk);
-    settled[c] = settle(catalogue, config, records.data(), begins[c], begins[c + 1]);
-    progress.advance(std::min(kChunk, rows - chunk * kChunk));
+                                const std::vector<Part>& parts, Buffer<Record>& records, Progress& progress) {
+  std::vector<Settled> settled(parts.size());
+  parallel_for(threads, static_cast<int64_t>(parts.size()), [&](int64_t i) {
+    const Part& part = parts[static_cast<size_t>(i)];
+    settled[static_cast<size_t>(i)] = settle(catalogue, config, records.data(), part.begin, part.end);
+    progress.advance(part.end - part.begin);
   });
   for (const Settled& part : settled) {
     if (part.collision >= 0) collision(catalogue, records[part.collision], records[part.collision + 1]);
@@ -193,12 +155,10 @@ void add_up(std::vector<Settled>& settled, SortedCatalogue& out) {
   }
 }
 
-// Lays out the items of one chunk; `before` is the last record of the chunks before, or null.
-void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, const Record* before,
+// Lays out the items of one part; `last` is the record before its first, kGroupStart cleared, if there is one.
+void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, Record last,
              SortedCatalogue& out) {
   int64_t sid = part.sids_before - 1;
-  Record last = before == nullptr ? Record{} : *before;
-  last.row &= ~kGroupStart;
   for (int64_t i = 0; i < part.items; ++i) {
     Record record = records[part.begin + i];
     const bool start = (record.row & kGroupStart) != 0;
@@ -227,15 +187,16 @@ void lay_out_all(const Catalogue& catalogue, const Buffer<Record>& records, cons
     out.item_offsets[out.sids] = out.items;
   }
   out.ids = large_buffer<int64_t>(allocator, out.items);
-  parallel_for(threads, static_cast<int64_t>(settled.size()), [&](int64_t chunk) {
-    const Settled& part = settled[static_cast<size_t>(chunk)];
-    const Record* before = nullptr;
-    for (int64_t c = chunk - 1; c >= 0 && before == nullptr; --c) {
-      const Settled& earlier = settled[static_cast<size_t>(c)];
-      if (earlier.items > 0) before = &records[earlier.begin + earlier.items - 1];
+  parallel_for(threads, static_cast<int64_t>(settled.size()), [&](int64_t i) {
+    const Settled& part = settled[static_cast<size_t>(i)];
+    Record last{};
+    if (i > 0) {
+      const Settled& before = settled[static_cast<size_t>(i) - 1];
+      last = records[before.begin + before.items - 1];
+      last.row &= ~kGroupStart;
     }
-    lay_out(catalogue, records.data(), part, before, out);
-    progress.advance(std::min(kChunk, records.size() - chunk * kChunk));
+    lay_out(catalogue, records.data(), part, last, out);
+    progress.advance(part.items);
   });
 }
 
@@ -248,17 +209,20 @@ int64_t SortedCatalogue::bytes() const {
 }
 
 int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
-  const auto record = static_cast<int64_t>(sizeof(Record));
-  const int64_t laid_out = 8 * layout.words + 1 + 8 + 8;
-  return checked_bytes(rows, record + std::max(record, laid_out)) + threads * kRadixBytesPerThread;
+  return sort_rows_bytes(rows, threads) +
+         checked_bytes(rows, std::max<int64_t>(sizeof(Record), 8 * layout.words + 1 + 8 + 8));
 }
 
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
   SortedCatalogue out(catalogue.layout);
   Buffer<Record> records = large_buffer<Record>(catalogue.allocator, catalogue.rows);
-  sort_records(catalogue, config, threads, records);
+  std::vector<Part> parts;
+  {
+    Progress progress(config, SIDBEAM_PHASE_SORT, 2 * catalogue.rows);
+    parts = sort_rows(catalogue, threads, records, progress);
+  }
   Progress progress(config, SIDBEAM_PHASE_SCAN, 2 * catalogue.rows);
-  std::vector<Settled> settled = settle_all(catalogue, config, threads, records, progress);
+  std::vector<Settled> settled = settle_all(catalogue, config, threads, parts, records, progress);
   add_up(settled, out);
   lay_out_all(catalogue, records, settled, threads, out, progress);
   progress.advance(0);  // what other threads did last
