@@ -8,8 +8,6 @@
 namespace sidbeam {
 namespace {
 
-constexpr int64_t kBlock = 4096;
-
 Hash128 digest_of_offsets(const IndexView& index) {
   Stream128 stream;
   uint64_t block[kBlock];

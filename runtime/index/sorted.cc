@@ -208,6 +208,14 @@ int64_t SortedCatalogue::bytes() const {
   return sum;
 }
 
+void SortedCatalogue::last_levels(int64_t begin, int64_t end, uint8_t* out) const {
+  std::fill(out, out + (end - begin), static_cast<uint8_t>(layout.levels - 1));
+  for (int l = layout.levels - 1; l > 0 && layout.variable_length; --l) {
+    const CodeColumn codes = column(l);
+    for (int64_t i = begin; i < end; ++i) out[i - begin] = codes.is_end(i) ? static_cast<uint8_t>(l) : out[i - begin];
+  }
+}
+
 int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
   return sort_rows_bytes(rows, threads) +
          checked_bytes(rows, std::max<int64_t>(sizeof(Record), 8 * layout.words + 1 + 8 + 8));

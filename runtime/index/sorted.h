@@ -10,7 +10,8 @@
 
 namespace sidbeam {
 
-inline constexpr int64_t kChunk = int64_t{1} << 20;  // SIDs of a task
+inline constexpr int64_t kChunk = int64_t{1} << 18;  // SIDs of a task
+inline constexpr int64_t kBlock = int64_t{1} << 13;  // SIDs that stay in the first-level cache
 
 // The codes of one level, by SID.
 struct CodeColumn {
@@ -30,6 +31,8 @@ struct SortedCatalogue {
     return {words[static_cast<size_t>(place.word)].data(), (uint64_t{1} << place.bits) - 1, place.shift,
             layout.variable_length ? layout.codes[level] : ~uint32_t{0}};
   }
+  // Writes for SIDs [begin, end) the last level that has an edge of theirs: that of their last code, or of their end.
+  void last_levels(int64_t begin, int64_t end, uint8_t* out) const;
   int64_t bytes() const;
 
   KeyLayout layout;
