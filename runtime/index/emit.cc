@@ -307,7 +307,7 @@ void emit_names(const Emission& emission) {
   uint8_t* bytes = emission.bytes(SectionKind::ItemNames, -1);
   uint64_t offset = 0;
   for (int64_t item = 0; item < emission.sorted.items; ++item) {
-    const std::string_view name = emission.catalogue.names[emission.sorted.ids[item]];
+    const std::string_view name = emission.catalogue.names[static_cast<int64_t>(emission.sorted.rows[item])];
     offsets[item] = offset;
     if (!name.empty()) std::memcpy(bytes + offset, name.data(), name.size());
     offset += name.size();
@@ -322,12 +322,22 @@ void emit_item_offsets(const Emission& emission) {
 }
 
 void emit_ids(const Emission& emission, int threads, Progress& progress) {
-  uint8_t* out = emission.bytes(SectionKind::ItemIds, -1);
+  auto* out = reinterpret_cast<int64_t*>(emission.bytes(SectionKind::ItemIds, -1));
+  const uint64_t* rows = emission.sorted.rows.data();
+  const auto& ids = emission.catalogue.ids;
   const int64_t items = emission.sorted.items;
+  constexpr int64_t kAhead = 24;  // cache misses that overlap
   parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.items, kChunk)), [&](int64_t chunk) {
-    const int64_t begin = chunk * kChunk, count = std::min(kChunk, items - begin);
-    std::memcpy(out + begin * 8, emission.sorted.ids.data() + begin, static_cast<size_t>(count) * 8);
-    progress.advance(count);
+    const int64_t begin = chunk * kChunk, end = std::min(items, begin + kChunk);
+    if (!emission.catalogue.has_ids) {
+      std::memcpy(out + begin, rows + begin, static_cast<size_t>(end - begin) * sizeof *rows);
+    } else {
+      for (int64_t i = begin; i < end; ++i) {
+        if (i + kAhead < end) __builtin_prefetch(&ids[static_cast<int64_t>(rows[i + kAhead])]);
+        out[i] = ids[static_cast<int64_t>(rows[i])];
+      }
+    }
+    progress.advance(end - begin);
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <utility>
 
 #include "support/parallel.h"
@@ -20,40 +21,29 @@
 namespace sidbeam {
 namespace {
 
-constexpr int kMostBits = 12;                    // of a digit that takes apart
+constexpr int kMostBits = 12;                       // of a digit that takes apart
 constexpr int64_t kBuckets = 1 << kMostBits;
-constexpr int64_t kLargestPart = int64_t{1} << 16;   // records: they and as much scratch fit a core's own cache
+constexpr int64_t kLine = 64 / sizeof(uint64_t);    // keys or rows of a cache line
+constexpr int64_t kLargestPart = int64_t{1} << 16;  // records: twice as many fit a core's own cache
 constexpr int64_t kUsualPart = int64_t{1} << 14;
-constexpr int64_t kLine = 64 / sizeof(Record);   // records of a cache line
-constexpr int64_t kBlock = int64_t{1} << 18;     // records between two reports of progress
-constexpr int64_t kParallel = int64_t{1} << 17;  // fewer records are not worth another thread
+constexpr int64_t kBlock = int64_t{1} << 18;        // records between two reports of progress
+constexpr int64_t kParallel = int64_t{1} << 17;     // fewer records are not worth another thread
 
 int bits_of(int64_t count) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(count))); }
-
-// Records [begin, end) with all words before `word` alike; in that word they differ in key - base < 2^bits only. The key
-// of the records is that word.
-struct Range {
-  int64_t begin, end;
-  int word, bits;
-  uint64_t base;
-  int64_t size() const { return end - begin; }
-};
 
 struct Digit {
   uint64_t base;
   int shift, bits;
+  int64_t buckets() const { return int64_t{1} << bits; }
   uint64_t of(uint64_t key) const { return (key - base) >> shift & ((uint64_t{1} << bits) - 1); }
 };
 
 struct alignas(64) Lines {
-  Record line[kBuckets][kLine];
+  struct {
+    uint64_t keys[kLine], rows[kLine];
+  } line[kBuckets];
   int64_t next[kBuckets];   // where the next record of a bucket goes
   int64_t first[kBuckets];  // where this slice's records of a bucket begin
-};
-
-struct Workspace {
-  Lines lines;
-  Record scratch[kLargestPart];
 };
 
 struct Slices {
@@ -62,35 +52,38 @@ struct Slices {
   int64_t end(int64_t slice) const { return begin(slice + 1); }
 };
 
-// What is taken apart: the words of the catalogue, or records.
-struct Words {
-  const ChunkedArray<uint64_t>& words;
-  using Element = uint64_t;
-  int64_t run(int64_t i) const { return words.run(i); }
-  const uint64_t* at(int64_t i) const { return &words[i]; }
-  static uint64_t key(uint64_t word) { return word; }
-  static Record record(uint64_t word, int64_t i) { return {word, static_cast<uint64_t>(i)}; }
-};
-struct Records {
-  const Record* records;
-  int64_t first;  // number of the first of them
-  using Element = Record;
-  static int64_t run(int64_t) { return kBlock; }
-  const Record* at(int64_t i) const { return records + (i - first); }
-  static uint64_t key(const Record& record) { return record.key; }
-  static Record record(const Record& record, int64_t) { return record; }
+// Keys and rows side by side.
+struct Columns {
+  uint64_t *keys, *rows;
+  Columns operator+(int64_t i) const { return {keys + i, rows + i}; }
 };
 
-// Calls body(elements, i, count) for pieces of [begin, end).
+// What is taken apart: words of the catalogue, whose rows are their positions, or records that were apart before.
+struct Words {
+  const ChunkedArray<uint64_t>& words;
+  int64_t run(int64_t i) const { return words.run(i); }
+  const uint64_t* keys(int64_t i) const { return &words[i]; }
+  static uint64_t row(int64_t i) { return static_cast<uint64_t>(i); }
+};
+struct Records {
+  Columns columns;
+  int64_t first;  // number of the first of them
+  static int64_t run(int64_t) { return kBlock; }
+  const uint64_t* keys(int64_t i) const { return columns.keys + (i - first); }
+  uint64_t row(int64_t i) const { return columns.rows[i - first]; }
+};
+
+// Calls body(keys, i, count) for pieces of [begin, end).
 template <class Source, class Body>
-void by_pieces(const Source& source, int64_t begin, int64_t end, Body&& body) {
+void by_pieces(const Source& source, int64_t begin, int64_t end, Progress& progress, Body&& body) {
   for (int64_t i = begin, piece = 0; i < end; i += piece) {
     piece = std::min({end - i, source.run(i), kBlock});
-    body(source.at(i), i, piece);
+    body(source.keys(i), i, piece);
+    progress.advance(0);
   }
 }
 
-void store_line(Record* to, const Record* line) {
+void store_line(uint64_t* to, const uint64_t* line) {
 #ifdef __SSE2__
   auto* out = reinterpret_cast<__m128i*>(to);
   const auto* in = reinterpret_cast<const __m128i*>(line);
@@ -100,32 +93,34 @@ void store_line(Record* to, const Record* line) {
 #endif
 }
 
-void flush(Lines& lines, uint64_t bucket, Record* out) {
+void flush(Lines& lines, uint64_t bucket, Columns out) {
   const int64_t end = lines.next[bucket], line_begin = (end - 1) & ~(kLine - 1);
   const int64_t begin = std::max(line_begin, lines.first[bucket]);
+  const auto& line = lines.line[bucket];
   if (end - begin == kLine) {
-    store_line(out + begin, lines.line[bucket]);
+    store_line(out.keys + begin, line.keys);
+    store_line(out.rows + begin, line.rows);
   } else {
-    std::copy(lines.line[bucket] + (begin - line_begin), lines.line[bucket] + (end - line_begin), out + begin);
+    std::copy(line.keys + (begin - line_begin), line.keys + (end - line_begin), out.keys + begin);
+    std::copy(line.rows + (begin - line_begin), line.rows + (end - line_begin), out.rows + begin);
   }
 }
 
 // Moves a slice to its buckets; lines.next says where these continue.
 template <class Source>
-void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Lines& lines, Record* out,
+void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Lines& lines, Columns out,
              Progress& progress) {
-  const int64_t buckets = int64_t{1} << digit.bits;
-  std::copy(lines.next, lines.next + buckets, lines.first);
-  by_pieces(source, begin, end, [&](const typename Source::Element* in, int64_t row, int64_t count) {
+  std::copy(lines.next, lines.next + digit.buckets(), lines.first);
+  by_pieces(source, begin, end, progress, [&](const uint64_t* keys, int64_t first, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      const uint64_t bucket = digit.of(Source::key(in[i]));
+      const uint64_t bucket = digit.of(keys[i]);
       const int64_t to = lines.next[bucket]++;
-      lines.line[bucket][to & (kLine - 1)] = Source::record(in[i], row + i);
+      lines.line[bucket].keys[to & (kLine - 1)] = keys[i];
+      lines.line[bucket].rows[to & (kLine - 1)] = source.row(first + i);
       if ((to & (kLine - 1)) == kLine - 1) flush(lines, bucket, out);
     }
-    progress.advance(0);
   });
-  for (uint64_t bucket = 0; bucket < static_cast<uint64_t>(buckets); ++bucket) {
+  for (uint64_t bucket = 0; bucket < static_cast<uint64_t>(digit.buckets()); ++bucket) {
     if ((lines.next[bucket] & (kLine - 1)) != 0 && lines.next[bucket] > lines.first[bucket]) flush(lines, bucket, out);
   }
 #ifdef __SSE2__
@@ -133,57 +128,52 @@ void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Line
 #endif
 }
 
-// Takes `source` apart into records [range.begin, range.end). Returns where the buckets begin, and the end.
+// Moves `source` to out [part.begin, part.end) by a digit. Returns where the buckets begin, and the end.
 template <class Source>
-std::vector<int64_t> take_apart(const Source& source, const Range& range, Digit digit, int threads,
-                                Buffer<Workspace>& work, Record* records, Progress& progress) {
-  const Slices slices{std::clamp<int64_t>(range.size() / kParallel, 1, std::min<int64_t>(threads, work.size())),
-                      range.begin, range.size()};
+std::vector<int64_t> to_buckets(const Source& source, const Part& part, Digit digit, int threads,
+                                Buffer<Lines>& lines, Columns out, Progress& progress) {
+  const Slices slices{std::clamp<int64_t>(part.size() / kParallel, 1, lines.size()), part.begin, part.size()};
   parallel_for(threads, slices.count, [&](int64_t slice) {
-    int64_t* counts = work[slice].lines.next;
-    std::fill(counts, counts + (int64_t{1} << digit.bits), 0);
-    by_pieces(source, slices.begin(slice), slices.end(slice),
-              [&](const typename Source::Element* in, int64_t, int64_t count) {
-                for (int64_t i = 0; i < count; ++i) ++counts[digit.of(Source::key(in[i]))];
-                progress.advance(0);
+    int64_t* counts = lines[slice].next;
+    std::fill(counts, counts + digit.buckets(), 0);
+    by_pieces(source, slices.begin(slice), slices.end(slice), progress,
+              [&](const uint64_t* keys, int64_t, int64_t count) {
+                for (int64_t i = 0; i < count; ++i) ++counts[digit.of(keys[i])];
               });
   });
   std::vector<int64_t> begins;
-  int64_t sum = range.begin;
-  for (int64_t bucket = 0; bucket < int64_t{1} << digit.bits; ++bucket) {
+  int64_t sum = part.begin;
+  for (int64_t bucket = 0; bucket < digit.buckets(); ++bucket) {
     begins.push_back(sum);
-    for (int64_t slice = 0; slice < slices.count; ++slice)
-      sum += std::exchange(work[slice].lines.next[bucket], sum);
+    for (int64_t slice = 0; slice < slices.count; ++slice) sum += std::exchange(lines[slice].next[bucket], sum);
   }
   begins.push_back(sum);
   parallel_for(threads, slices.count, [&](int64_t slice) {
-    scatter(source, slices.begin(slice), slices.end(slice), digit, work[slice].lines, records, progress);
+    scatter(source, slices.begin(slice), slices.end(slice), digit, lines[slice], out, progress);
   });
   return begins;
 }
 
-// The digit that takes a range apart, into parts of the usual size if its records are spread evenly.
-Digit highest_digit(const Range& range) {
-  const int enough = bits_of(range.size() / (kUsualPart / 2));
-  const int bits = std::min(std::clamp(enough, 1, kMostBits), range.bits);
-  return {range.base, range.bits - bits, bits};
+// The digit that takes a part apart, into those of the usual size if its keys are spread evenly.
+Digit highest_digit(const Part& part) {
+  const int enough = bits_of(part.size() / (kUsualPart / 2));
+  const int bits = std::min(std::clamp(enough, 1, kMostBits), part.bits);
+  return {part.base, part.bits - bits, bits};
 }
 
-// Ranges of neighbouring buckets: as many as make a part, or one that is too large for it.
-void add_ranges(const Range& range, Digit digit, const std::vector<int64_t>& begins, std::vector<Range>& out) {
-  const int64_t buckets = int64_t{1} << digit.bits;
-  for (int64_t first = 0, last = 0; first < buckets; first = last) {
+// Neighbouring buckets become a part of the usual size; one that is larger, a part of its own.
+void add_parts(const Part& whole, Digit digit, const std::vector<int64_t>& begins, std::vector<Part>& out) {
+  const auto begin_of = [&](int64_t bucket) { return begins[static_cast<size_t>(bucket)]; };
+  for (int64_t first = 0, last = 0; first < digit.buckets(); first = last) {
     last = first + 1;
-    while (last < buckets && begins[static_cast<size_t>(last) + 1] - begins[static_cast<size_t>(first)] <= kUsualPart)
-      ++last;
-    const Range part{begins[static_cast<size_t>(first)], begins[static_cast<size_t>(last)], range.word,
-                     digit.shift + bits_of(last - first - 1),
-                     range.base + (static_cast<uint64_t>(first) << digit.shift)};
+    while (last < digit.buckets() && begin_of(last + 1) - begin_of(first) <= kUsualPart) ++last;
+    const Part part{begin_of(first), begin_of(last), whole.word, digit.shift + bits_of(last - first - 1),
+                    whole.base + (static_cast<uint64_t>(first) << digit.shift)};
     if (part.size() > 0) out.push_back(part);
   }
 }
 
-// Sorts small ranges, on one thread.
+// Sorts records in a cache.
 struct SmallSort {
   const Catalogue& catalogue;
   Record* scratch;
@@ -259,103 +249,119 @@ struct SmallSort {
   }
 };
 
-// Everything that a sort works with.
-struct Sort {
+int64_t workers(int64_t rows, int threads) { return std::clamp<int64_t>(rows / kParallel, 1, threads); }
+
+// Takes apart what came out too large.
+struct Splitter {
   const Catalogue& catalogue;
   int threads;
-  Buffer<Workspace> work;
-  Record* records;
+  Buffer<Lines>& lines;
+  Columns out;
   Progress& progress;
-  std::vector<Range> small;
 
-  // Takes apart what is too large; all of one SID stays so.
-  void split(std::vector<Range> ranges) {
-    Buffer<Record> spare;
-    while (!ranges.empty()) {
-      Range range = ranges.back();
-      ranges.pop_back();
-      const bool last_word = range.word + 1 == catalogue.layout.words;
-      if (range.size() <= kLargestPart || (range.bits == 0 && last_word)) {
-        small.push_back(range);
+  bool is_final(const Part& part) const {
+    return part.size() <= kLargestPart || (part.bits == 0 && part.word + 1 == catalogue.layout.words);
+  }
+
+  std::vector<Part> split(std::vector<Part> parts) {
+    std::vector<Part> finished;
+    Buffer<uint64_t> keys, rows;  // of the largest so far
+    while (!parts.empty()) {
+      Part part = parts.back();
+      parts.pop_back();
+      if (is_final(part)) {
+        finished.push_back(part);
         continue;
       }
-      if (range.bits == 0) range = next_word(range);
-      if (spare.size() < range.size()) {
-        spare = {};
-        spare = large_buffer<Record>(catalogue.allocator, range.size());
+      if (part.bits == 0) part = {part.begin, part.end, part.word + 1, catalogue.layout.word_bits[part.word + 1], 0};
+      if (keys.size() < part.size()) {
+        keys = {};
+        rows = {};
+        keys = large_buffer<uint64_t>(catalogue.allocator, part.size());
+        rows = large_buffer<uint64_t>(catalogue.allocator, part.size());
       }
-      copy_to(spare.data(), range);
-      const Digit digit = highest_digit(range);
-      add_ranges(range, digit,
-                 take_apart(Records{spare.data(), range.begin}, range, digit, threads, work, records, progress),
-                 ranges);
+      const Columns copy{keys.data(), rows.data()};
+      copy_out(part, copy);
+      const Digit digit = highest_digit(part);
+      const auto begins = to_buckets(Records{copy, part.begin}, part, digit, threads, lines, out, progress);
+      add_parts(part, digit, begins, parts);
     }
+    std::sort(finished.begin(), finished.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    return finished;
   }
 
-  Range next_word(Range range) {
-    ++range.word;
-    range.bits = catalogue.layout.word_bits[range.word];
-    range.base = 0;
-    by_blocks(range, [&](int64_t begin, int64_t end) {
-      SmallSort{catalogue, nullptr}.load_word(records + begin, end - begin, range.word);
-    });
-    return range;
-  }
-
-  void copy_to(Record* spare, const Range& range) {
-    by_blocks(range, [&](int64_t begin, int64_t end) { std::copy(records + begin, records + end, spare + (begin - range.begin)); });
-  }
-
-  template <class Body>
-  void by_blocks(const Range& range, Body&& body) {
-    parallel_for(threads, (range.size() + kBlock - 1) / kBlock, [&](int64_t block) {
-      const int64_t begin = range.begin + block * kBlock;
-      body(begin, std::min(range.end, begin + kBlock));
-      progress.advance(0);
-    });
-  }
-
-  // Sorts the small ranges, each thread in a workspace of its own.
-  void sort_small() {
-    std::atomic<size_t> next{0};
-    parallel_for(threads, work.size(), [&](int64_t worker) {
-      const SmallSort sorter{catalogue, work[worker].scratch};
-      for (size_t i = next++; i < small.size(); i = next++) {
-        const Range& range = small[i];
-        if (range.size() <= kLargestPart)
-          sorter.sort(records + range.begin, range.size(), range.word, range.bits, range.base);
-        if (range.word > 0) sorter.load_word(records + range.begin, range.size(), 0);
-        progress.advance(range.size());
+  // Copies the rows, and the word that now is the key.
+  void copy_out(const Part& part, Columns copy) const {
+    const auto& words = catalogue.words[static_cast<size_t>(part.word)];
+    parallel_for(threads, (part.size() + kBlock - 1) / kBlock, [&](int64_t block) {
+      const int64_t begin = block * kBlock, end = std::min(part.size(), begin + kBlock);
+      const Columns from = out + part.begin;
+      std::copy(from.rows + begin, from.rows + end, copy.rows + begin);
+      if (part.word == 0) {
+        std::copy(from.keys + begin, from.keys + end, copy.keys + begin);
+      } else {
+        for (int64_t i = begin; i < end; ++i) copy.keys[i] = words[static_cast<int64_t>(from.rows[i])];
       }
+      progress.advance(0);
     });
   }
 };
 
-int64_t workers(int64_t rows, int threads) { return std::clamp<int64_t>(rows / kParallel, 1, threads); }
+constexpr int64_t kScratch = 2 * kLargestPart;  // records of a worker
+
+void sort_part(const Catalogue& catalogue, const Part& part, Record* records, Record* scratch) {
+  const SmallSort sorter{catalogue, scratch};
+  sorter.sort(records, part.size(), part.word, part.bits, part.base);
+  if (part.word > 0) sorter.load_word(records, part.size(), 0);
+}
 
 }  // namespace
 
 int64_t sort_rows_bytes(int64_t rows, int threads) {
-  return checked_bytes(rows, sizeof(Record)) + workers(rows, threads) * static_cast<int64_t>(sizeof(Workspace));
+  const int64_t count = workers(rows, threads);
+  return std::max(count * static_cast<int64_t>(sizeof(Lines)) + (rows > kLargestPart ? checked_bytes(rows, 16) : 0),
+                  count * kScratch * static_cast<int64_t>(sizeof(Record)));
 }
 
-std::vector<Part> sort_rows(const Catalogue& catalogue, int threads, Buffer<Record>& records, Progress& progress) {
-  const int64_t rows = catalogue.rows;
-  Sort sort{catalogue, threads,  Buffer<Workspace>(catalogue.allocator, workers(rows, threads)),
-            records.data(), progress, {}};
-  const Range all{0, rows, 0, catalogue.layout.word_bits[0], 0};
+std::vector<Part> take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
+                             Progress& progress) {
+  Buffer<Lines> lines(catalogue.allocator, workers(catalogue.rows, threads));
+  const Columns out{keys.data(), rows.data()};
+  const Part all{0, catalogue.rows, 0, catalogue.layout.word_bits[0], 0};
   const Digit digit = highest_digit(all);
-  std::vector<Range> ranges;
-  add_ranges(all, digit,
-             take_apart(Words{catalogue.words[0]}, all, digit, threads, sort.work, records.data(), progress), ranges);
-  progress.advance(rows);
-  sort.split(std::move(ranges));
-  std::sort(sort.small.begin(), sort.small.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  sort.sort_small();
   std::vector<Part> parts;
-  for (const Range& range : sort.small) parts.push_back({range.begin, range.end});
-  return parts;
+  add_parts(all, digit, to_buckets(Words{catalogue.words[0]}, all, digit, threads, lines, out, progress), parts);
+  return Splitter{catalogue, threads, lines, out, progress}.split(std::move(parts));
+}
+
+void sort_parts(const Catalogue& catalogue, int threads, const std::vector<Part>& parts, const Buffer<uint64_t>& keys,
+                const Buffer<uint64_t>& rows, const std::function<void(size_t, Record*)>& body) {
+  int64_t largest = 0;
+  for (const Part& part : parts) largest = std::max(largest, part.size());
+  Buffer<Record> scratch = large_buffer<Record>(catalogue.allocator, 2 * std::min(largest, kLargestPart) *
+                                                                         workers(catalogue.rows, threads));
+  // What is larger is one SID, and in order.
+  Buffer<Record> whole = large_buffer<Record>(catalogue.allocator, largest > kLargestPart ? largest : 0);
+  const auto load = [&](const Part& part, Record* to) {
+    for (int64_t i = 0; i < part.size(); ++i) to[i] = {keys[part.begin + i], rows[part.begin + i]};
+  };
+  for (size_t i = 0; i < parts.size() && whole.size() != 0; ++i) {
+    if (parts[i].size() <= kLargestPart) continue;
+    load(parts[i], whole.data());
+    if (parts[i].word > 0) SmallSort{catalogue, nullptr}.load_word(whole.data(), parts[i].size(), 0);
+    body(i, whole.data());
+  }
+  std::atomic<size_t> next{0};
+  const int64_t count = workers(catalogue.rows, threads), room = scratch.size() / count / 2;
+  parallel_for(threads, count, [&](int64_t worker) {
+    Record* records = scratch.data() + worker * 2 * room;
+    for (size_t i = next++; i < parts.size(); i = next++) {
+      if (parts[i].size() > kLargestPart) continue;
+      load(parts[i], records);
+      sort_part(catalogue, parts[i], records, records + room);
+      body(i, records);
+    }
+  });
 }
 
 }  // namespace sidbeam

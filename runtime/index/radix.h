@@ -1,8 +1,9 @@
-// The rows of a catalogue sorted by their keys, as (key, row) records.
+// The rows of a catalogue in the order of their keys: taken apart into parts that fit a core's cache, then sorted there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "index/catalogue.h"
@@ -15,16 +16,25 @@ struct Record {
   uint64_t key, row;  // word 0 of the key, and the row that has it
 };
 
-// Records [begin, end), whole SIDs. Few, unless one SID has them all.
+// Rows [begin, end) of the order, with all the rows of their SIDs. In `word` their keys lie in base .. base + 2^bits - 1,
+// and the words before it are alike.
 struct Part {
   int64_t begin, end;
+  int word, bits;
+  uint64_t base;
+  int64_t size() const { return end - begin; }
 };
 
-// Memory that sort_rows() takes beside the records.
+// Memory that the two below take at most beside keys and rows, where keys cluster.
 int64_t sort_rows_bytes(int64_t rows, int threads);
 
-// Fills `records`, one for each row, in the order of whole keys, and says where it may be cut. Rows of the same SID come
-// in an order that hangs on nothing but the catalogue. Advances `progress` by 2 for each row.
-std::vector<Part> sort_rows(const Catalogue& catalogue, int threads, Buffer<Record>& records, Progress& progress);
+// Fills keys (word 0) and rows [catalogue.rows], in the order of the parts but in none within a part.
+std::vector<Part> take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
+                             Progress& progress);
+
+// Calls body(i, records) for each part with its records in the order of whole keys, then of rows; on any thread. The
+// body may change them, and write over the part's keys and rows.
+void sort_parts(const Catalogue& catalogue, int threads, const std::vector<Part>& parts, const Buffer<uint64_t>& keys,
+                const Buffer<uint64_t>& rows, const std::function<void(size_t, Record*)>& body);
 
 }  // namespace sidbeam

@@ -103,7 +103,8 @@ void set_lengths(FileHeader& header) {
 
 uint64_t total_name_bytes(const Catalogue& catalogue, const SortedCatalogue& sorted) {
   uint64_t bytes = 0;
-  for (const int64_t row : sorted.ids) bytes += catalogue.names[row].size();
+  for (int64_t item = 0; item < sorted.items; ++item)
+    bytes += catalogue.names[static_cast<int64_t>(sorted.rows[item])].size();
   return bytes;
 }
 

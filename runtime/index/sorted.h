@@ -37,10 +37,11 @@ struct SortedCatalogue {
 
   KeyLayout layout;
   int64_t sids = 0, items = 0, merged_pairs = 0, collisions = 0, max_items = 0;
+  // Buffers have room for all rows of the catalogue, since they are filled before it is known which of these are one.
   std::vector<Buffer<uint64_t>> words;  // by word of the key: [sids]
   Buffer<uint8_t> first_new;     // [sids] the first level in which a SID differs from the one before; 0 for SID 0
   Buffer<int64_t> item_offsets;  // [sids + 1]; empty where every SID has one item
-  Buffer<int64_t> ids;           // [items] the id; with string ids the row in the catalogue
+  Buffer<uint64_t> rows;         // [items] the row in the catalogue
 };
 
 // Sorts a catalogue, which stays as it is, and merges what is the same.
