@@ -70,8 +70,12 @@ struct BuilderState {
     if (catalogue.rows == 0) fail(SIDBEAM_INVALID_ARGUMENT, "the catalogue is empty: nothing was added");
     closed = true;
     if (scan) return;
-    need_memory(sort_peak());
-    if (!sorted) sorted = sort_catalogue(catalogue, config, threads);
+    if (!sorted) {
+      most_sorting = sort_peak();
+      need_memory(most_sorting);
+      sorted = sort_catalogue(catalogue, config, threads);
+      catalogue.release_words();
+    }
     Scan counted = scan_levels(catalogue, *sorted, config, threads);
     digests = column_digests(*sorted, threads);
     scan = std::move(counted);
@@ -92,7 +96,7 @@ struct BuilderState {
     return checked_bytes(1, catalogue.bytes() + sort_bytes(catalogue.layout, catalogue.rows, threads));
   }
   int64_t peak(uint64_t file_bytes) const {
-    return std::max(sort_peak(), catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
+    return std::max(most_sorting, catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
   }
 
   void need_memory(int64_t bytes) const {
@@ -133,7 +137,8 @@ struct BuilderState {
   Allocator allocator;
   Catalogue catalogue;
   bool closed = false;  // nothing may be added any more
-  std::optional<SortedCatalogue> sorted;
+  std::optional<SortedCatalogue> sorted;  // since then the catalogue has no words
+  int64_t most_sorting = 0;               // memory that this took at most
   std::optional<Scan> scan;
   std::vector<Hash128> digests;  // of the columns
   size_t header_bytes = 0;       // preamble and header

@@ -107,6 +107,9 @@ struct Catalogue {
   };
   void add(const Pairs& pairs, int threads);
 
+  // Once sorted, the rows are needed no more by their keys.
+  void release_words() { words.clear(); }
+
   int64_t id(int64_t row) const { return has_ids ? ids[row] : row; }
   int64_t priority(int64_t row) const { return has_priorities ? priorities[row] : 0; }
   int64_t bytes() const;
