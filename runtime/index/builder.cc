@@ -71,9 +71,10 @@ struct BuilderState {
     closed = true;
     if (scan) return;
     if (!sorted) {
-      most_sorting = sort_peak();
-      need_memory(most_sorting);
+      const int64_t added = catalogue.bytes();
+      need_memory(added + most_bytes_to_sort(catalogue.layout, catalogue.rows, threads));
       sorted = sort_catalogue(catalogue, config, threads);
+      sort_peak = added + sorted->sort_bytes;
       catalogue.release_words();
     }
     Scan counted = scan_levels(catalogue, *sorted, config, threads);
@@ -92,11 +93,8 @@ struct BuilderState {
     return header;
   }
 
-  int64_t sort_peak() const {
-    return checked_bytes(1, catalogue.bytes() + sort_bytes(catalogue.layout, catalogue.rows, threads));
-  }
   int64_t peak(uint64_t file_bytes) const {
-    return std::max(most_sorting, catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
+    return std::max(sort_peak, catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
   }
 
   void need_memory(int64_t bytes) const {
@@ -138,7 +136,7 @@ struct BuilderState {
   Catalogue catalogue;
   bool closed = false;  // nothing may be added any more
   std::optional<SortedCatalogue> sorted;  // since then the catalogue has no words
-  int64_t most_sorting = 0;               // memory that this took at most
+  int64_t sort_peak = 0;                  // memory in use while it was sorted
   std::optional<Scan> scan;
   std::vector<Hash128> digests;  // of the columns
   size_t header_bytes = 0;       // preamble and header

@@ -258,6 +258,7 @@ struct Splitter {
   Buffer<Lines>& lines;
   Columns out;
   Progress& progress;
+  int64_t spare_bytes = 0;
 
   bool is_final(const Part& part) const {
     return part.size() <= kLargestPart || (part.bits == 0 && part.word + 1 == catalogue.layout.words);
@@ -279,6 +280,7 @@ struct Splitter {
         rows = {};
         keys = large_buffer<uint64_t>(catalogue.allocator, part.size());
         rows = large_buffer<uint64_t>(catalogue.allocator, part.size());
+        spare_bytes = std::max(spare_bytes, keys.bytes() + rows.bytes());
       }
       const Columns copy{keys.data(), rows.data()};
       copy_out(part, copy);
@@ -307,7 +309,17 @@ struct Splitter {
   }
 };
 
-constexpr int64_t kScratch = 2 * kLargestPart;  // records of a worker
+// Records of the largest part that is sorted in a cache, and of the largest that is not: that is one SID, and in order.
+int64_t scratch_room(const std::vector<Part>& parts) {
+  int64_t room = 0;
+  for (const Part& part : parts) room = std::max(room, part.size() <= kLargestPart ? part.size() : 0);
+  return room;
+}
+int64_t whole_room(const std::vector<Part>& parts) {
+  int64_t room = 0;
+  for (const Part& part : parts) room = std::max(room, part.size() > kLargestPart ? part.size() : 0);
+  return room;
+}
 
 void sort_part(const Catalogue& catalogue, const Part& part, Record* records, Record* scratch) {
   const SmallSort sorter{catalogue, scratch};
@@ -317,31 +329,40 @@ void sort_part(const Catalogue& catalogue, const Part& part, Record* records, Re
 
 }  // namespace
 
-int64_t sort_rows_bytes(int64_t rows, int threads) {
-  const int64_t count = workers(rows, threads);
-  return std::max(count * static_cast<int64_t>(sizeof(Lines)) + (rows > kLargestPart ? checked_bytes(rows, 16) : 0),
-                  count * kScratch * static_cast<int64_t>(sizeof(Record)));
+int64_t least_sort_bytes(int64_t rows, int threads) {
+  const auto room = 2 * std::min(rows, kUsualPart) * static_cast<int64_t>(sizeof(Record));
+  return workers(rows, threads) * std::max(static_cast<int64_t>(sizeof(Lines)), room);
 }
 
-std::vector<Part> take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
-                             Progress& progress) {
-  Buffer<Lines> lines(catalogue.allocator, workers(catalogue.rows, threads));
+int64_t most_sort_bytes(int64_t rows, int threads) {
+  const auto room = 2 * std::min(rows, kLargestPart) * static_cast<int64_t>(sizeof(Record));
+  return workers(rows, threads) * std::max(static_cast<int64_t>(sizeof(Lines)), room) +
+         (rows > kLargestPart ? checked_bytes(rows, sizeof(Record)) : 0);
+}
+
+Parts take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
+                 Progress& progress) {
+  const int64_t count = workers(catalogue.rows, threads);
+  Buffer<Lines> lines(catalogue.allocator, count);
   const Columns out{keys.data(), rows.data()};
   const Part all{0, catalogue.rows, 0, catalogue.layout.word_bits[0], 0};
   const Digit digit = highest_digit(all);
-  std::vector<Part> parts;
-  add_parts(all, digit, to_buckets(Words{catalogue.words[0]}, all, digit, threads, lines, out, progress), parts);
-  return Splitter{catalogue, threads, lines, out, progress}.split(std::move(parts));
+  std::vector<Part> first;
+  add_parts(all, digit, to_buckets(Words{catalogue.words[0]}, all, digit, threads, lines, out, progress), first);
+  Splitter splitter{catalogue, threads, lines, out, progress};
+  Parts result;
+  result.parts = splitter.split(std::move(first));
+  result.bytes = std::max(lines.bytes() + splitter.spare_bytes,
+                          (2 * count * scratch_room(result.parts) + whole_room(result.parts)) *
+                              static_cast<int64_t>(sizeof(Record)));
+  return result;
 }
 
 void sort_parts(const Catalogue& catalogue, int threads, const std::vector<Part>& parts, const Buffer<uint64_t>& keys,
                 const Buffer<uint64_t>& rows, const std::function<void(size_t, Record*)>& body) {
-  int64_t largest = 0;
-  for (const Part& part : parts) largest = std::max(largest, part.size());
-  Buffer<Record> scratch = large_buffer<Record>(catalogue.allocator, 2 * std::min(largest, kLargestPart) *
-                                                                         workers(catalogue.rows, threads));
-  // What is larger is one SID, and in order.
-  Buffer<Record> whole = large_buffer<Record>(catalogue.allocator, largest > kLargestPart ? largest : 0);
+  const int64_t count = workers(catalogue.rows, threads), room = scratch_room(parts);
+  Buffer<Record> scratch = large_buffer<Record>(catalogue.allocator, 2 * count * room);
+  Buffer<Record> whole = large_buffer<Record>(catalogue.allocator, whole_room(parts));
   const auto load = [&](const Part& part, Record* to) {
     for (int64_t i = 0; i < part.size(); ++i) to[i] = {keys[part.begin + i], rows[part.begin + i]};
   };
@@ -352,7 +373,6 @@ void sort_parts(const Catalogue& catalogue, int threads, const std::vector<Part>
     body(i, whole.data());
   }
   std::atomic<size_t> next{0};
-  const int64_t count = workers(catalogue.rows, threads), room = scratch.size() / count / 2;
   parallel_for(threads, count, [&](int64_t worker) {
     Record* records = scratch.data() + worker * 2 * room;
     for (size_t i = next++; i < parts.size(); i = next++) {

@@ -25,12 +25,18 @@ struct Part {
   int64_t size() const { return end - begin; }
 };
 
-// Memory that the two below take at most beside keys and rows, where keys cluster.
-int64_t sort_rows_bytes(int64_t rows, int threads);
+// Memory that the two below take beside keys and rows: at least, where keys are spread, and at most, where they cluster.
+int64_t least_sort_bytes(int64_t rows, int threads);
+int64_t most_sort_bytes(int64_t rows, int threads);
+
+struct Parts {
+  std::vector<Part> parts;
+  int64_t bytes = 0;  // that sorting takes beside keys and rows
+};
 
 // Fills keys (word 0) and rows [catalogue.rows], in the order of the parts but in none within a part.
-std::vector<Part> take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
-                             Progress& progress);
+Parts take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
+                 Progress& progress);
 
 // Calls body(i, records) for each part with its records in the order of whole keys, then of rows; on any thread. The
 // body may change them, and write over the part's keys and rows.

@@ -219,8 +219,10 @@ void SortedCatalogue::last_levels(int64_t begin, int64_t end, uint8_t* out) cons
   }
 }
 
-int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
-  return checked_bytes(rows, 8 * layout.words + 8 + 1) + std::max(sort_rows_bytes(rows, threads), checked_bytes(rows, 8));
+int64_t sorted_bytes(const KeyLayout& layout, int64_t rows) { return checked_bytes(rows, 8 * layout.words + 8 + 1); }
+
+int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads) {
+  return sorted_bytes(layout, rows) + std::max(most_sort_bytes(rows, threads), checked_bytes(rows, 8));
 }
 
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
@@ -230,11 +232,12 @@ SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder
   Progress progress(config, SIDBEAM_PHASE_SORT, 2 * rows);
   out.words.push_back(large_buffer<uint64_t>(allocator, rows));
   out.rows = large_buffer<uint64_t>(allocator, rows);
-  const std::vector<Part> parts = take_apart(catalogue, threads, out.words[0], out.rows, progress);
+  const Parts apart = take_apart(catalogue, threads, out.words[0], out.rows, progress);
   for (int w = 1; w < catalogue.layout.words; ++w) out.words.push_back(large_buffer<uint64_t>(allocator, rows));
   out.first_new = large_buffer<uint8_t>(allocator, rows);
-  join(settle_all(catalogue, config, threads, parts, out, progress), out, progress);
+  join(settle_all(catalogue, config, threads, apart.parts, out, progress), out, progress);
   count_items(allocator, out);
+  out.sort_bytes = sorted_bytes(out.layout, rows) + std::max(apart.bytes, out.item_offsets.bytes());
   return out;
 }
 

@@ -37,6 +37,7 @@ struct SortedCatalogue {
 
   KeyLayout layout;
   int64_t sids = 0, items = 0, merged_pairs = 0, collisions = 0, max_items = 0;
+  int64_t sort_bytes = 0;  // memory that sorting took beside the catalogue
   // Buffers have room for all rows of the catalogue, since they are filled before it is known which of these are one.
   std::vector<Buffer<uint64_t>> words;  // by word of the key: [sids]
   Buffer<uint8_t> first_new;     // [sids] the first level in which a SID differs from the one before; 0 for SID 0
@@ -47,7 +48,8 @@ struct SortedCatalogue {
 // Sorts a catalogue, which stays as it is, and merges what is the same.
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
 
-// Memory that sort_catalogue() takes at most beside the catalogue, for so many rows.
-int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads);
+// Memory that a sorted catalogue of so many rows takes, and that sort_catalogue() takes at most.
+int64_t sorted_bytes(const KeyLayout& layout, int64_t rows);
+int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads);
 
 }  // namespace sidbeam
