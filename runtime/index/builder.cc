@@ -78,7 +78,7 @@ struct BuilderState {
       catalogue.release_words();
     }
     Scan counted = scan_levels(catalogue, *sorted, config, threads);
-    digests = column_digests(*sorted, threads);
+    digests = column_digests(*sorted, config, threads);
     scan = std::move(counted);
   }
 
@@ -107,20 +107,30 @@ struct BuilderState {
   void fill(FileHeader& header, uint8_t* base) {
     emit_sections(catalogue, *sorted, *scan, header.sections, base, config, threads);
     zero_padding(header, header_bytes, base);
-    header.fingerprint = fingerprint(view_of(header.shape, header.sections, base), digests);
-    checksum(header, base);
+    hash(header, base);
     const std::vector<uint8_t> encoded = encode_header(header);
     if (encoded.size() != header_bytes)
       fail(SIDBEAM_INTERNAL, "the header has %zu bytes, %zu were left for it", encoded.size(), header_bytes);
     std::memcpy(base, encoded.data(), encoded.size());
   }
 
-  void checksum(FileHeader& header, const uint8_t* base) const {
+  // Fingerprint and checksums, the longest first: a hash cannot be divided.
+  void hash(FileHeader& header, const uint8_t* base) const {
+    std::vector<Section*> longest_first;
     int64_t bytes = 0;
-    for (const Section& section : header.sections) bytes += static_cast<int64_t>(section.spec.length);
+    for (Section& section : header.sections) {
+      longest_first.push_back(&section);
+      bytes += static_cast<int64_t>(section.spec.length);
+    }
+    std::stable_sort(longest_first.begin(), longest_first.end(),
+                     [](const Section* a, const Section* b) { return a->spec.length > b->spec.length; });
     Progress progress(config, SIDBEAM_PHASE_CHECKSUM, bytes);
-    parallel_for(threads, static_cast<int64_t>(header.sections.size()), [&](int64_t i) {
-      Section& section = header.sections[static_cast<size_t>(i)];
+    parallel_for(threads, static_cast<int64_t>(longest_first.size()) + 1, [&](int64_t task) {
+      if (task == 0) {
+        header.fingerprint = fingerprint(view_of(header.shape, header.sections, base), digests);
+        return;
+      }
+      Section& section = *longest_first[static_cast<size_t>(task) - 1];
       section.checksum = xxh3_64(base + section.offset, section.spec.length);
       progress.advance(static_cast<int64_t>(section.spec.length));
     });
@@ -134,7 +144,7 @@ struct BuilderState {
   int threads;
   Allocator allocator;
   Catalogue catalogue;
-  bool closed = false;  // nothing may be added any more
+  bool closed = false;                    // nothing may be added any more
   std::optional<SortedCatalogue> sorted;  // since then the catalogue has no words
   int64_t sort_peak = 0;                  // memory in use while it was sorted
   std::optional<Scan> scan;

@@ -119,8 +119,7 @@ void emit_block(const Block& block, int level, const CodeColumn& column, const L
 template <class Token, class Position>
 void emit_block(bool variable, const Block& block, int level, const CodeColumn& column, const LevelOut& out,
                 Cursor& at) {
-  (variable ? emit_block<Token, Position, true>
-            : emit_block<Token, Position, false>)(block, level, column, out, at);
+  (variable ? emit_block<Token, Position, true> : emit_block<Token, Position, false>)(block, level, column, out, at);
 }
 
 // Where a level has few nodes.

@@ -102,7 +102,8 @@ void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_p
   // As if ids came with the pairs; the bytes of names are not known.
   const KeyLayout layout(config.levels, config.codes, shape.variable_length);
   const int64_t packed = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), 8 * layout.words);
-  const int64_t ids = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), shape.id_type == IdType::kString ? 16 : 8);
+  const int64_t ids =
+      checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), shape.id_type == IdType::kString ? 16 : 8);
   out.peak_bytes = ids + sorted_bytes(layout, sids) +
                    std::max(packed + least_sort_bytes(sids, thread_count(config.threads)), out.file_bytes);
 }

@@ -21,13 +21,13 @@
 namespace sidbeam {
 namespace {
 
-constexpr int kMostBits = 12;                       // of a digit that takes apart
+constexpr int kMostBits = 12;  // of a digit that takes apart
 constexpr int64_t kBuckets = 1 << kMostBits;
 constexpr int64_t kLine = 64 / sizeof(uint64_t);    // keys or rows of a cache line
 constexpr int64_t kLargestPart = int64_t{1} << 16;  // records: twice as many fit a core's own cache
 constexpr int64_t kUsualPart = int64_t{1} << 14;
-constexpr int64_t kBlock = int64_t{1} << 18;        // records between two reports of progress
-constexpr int64_t kParallel = int64_t{1} << 17;     // fewer records are not worth another thread
+constexpr int64_t kBlock = int64_t{1} << 18;     // records between two reports of progress
+constexpr int64_t kParallel = int64_t{1} << 17;  // fewer records are not worth another thread
 
 int bits_of(int64_t count) { return static_cast<int>(std::bit_width(static_cast<uint64_t>(count))); }
 
@@ -130,8 +130,8 @@ void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Line
 
 // Moves `source` to out [part.begin, part.end) by a digit. Returns where the buckets begin, and the end.
 template <class Source>
-std::vector<int64_t> to_buckets(const Source& source, const Part& part, Digit digit, int threads,
-                                Buffer<Lines>& lines, Columns out, Progress& progress) {
+std::vector<int64_t> to_buckets(const Source& source, const Part& part, Digit digit, int threads, Buffer<Lines>& lines,
+                                Columns out, Progress& progress) {
   const Slices slices{std::clamp<int64_t>(part.size() / kParallel, 1, lines.size()), part.begin, part.size()};
   parallel_for(threads, slices.count, [&](int64_t slice) {
     int64_t* counts = lines[slice].next;
@@ -352,9 +352,9 @@ Parts take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys
   Splitter splitter{catalogue, threads, lines, out, progress};
   Parts result;
   result.parts = splitter.split(std::move(first));
-  result.bytes = std::max(lines.bytes() + splitter.spare_bytes,
-                          (2 * count * scratch_room(result.parts) + whole_room(result.parts)) *
-                              static_cast<int64_t>(sizeof(Record)));
+  result.bytes = std::max(
+      lines.bytes() + splitter.spare_bytes,
+      (2 * count * scratch_room(result.parts) + whole_room(result.parts)) * static_cast<int64_t>(sizeof(Record)));
   return result;
 }
 

@@ -13,8 +13,8 @@ namespace {
 // What the SIDs of a chunk add to each level. Rows may straddle chunks, so those at its two ends stay open.
 struct Counts {
   uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {};
-  uint64_t first_row[kMaxLevels] = {};  // edges before the first node that begins here
-  uint64_t row[kMaxLevels] = {};        // edges since the last one; all of them where none begins
+  uint64_t first_row[kMaxLevels] = {};                        // edges before the first node that begins here
+  uint64_t row[kMaxLevels] = {};                              // edges since the last one; all of them where none begins
   uint64_t longest[kMaxLevels] = {}, dense[kMaxLevels] = {};  // of the rows between
   int begun = kMaxLevels;                                     // nodes of this level and below begin here
 };
@@ -82,7 +82,8 @@ void add_up(const std::vector<Counts>& chunks, int l, LevelShape& shape, LevelSt
     row = chunk.row[l];
   }
   close_row(row, shape);
-  if (shape.edges > 0) shape.max_children = std::max(shape.max_children, 1U);  // the first child of a row is not compared
+  if (shape.edges > 0)
+    shape.max_children = std::max(shape.max_children, 1U);  // the first child of a row is not compared
   starts.edges.push_back(shape.edges);
   starts.ends.push_back(shape.ends);
 }

@@ -181,8 +181,7 @@ void join(const std::vector<Settled>& settled, SortedCatalogue& out, Progress& p
     for (auto& word : out.words) move_down(word, out.sids, part.begin, part.sids);
     move_down(out.first_new, out.sids, part.begin, part.sids);
     move_down(out.rows, out.items, part.begin, part.items);
-    out.first_new[out.sids] =
-        static_cast<uint8_t>(out.sids == 0 ? 0 : first_difference(out, out.sids - 1, out.sids));
+    out.first_new[out.sids] = static_cast<uint8_t>(out.sids == 0 ? 0 : first_difference(out, out.sids - 1, out.sids));
     out.sids += part.sids;
     out.items += part.items;
     out.merged_pairs += part.merged;

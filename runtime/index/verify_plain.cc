@@ -52,7 +52,7 @@ bool tokens_rise(const LevelView& level, const P* pointers, const T* tokens) {
   for (uint64_t begin = 0; begin < level.nodes; begin += kNodes) {
     const uint64_t end = std::min(level.nodes, begin + kNodes), first = pointers[begin], last = pointers[end];
     if (last - first == end - begin) continue;  // one child each
-    unsigned falls = 0, allowed = 0;  // in 32 bits, of which a vector holds more
+    unsigned falls = 0, allowed = 0;            // in 32 bits, of which a vector holds more
     for (uint64_t e = first + 1; e < last; ++e) falls += tokens[e] <= tokens[e - 1];
     for (uint64_t n = begin + 1; n < end; ++n) allowed += tokens[pointers[n]] <= tokens[pointers[n] - 1];
     if (falls != allowed) return false;
