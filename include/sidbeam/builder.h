@@ -117,7 +117,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
 /* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable length
- * as if they were of full length. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+ * as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids and with
+ * prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.

@@ -70,10 +70,15 @@ struct BuilderState {
     if (catalogue.rows == 0) fail(SIDBEAM_INVALID_ARGUMENT, "the catalogue is empty: nothing was added");
     closed = true;
     if (scan) return;
-    need_memory(sort_peak());
-    if (!sorted) sorted = sort_catalogue(catalogue, config, threads);
+    if (!sorted) {
+      const int64_t added = catalogue.bytes();
+      need_memory(added + most_bytes_to_sort(catalogue.layout, catalogue.rows, threads));
+      sorted = sort_catalogue(catalogue, config, threads);
+      sort_peak = added + sorted->sort_bytes;
+      catalogue.release_words();
+    }
     Scan counted = scan_levels(catalogue, *sorted, config, threads);
-    digests = column_digests(*sorted, threads);
+    digests = column_digests(*sorted, config, threads);
     scan = std::move(counted);
   }
 
@@ -88,11 +93,8 @@ struct BuilderState {
     return header;
   }
 
-  int64_t sort_peak() const {
-    return checked_bytes(1, catalogue.bytes() + sort_bytes(catalogue.layout, catalogue.rows, threads));
-  }
   int64_t peak(uint64_t file_bytes) const {
-    return std::max(sort_peak(), catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
+    return std::max(sort_peak, catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
   }
 
   void need_memory(int64_t bytes) const {
@@ -105,20 +107,30 @@ struct BuilderState {
   void fill(FileHeader& header, uint8_t* base) {
     emit_sections(catalogue, *sorted, *scan, header.sections, base, config, threads);
     zero_padding(header, header_bytes, base);
-    header.fingerprint = fingerprint(view_of(header.shape, header.sections, base), digests);
-    checksum(header, base);
+    hash(header, base);
     const std::vector<uint8_t> encoded = encode_header(header);
     if (encoded.size() != header_bytes)
       fail(SIDBEAM_INTERNAL, "the header has %zu bytes, %zu were left for it", encoded.size(), header_bytes);
     std::memcpy(base, encoded.data(), encoded.size());
   }
 
-  void checksum(FileHeader& header, const uint8_t* base) const {
+  // Fingerprint and checksums, the longest first: a hash cannot be divided.
+  void hash(FileHeader& header, const uint8_t* base) const {
+    std::vector<Section*> longest_first;
     int64_t bytes = 0;
-    for (const Section& section : header.sections) bytes += static_cast<int64_t>(section.spec.length);
+    for (Section& section : header.sections) {
+      longest_first.push_back(&section);
+      bytes += static_cast<int64_t>(section.spec.length);
+    }
+    std::stable_sort(longest_first.begin(), longest_first.end(),
+                     [](const Section* a, const Section* b) { return a->spec.length > b->spec.length; });
     Progress progress(config, SIDBEAM_PHASE_CHECKSUM, bytes);
-    parallel_for(threads, static_cast<int64_t>(header.sections.size()), [&](int64_t i) {
-      Section& section = header.sections[static_cast<size_t>(i)];
+    parallel_for(threads, static_cast<int64_t>(longest_first.size()) + 1, [&](int64_t task) {
+      if (task == 0) {
+        header.fingerprint = fingerprint(view_of(header.shape, header.sections, base), digests);
+        return;
+      }
+      Section& section = *longest_first[static_cast<size_t>(task) - 1];
       section.checksum = xxh3_64(base + section.offset, section.spec.length);
       progress.advance(static_cast<int64_t>(section.spec.length));
     });
@@ -132,8 +144,9 @@ struct BuilderState {
   int threads;
   Allocator allocator;
   Catalogue catalogue;
-  bool closed = false;  // nothing may be added any more
-  std::optional<SortedCatalogue> sorted;
+  bool closed = false;                    // nothing may be added any more
+  std::optional<SortedCatalogue> sorted;  // since then the catalogue has no words
+  int64_t sort_peak = 0;                  // memory in use while it was sorted
   std::optional<Scan> scan;
   std::vector<Hash128> digests;  // of the columns
   size_t header_bytes = 0;       // preamble and header

@@ -13,7 +13,7 @@ namespace {
 
 using ll = long long;
 
-constexpr int64_t kPackRows = int64_t{1} << 17;  // rows of a task
+constexpr int64_t kPackRows = int64_t{1} << 15;  // rows of a task
 
 // The row number that a message names: counted over all calls.
 [[noreturn]] void bad_code(int64_t row, int level, int32_t code, uint32_t codes) {
@@ -128,29 +128,60 @@ void Catalogue::reserve(const Pairs& pairs) {
   if (pairs.priorities != nullptr || has_priorities) priorities.reserve(total);
 }
 
+// Packs rows of full length into out[0 .. count). Returns whether all codes are in range: a branch a code would cost
+// more than the packing.
+bool Catalogue::pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const {
+  int first = 0;
+  while (layout.place[first].word != word) ++first;
+  int last = first + 1;
+  while (last < layout.levels && layout.place[last].word == word) ++last;
+  bool good = true;
+  for (int64_t i = 0; i < count; ++i, codes += layout.levels) {
+    uint64_t key = 0;
+    for (int l = first; l < last; ++l) {
+      const auto code = static_cast<uint32_t>(codes[l]);
+      good &= code < layout.codes[l];
+      key = key << layout.place[l].bits | code;
+    }
+    out[i] = key;
+  }
+  return good;
+}
+
+// One row, with every check of its own.
+void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
+  const int64_t row = rows + i;
+  const int length = checked_length(pairs, i, row, layout);
+  const int32_t* codes = pairs.codes + i * layout.levels;
+  uint64_t key = 0;
+  for (int l = 0; l < layout.levels; ++l) {
+    uint32_t code = layout.codes[l];
+    if (l < length) {
+      if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) >= code) bad_code(row, l, codes[l], code);
+      code = static_cast<uint32_t>(codes[l]);
+    }
+    key = key << layout.place[l].bits | code;
+    if (layout.place[l].shift == 0) {
+      words[layout.place[l].word][row] = key;
+      key = 0;
+    }
+  }
+}
+
 // Rows [begin, end) of the call, into room that is not counted yet.
 void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end) {
-  const int levels = layout.levels;
-  for (int64_t i = begin; i < end; ++i) {
-    const int64_t row = rows + i;
-    const int length = checked_length(pairs, i, row, layout);
-    const int32_t* codes = pairs.codes + i * levels;
-    uint64_t word = 0;
-    for (int l = 0; l < levels; ++l) {
-      uint32_t code = layout.codes[l];
-      if (l < length) {
-        if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) >= code) bad_code(row, l, codes[l], code);
-        code = static_cast<uint32_t>(codes[l]);
-      }
-      word |= uint64_t{code} << layout.place[l].shift;
-      if (layout.place[l].shift == 0) {
-        words[static_cast<size_t>(layout.place[l].word)][row] = word;
-        word = 0;
-      }
+  for (int64_t i = begin, piece = 0; i < end; i += piece) {
+    piece = std::min(end - i, words[0].run(rows + i));  // every array has the same chunks
+    bool good = pairs.lengths == nullptr;
+    for (int w = 0; w < layout.words && good; ++w)
+      good = pack_word(pairs.codes + i * layout.levels, piece, w, &words[static_cast<size_t>(w)][rows + i]);
+    for (int64_t k = i; k < i + piece && !good; ++k) pack_row(pairs, k);
+    if (pairs.ids != nullptr) std::copy(pairs.ids + i, pairs.ids + i + piece, &ids[rows + i]);
+    if (pairs.priorities != nullptr) {
+      std::copy(pairs.priorities + i, pairs.priorities + i + piece, &priorities[rows + i]);
+    } else if (has_priorities) {
+      std::fill_n(&priorities[rows + i], piece, 0);
     }
-    if (pairs.ids != nullptr) ids[row] = pairs.ids[i];
-    if (pairs.priorities != nullptr || has_priorities)
-      priorities[row] = pairs.priorities == nullptr ? 0 : pairs.priorities[i];
   }
 }
 

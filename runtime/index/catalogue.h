@@ -22,7 +22,8 @@ Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   return buffer;
 }
 
-// An array that grows by chunks of doubling size, so that growing copies nothing and an element is found by arithmetic.
+// An array that grows by chunks, of doubling size at first, so that growing copies nothing and an element is found by
+// arithmetic.
 template <class T>
 class ChunkedArray {
  public:
@@ -32,9 +33,15 @@ class ChunkedArray {
   void reserve(int64_t count) {
     while (capacity_ < count) {
       chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(large_buffer<T>(allocator_, kFirst << chunks_.size()));
+      chunks_.push_back(large_buffer<T>(allocator_, chunk_size(chunks_.size())));
       capacity_ += chunks_.back().size();
     }
+  }
+  // The room there is for `count` elements, reserved at once or not.
+  static int64_t capacity_for(int64_t count) {
+    int64_t capacity = 0;
+    for (size_t chunk = 0; capacity < count && chunk <= kDoublings; ++chunk) capacity += chunk_size(chunk);
+    return capacity < count ? capacity + (count - capacity + kLargest - 1) / kLargest * kLargest : capacity;
   }
   T& operator[](int64_t i) {
     const Place place = place_of(i);
@@ -50,13 +57,18 @@ class ChunkedArray {
   }
 
  private:
-  static constexpr int64_t kFirst = 1024;
+  static constexpr int64_t kFirst = 1024, kLargest = int64_t{1} << 22;  // elements of a chunk
+  static constexpr size_t kDoublings = 12;
+  static_assert(kFirst << kDoublings == kLargest);
+  static int64_t chunk_size(size_t chunk) { return kFirst << (chunk < kDoublings ? chunk : kDoublings); }
+
   struct Place {
     size_t chunk;
     int64_t offset;
   };
   static Place place_of(int64_t i) {
     const auto shifted = static_cast<uint64_t>(i + kFirst);
+    if (shifted >= kLargest) return {kDoublings + shifted / kLargest - 1, static_cast<int64_t>(shifted % kLargest)};
     const int chunk = std::countl_zero(static_cast<uint64_t>(kFirst)) - std::countl_zero(shifted);
     return {static_cast<size_t>(chunk), i + kFirst - (kFirst << chunk)};
   }
@@ -107,6 +119,9 @@ struct Catalogue {
   };
   void add(const Pairs& pairs, int threads);
 
+  // Once sorted, the rows are needed no more by their keys.
+  void release_words() { words.clear(); }
+
   int64_t id(int64_t row) const { return has_ids ? ids[row] : row; }
   int64_t priority(int64_t row) const { return has_priorities ? priorities[row] : 0; }
   int64_t bytes() const;
@@ -126,6 +141,8 @@ struct Catalogue {
  private:
   void check_ids(const Pairs& pairs) const;
   void reserve(const Pairs& pairs);
+  bool pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const;
+  void pack_row(const Pairs& pairs, int64_t i);
   void pack(const Pairs& pairs, int64_t begin, int64_t end);
   void copy_names(const Pairs& pairs);
 

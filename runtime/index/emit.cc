@@ -62,34 +62,130 @@ struct LevelOut {
   UintOut row_pointers, tokens, ordinals, end_edges, end_ordinals;
 };
 
-// SIDs [begin, end), the chunk-th chunk: the edges of `level` that begin with them and the nodes that these leave.
-void emit_trie(const Emission& emission, int level, const LevelOut out, int64_t chunk, int64_t begin, int64_t end) {
-  const SortedCatalogue& sorted = emission.sorted;
-  const auto c = static_cast<size_t>(chunk), l = static_cast<size_t>(level);
-  const bool may_end = sorted.layout.variable_length;
-  const CodeColumn column = sorted.column(level);
-  const CodeColumn above = sorted.column(std::max(level - 1, 0)), second_above = sorted.column(std::max(level - 2, 0));
-  const uint8_t* first_new = sorted.first_new.data();
-  uint64_t edge = emission.scan.starts[l].edges[c], ends = emission.scan.starts[l].ends[c];
-  uint64_t node = level == 0 ? 0 : emission.scan.starts[l - 1].edges[c];
-  for (int64_t i = begin; i < end; ++i) {
-    const int first = first_new[i];
-    if (first > level) continue;
-    if (first < level || i == 0) {
-      if (may_end && level > 1 && second_above.is_end(i)) continue;  // ended before: no node
-      out.row_pointers.set(node, edge);
-      if (out.ordinals) out.ordinals.set(node, static_cast<uint64_t>(i));
-      ++node;
+// Where the next of a level's elements go.
+struct Cursor {
+  uint64_t edge = 0, node = 0, end = 0;
+};
+
+// SIDs [begin, end), few enough for the first-level cache, and the levels that each of them changes.
+struct Block {
+  int64_t begin, end;
+  const uint8_t *first, *last;  // first new level, and the last one with an edge
+  uint8_t least_first, most_first;
+};
+
+template <class T>
+void convert(const CodeColumn& column, int64_t begin, int64_t end, T* out) {
+  for (int64_t i = begin; i < end; ++i) out[i - begin] = static_cast<T>(column[i]);
+}
+
+// The tokens of the edges that begin in a block, and the row pointers of the nodes. Every SID writes, and what it does
+// not begin is written over by the next: branches would be taken by chance. Into buffers, since the last of them must
+// not reach into the next chunk.
+template <class Token, class Position, bool kVariable>
+void emit_block(const Block& block, int level, const CodeColumn& column, const LevelOut& out, Cursor& at) {
+  Token tokens[kBlock];
+  Position pointers[kBlock];
+  const int64_t count = block.end - block.begin;
+  int64_t edges = 0, nodes = 0;
+  if (!kVariable && block.most_first <= level) {  // each SID begins an edge
+    convert(column, block.begin, block.end, tokens);
+    edges = count;
+    if (block.most_first < level) {
+      for (; nodes < count; ++nodes) pointers[nodes] = static_cast<Position>(at.edge + static_cast<uint64_t>(nodes));
+    } else {
+      for (int64_t i = 0; i < count; ++i) {
+        pointers[nodes] = static_cast<Position>(at.edge + static_cast<uint64_t>(i));
+        nodes += block.first[i] < level;
+      }
     }
-    if (may_end && level > 0 && above.is_end(i)) continue;  // the node is an end: no edge
-    const uint32_t code = column[i];
-    out.tokens.set(edge, code);
-    if (code == column.end) {
-      out.end_edges.set(ends, edge);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const int first = block.first[i], last = kVariable ? block.last[i] : level;
+      tokens[edges] = static_cast<Token>(column[block.begin + i]);
+      pointers[nodes] = static_cast<Position>(at.edge + static_cast<uint64_t>(edges));
+      edges += static_cast<int>(first <= level) & static_cast<int>(level <= last);
+      nodes += static_cast<int>(first < level) & static_cast<int>(level <= last + 1);
+    }
+  }
+  const auto copy = [](const UintOut& to, uint64_t place, const auto* from, int64_t n) {
+    std::memcpy(to.data + place * sizeof *from, from, static_cast<size_t>(n) * sizeof *from);
+  };
+  copy(out.tokens, at.edge, tokens, edges);
+  copy(out.row_pointers, at.node, pointers, nodes);
+  at.edge += static_cast<uint64_t>(edges);
+  at.node += static_cast<uint64_t>(nodes);
+}
+
+template <class Token, class Position>
+void emit_block(bool variable, const Block& block, int level, const CodeColumn& column, const LevelOut& out,
+                Cursor& at) {
+  (variable ? emit_block<Token, Position, true> : emit_block<Token, Position, false>)(block, level, column, out, at);
+}
+
+// Where a level has few nodes.
+void emit_ordinals(const Block& block, int level, const UintOut& out, uint64_t node) {
+  if (!out || block.least_first >= level) return;
+  for (int64_t i = block.begin; i < block.end; ++i) {
+    if (block.first[i - block.begin] < level && level <= block.last[i - block.begin] + 1)
+      out.set(node++, static_cast<uint64_t>(i));
+  }
+}
+
+void emit_ends(const Block& block, int level, const CodeColumn& column, const LevelOut& out, Cursor at,
+               uint64_t& ends) {
+  for (int64_t i = block.begin; i < block.end; ++i) {
+    if (block.first[i - block.begin] > level || level > block.last[i - block.begin]) continue;
+    if (column.is_end(i)) {
+      out.end_edges.set(ends, at.edge);
       out.end_ordinals.set(ends, static_cast<uint64_t>(i));
       ++ends;
     }
-    ++edge;
+    ++at.edge;
+  }
+}
+
+void emit_level(const Emission& emission, const Block& block, int level, const LevelOut& out, Cursor& at) {
+  const CodeColumn column = emission.sorted.column(level);
+  const bool variable = emission.sorted.layout.variable_length;
+  emit_ordinals(block, level, out.ordinals, at.node);
+  if (out.end_edges) emit_ends(block, level, column, out, at, at.end);
+  if (block.least_first > level) return;
+  if (out.tokens.width == 2 && out.row_pointers.width == 4) {
+    emit_block<uint16_t, uint32_t>(variable, block, level, column, out, at);
+  } else if (out.tokens.width == 2) {
+    emit_block<uint16_t, uint64_t>(variable, block, level, column, out, at);
+  } else if (out.row_pointers.width == 4) {
+    emit_block<uint32_t, uint32_t>(variable, block, level, column, out, at);
+  } else {
+    emit_block<uint32_t, uint64_t>(variable, block, level, column, out, at);
+  }
+}
+
+// The edges and nodes of all levels that begin with the SIDs of a chunk.
+void emit_trie(const Emission& emission, const std::vector<LevelOut>& out, int64_t chunk) {
+  const SortedCatalogue& sorted = emission.sorted;
+  const auto levels = static_cast<int>(out.size());
+  const auto c = static_cast<size_t>(chunk);
+  Cursor at[kMaxLevels];
+  for (int l = 0; l < levels; ++l) {
+    const LevelStarts& starts = emission.scan.starts[static_cast<size_t>(l)];
+    at[l].edge = starts.edges[c];
+    at[l].end = starts.ends[c];
+    at[l].node = l == 0 ? 0 : emission.scan.starts[static_cast<size_t>(l) - 1].edges[c];
+  }
+  uint8_t last[kBlock];
+  sorted.last_levels(0, std::min(sorted.sids, kBlock), last);  // all that there is to say where lengths are fixed
+  const int64_t end = std::min(sorted.sids, (chunk + 1) * kChunk);
+  for (int64_t begin = chunk * kChunk; begin < end; begin += kBlock) {
+    const uint8_t* first = sorted.first_new.data() + begin;
+    Block block{begin, std::min(end, begin + kBlock), first, last, 255, 0};
+    if (sorted.layout.variable_length) sorted.last_levels(begin, block.end, last);
+    for (int64_t i = 0; i < block.end - begin; ++i) {
+      block.least_first = std::min(block.least_first, first[i]);
+      block.most_first = std::max(block.most_first, first[i]);
+    }
+    for (int l = 0; l < levels; ++l) emit_level(emission, block, l, out[static_cast<size_t>(l)], at[l]);
   }
 }
 
@@ -113,29 +209,34 @@ void emit_all_tries(const Emission& emission, int threads, Progress& progress) {
     level.row_pointers.set(emission.view.level[l].nodes, emission.view.level[l].edges);
     if (level.ordinals) level.ordinals.set(emission.view.level[l].nodes, emission.view.sids);
   }
+  // SID 0 begins the root, though no level above it.
+  out[0].row_pointers.set(0, 0);
+  if (out[0].ordinals) out[0].ordinals.set(0, 0);
   const UintOut merged = emission.array(SectionKind::EndOrdinals, -1);
-  const auto chunks = static_cast<int64_t>(divide_up(emission.view.sids, kChunk));
-  // By chunk first, so that what one task read of a chunk is still in the cache for the next.
-  parallel_for(threads, chunks * levels, [&](int64_t task) {
-    const auto level = static_cast<int>(task % levels);
-    const int64_t chunk = task / levels, begin = chunk * kChunk, end = std::min(emission.sorted.sids, begin + kChunk);
-    emit_trie(emission, level, out[static_cast<size_t>(level)], chunk, begin, end);
-    if (level == 0 && merged) emit_merged_ends(emission, merged, chunk, begin, end);
-    progress.advance(end - begin);
+  parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.sids, kChunk)), [&](int64_t chunk) {
+    const int64_t begin = chunk * kChunk, end = std::min(emission.sorted.sids, begin + kChunk);
+    emit_trie(emission, out, chunk);
+    if (merged) emit_merged_ends(emission, merged, chunk, begin, end);
+    progress.advance((end - begin) * levels);
   });
 }
 
 void emit_columns(const Emission& emission, int threads, Progress& progress) {
   const int levels = emission.view.levels;
+  const auto chunks = static_cast<int64_t>(divide_up(emission.view.sids, kChunk));
   std::vector<UintOut> out;
   for (int l = 0; l < levels; ++l) out.push_back(emission.array(SectionKind::Columns, l));
-  const auto chunks = static_cast<int64_t>(divide_up(emission.view.sids, kChunk));
+  // By chunk first, so that what one task read of a chunk is still in the cache for the next.
   parallel_for(threads, chunks * levels, [&](int64_t task) {
     const auto level = static_cast<int>(task % levels);
     const int64_t begin = task / levels * kChunk, end = std::min(emission.sorted.sids, begin + kChunk);
     const CodeColumn column = emission.sorted.column(level);
     const UintOut to = out[static_cast<size_t>(level)];
-    for (int64_t i = begin; i < end; ++i) to.set(static_cast<uint64_t>(i), column[i]);
+    if (to.width == 2) {
+      convert(column, begin, end, reinterpret_cast<uint16_t*>(to.data) + begin);
+    } else {
+      convert(column, begin, end, reinterpret_cast<uint32_t*>(to.data) + begin);
+    }
     progress.advance(end - begin);
   });
 }
@@ -206,7 +307,7 @@ void emit_names(const Emission& emission) {
   uint8_t* bytes = emission.bytes(SectionKind::ItemNames, -1);
   uint64_t offset = 0;
   for (int64_t item = 0; item < emission.sorted.items; ++item) {
-    const std::string_view name = emission.catalogue.names[emission.sorted.ids[item]];
+    const std::string_view name = emission.catalogue.names[static_cast<int64_t>(emission.sorted.rows[item])];
     offsets[item] = offset;
     if (!name.empty()) std::memcpy(bytes + offset, name.data(), name.size());
     offset += name.size();
@@ -221,12 +322,22 @@ void emit_item_offsets(const Emission& emission) {
 }
 
 void emit_ids(const Emission& emission, int threads, Progress& progress) {
-  uint8_t* out = emission.bytes(SectionKind::ItemIds, -1);
+  auto* out = reinterpret_cast<int64_t*>(emission.bytes(SectionKind::ItemIds, -1));
+  const uint64_t* rows = emission.sorted.rows.data();
+  const auto& ids = emission.catalogue.ids;
   const int64_t items = emission.sorted.items;
+  constexpr int64_t kAhead = 24;  // cache misses that overlap
   parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.items, kChunk)), [&](int64_t chunk) {
-    const int64_t begin = chunk * kChunk, count = std::min(kChunk, items - begin);
-    std::memcpy(out + begin * 8, emission.sorted.ids.data() + begin, static_cast<size_t>(count) * 8);
-    progress.advance(count);
+    const int64_t begin = chunk * kChunk, end = std::min(items, begin + kChunk);
+    if (!emission.catalogue.has_ids) {
+      std::memcpy(out + begin, rows + begin, static_cast<size_t>(end - begin) * sizeof *rows);
+    } else {
+      for (int64_t i = begin; i < end; ++i) {
+        if (i + kAhead < end) __builtin_prefetch(&ids[static_cast<int64_t>(rows[i + kAhead])]);
+        out[i] = ids[static_cast<int64_t>(rows[i])];
+      }
+    }
+    progress.advance(end - begin);
   });
 }
 

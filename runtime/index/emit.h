@@ -34,6 +34,6 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
 // XXH3-128 of levels, codes, SIDs and items; by the sections' contents, not their encoding.
 Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests);
 // The digest of one level: XXH3-128 of its codes as u32.
-std::vector<Hash128> column_digests(const SortedCatalogue& sorted, int threads);
+std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config, int threads);
 
 }  // namespace sidbeam

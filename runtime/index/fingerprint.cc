@@ -2,13 +2,12 @@
 #include <algorithm>
 
 #include "index/emit.h"
+#include "index/progress.h"
 #include "support/hashing.h"
 #include "support/parallel.h"
 
 namespace sidbeam {
 namespace {
-
-constexpr int64_t kBlock = 4096;
 
 Hash128 digest_of_offsets(const IndexView& index) {
   Stream128 stream;
@@ -32,7 +31,8 @@ Hash128 digest_of_ids(const IndexView& index) {
 
 }  // namespace
 
-std::vector<Hash128> column_digests(const SortedCatalogue& sorted, int threads) {
+std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config, int threads) {
+  Progress progress(config, SIDBEAM_PHASE_SCAN, sorted.sids * sorted.layout.levels);
   std::vector<Hash128> digests(static_cast<size_t>(sorted.layout.levels));
   parallel_for(threads, sorted.layout.levels, [&](int64_t level) {
     Stream128 stream;
@@ -42,6 +42,7 @@ std::vector<Hash128> column_digests(const SortedCatalogue& sorted, int threads) 
       const int64_t size = std::min(kBlock, sorted.sids - begin);
       for (int64_t i = 0; i < size; ++i) block[i] = column[begin + i];
       stream.add(block, static_cast<size_t>(size) * sizeof(uint32_t));
+      if (begin % kChunk == 0) progress.advance(std::min(kChunk, sorted.sids - begin));
     }
     digests[static_cast<size_t>(level)] = stream.value();
   });

@@ -82,7 +82,8 @@ bool has_mixed_radix(const Shape& shape);
 
 // A mask is worth its space and time where a node has many children: measured break-even with the list is about a tenth
 // of V_l (research: performance, section 2c). Rows of fewer than 64 are not worth a mask whatever V_l is.
-inline bool is_dense(uint64_t children, uint64_t codes) { return children >= kLeastDense && children * 10 >= codes; }
+inline uint64_t fewest_dense(uint64_t codes) { return codes <= 10 * kLeastDense ? kLeastDense : (codes + 9) / 10; }
+inline bool is_dense(uint64_t children, uint64_t codes) { return children >= fewest_dense(codes); }
 
 inline uint64_t divide_up(uint64_t value, uint64_t unit) { return value / unit + (value % unit != 0); }
 inline uint64_t align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }

@@ -7,6 +7,7 @@
 #include "index/builder.h"
 #include "index/catalogue.h"
 #include "index/emit_tail.h"
+#include "index/radix.h"
 #include "index/sorted.h"
 #include "support/error.h"
 #include "support/parallel.h"
@@ -99,9 +100,13 @@ void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_p
   if (config.codebook != nullptr) header.codebook = config.codebook;
   header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
   fill_plan(header, out);
+  // As if ids came with the pairs; the bytes of names are not known.
   const KeyLayout layout(config.levels, config.codes, shape.variable_length);
-  const int64_t added = checked_bytes(sids, 8 * layout.words), laid_out = checked_bytes(sids, 8 * layout.words + 9);
-  out.peak_bytes = added + std::max(sort_bytes(layout, sids, thread_count(config.threads)), laid_out + out.file_bytes);
+  const int64_t packed = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), 8 * layout.words);
+  const int64_t ids =
+      checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), shape.id_type == IdType::kString ? 16 : 8);
+  out.peak_bytes = ids + sorted_bytes(layout, sids) +
+                   std::max(packed + least_sort_bytes(sids, thread_count(config.threads)), out.file_bytes);
 }
 
 }  // namespace sidbeam

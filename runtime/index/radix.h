@@ -1,27 +1,46 @@
-// A stable, parallel radix sort of (key, row) records.
+// The rows of a catalogue in the order of their keys: taken apart into parts that fit a core's cache, then sorted there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
+#include "index/catalogue.h"
 #include "index/progress.h"
 #include "support/memory.h"
 
 namespace sidbeam {
 
 struct Record {
-  uint64_t key, row;
+  uint64_t key, row;  // word 0 of the key, and the row that has it
 };
 
-inline constexpr int kDigitBits = 11;
-inline constexpr int64_t kRadixBytesPerThread = (int64_t{1} << kDigitBits) * (64 + 8 + 8);
+// Rows [begin, end) of the order, with all the rows of their SIDs. In `word` their keys lie in base .. base + 2^bits - 1,
+// and the words before it are alike.
+struct Part {
+  int64_t begin, end;
+  int word, bits;
+  uint64_t base;
+  int64_t size() const { return end - begin; }
+};
 
-// Passes over the records that a sort by the lowest `bits` makes at most.
-inline int radix_passes(int bits) { return (bits + kDigitBits - 1) / kDigitBits; }
+// Memory that the two below take beside keys and rows: at least, where keys are spread, and at most, where they cluster.
+int64_t least_sort_bytes(int64_t rows, int threads);
+int64_t most_sort_bytes(int64_t rows, int threads);
 
-// Sorts by the lowest `bits` of the key, the others being zero. `spare` has the size of `records` and is swapped with
-// it when the result lies there. Advances `progress` by records.size() for each pass, made or skipped.
-void radix_sort(Buffer<Record>& records, Buffer<Record>& spare, int bits, int threads, const Allocator& allocator,
-                Progress& progress);
+struct Parts {
+  std::vector<Part> parts;
+  int64_t bytes = 0;  // that sorting takes beside keys and rows
+};
+
+// Fills keys (word 0) and rows [catalogue.rows], in the order of the parts but in none within a part.
+Parts take_apart(const Catalogue& catalogue, int threads, Buffer<uint64_t>& keys, Buffer<uint64_t>& rows,
+                 Progress& progress);
+
+// Calls body(i, records) for each part with its records in the order of whole keys, then of rows; on any thread. The
+// body may change them, and write over the part's keys and rows.
+void sort_parts(const Catalogue& catalogue, int threads, const std::vector<Part>& parts, const Buffer<uint64_t>& keys,
+                const Buffer<uint64_t>& rows, const std::function<void(size_t, Record*)>& body);
 
 }  // namespace sidbeam

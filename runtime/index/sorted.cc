@@ -1,9 +1,11 @@
-// Sort (key, row) records word by word; settle each group of equal SIDs in place; then lay the rest out side by side.
+// Parts of the catalogue are sorted, and while they are in the cache each group of equal SIDs is settled, and what is
+// kept is laid out. Where pairs were merged or SIDs collided, gaps are left between the parts, and closed at the end.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/sorted.h"
 
 #include <algorithm>
 #include <cinttypes>
+#include <cstring>
 
 #include "index/format.h"
 #include "index/progress.h"
@@ -14,48 +16,24 @@
 namespace sidbeam {
 namespace {
 
-constexpr uint64_t kGroupStart = uint64_t{1} << 63;  // in Record::row, once groups are settled
+constexpr uint64_t kSameSid = uint64_t{1} << 63;  // in a row: its SID is that of the row before
 
-int64_t chunks_of(int64_t count) { return static_cast<int64_t>(divide_up(static_cast<uint64_t>(count), kChunk)); }
-
-// Words from the last to the first, each by a stable sort: what is left is the order of whole keys, then of rows.
-void sort_records(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
-                  Buffer<Record>& records) {
-  const KeyLayout& layout = catalogue.layout;
-  const int64_t rows = catalogue.rows;
-  int64_t work = 0;
-  for (int w = 0; w < layout.words; ++w) work += rows * (1 + radix_passes(layout.word_bits[w]));
-  Progress progress(config, SIDBEAM_PHASE_SORT, work);
-  Buffer<Record> spare = large_buffer<Record>(catalogue.allocator, rows);
-  for (int w = layout.words - 1; w >= 0; --w) {
-    const auto& word = catalogue.words[static_cast<size_t>(w)];
-    const bool first = w == layout.words - 1;
-    parallel_for(threads, chunks_of(rows), [&](int64_t chunk) {
-      const int64_t begin = chunk * kChunk, end = std::min(rows, begin + kChunk);
-      for (int64_t i = begin; i < end; ++i) {
-        const uint64_t row = first ? static_cast<uint64_t>(i) : records[i].row;
-        records[i] = {word[static_cast<int64_t>(row)], row};
-      }
-      progress.advance(end - begin);
-    });
-    radix_sort(records, spare, layout.word_bits[w], threads, catalogue.allocator, progress);
-  }
-}
-
-// The first level in which the SIDs of two records differ; levels where they are the same.
-int first_difference(const Catalogue& catalogue, const Record& a, const Record& b) {
-  const KeyLayout& layout = catalogue.layout;
-  if (a.key != b.key) return layout.first_difference(0, a.key, b.key);
-  for (int w = 1; w < layout.words; ++w) {
-    const auto& word = catalogue.words[static_cast<size_t>(w)];
-    const uint64_t x = word[static_cast<int64_t>(a.row)], y = word[static_cast<int64_t>(b.row)];
-    if (x != y) return layout.first_difference(w, x, y);
-  }
-  return layout.levels;
-}
-
+// Whether the SIDs of two records are the same.
 bool same_sid(const Catalogue& catalogue, const Record& a, const Record& b) {
-  return first_difference(catalogue, a, b) == catalogue.layout.levels;
+  if (a.key != b.key) return false;
+  for (size_t w = 1; w < catalogue.words.size(); ++w) {
+    const auto& word = catalogue.words[w];
+    if (word[static_cast<int64_t>(a.row)] != word[static_cast<int64_t>(b.row)]) return false;
+  }
+  return true;
+}
+
+// The first level in which two SIDs that are not the same differ.
+int first_difference(const SortedCatalogue& sorted, int64_t a, int64_t b) {
+  int w = 0;
+  while (sorted.words[static_cast<size_t>(w)][a] == sorted.words[static_cast<size_t>(w)][b]) ++w;
+  const auto& word = sorted.words[static_cast<size_t>(w)];
+  return sorted.layout.first_difference(w, word[a], word[b]);
 }
 
 // Below 0, 0 or above as the id of row a comes before, with or after that of row b.
@@ -88,42 +66,62 @@ int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
   return end - group;
 }
 
-// What one chunk of records came to.
+// What one part came to.
 struct Settled {
-  int64_t begin = 0;                        // of its records, moved on to the first that begins a SID
-  int64_t sids = 0, items = 0, merged = 0;  // its items are records[begin, begin + items)
+  int64_t begin = 0;                        // of its rows: SIDs and items lie from there on, until gaps are closed
+  int64_t sids = 0, items = 0, merged = 0;  // sids of them, and items
   int64_t collisions = 0, max_items = 0;
-  int64_t collision = -1;                     // first record of the first SID with several items
-  int64_t sids_before = 0, items_before = 0;  // in the chunks before
+  bool failed = false;
+  Record first_items[2] = {};  // of the first SID with several items, if that is an error
 };
 
-// Settles records [begin, end), whole SIDs.
-Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t begin,
-               int64_t end) {
+// Settles records [0, count): moves together what is kept, and marks the items that are not their SID's first.
+Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t count) {
   Settled out;
-  out.begin = begin;
-  int64_t write = begin;
-  for (int64_t group = begin; group < end;) {
-    int64_t group_end = group + 1;
-    while (group_end < end && same_sid(catalogue, records[group], records[group_end])) ++group_end;
-    const int64_t pairs = group_end - group;
-    int64_t kept = pairs == 1 ? 1 : order_items(catalogue, records + group, pairs);
-    out.merged += pairs - kept;
+  for (int64_t group = 0; group < count;) {
+    int64_t end = group + 1;
+    while (end < count && same_sid(catalogue, records[group], records[end])) ++end;
+    int64_t kept = end - group == 1 ? 1 : order_items(catalogue, records + group, end - group);
+    out.merged += end - group - kept;
     if (kept > 1 && config.collisions == SIDBEAM_COLLISIONS_ERROR) {
-      out.collision = group;
+      out.failed = true;
+      std::copy(records + group, records + group + 2, out.first_items);
       return out;
     }
     if (config.collisions == SIDBEAM_COLLISIONS_FIRST) kept = 1;
-    if (write != group) std::copy(records + group, records + group + kept, records + write);
-    records[write].row |= kGroupStart;
-    write += kept;
+    if (out.items != group) std::copy(records + group, records + group + kept, records + out.items);
+    for (int64_t i = 1; i < kept; ++i) records[out.items + i].row |= kSameSid;
+    out.items += kept;
     ++out.sids;
     out.collisions += kept > 1;
     out.max_items = std::max(out.max_items, kept);
-    group = group_end;
+    group = end;
   }
-  out.items = write - begin;
   return out;
+}
+
+// Lays out what a part came to from its begin on. Its first SID is compared later, with one of another part.
+void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, SortedCatalogue& out) {
+  uint64_t* rows = &out.rows[part.begin];
+  for (int64_t i = 0; i < part.items; ++i) rows[i] = records[i].row;
+  uint64_t* keys = &out.words[0][part.begin];
+  for (int64_t i = 0, sid = 0; i < part.items; ++i) {
+    if ((records[i].row & kSameSid) == 0) keys[sid++] = records[i].key;
+  }
+  constexpr int64_t kAhead = 24;  // cache misses that overlap
+  for (size_t w = 1; w < out.words.size(); ++w) {
+    const auto& from = catalogue.words[w];
+    uint64_t* to = &out.words[w][part.begin];
+    for (int64_t i = 0, sid = 0; i < part.items; ++i) {
+      if (i + kAhead < part.items) __builtin_prefetch(&from[static_cast<int64_t>(records[i + kAhead].row & ~kSameSid)]);
+      if ((records[i].row & kSameSid) == 0) to[sid++] = from[static_cast<int64_t>(records[i].row)];
+    }
+  }
+  uint8_t* first_new = &out.first_new[part.begin];
+  for (int64_t sid = 1; sid < part.sids; ++sid)
+    first_new[sid] = keys[sid] != keys[sid - 1]
+                         ? static_cast<uint8_t>(out.layout.first_difference(0, keys[sid], keys[sid - 1]))
+                         : static_cast<uint8_t>(first_difference(out, part.begin + sid, part.begin + sid - 1));
 }
 
 void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
@@ -155,113 +153,90 @@ void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
        static_cast<unsigned long long>(a.row), id_b, static_cast<unsigned long long>(b.row));
 }
 
+// Sorts, settles and lays out every part.
 std::vector<Settled> settle_all(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
-                                Buffer<Record>& records, Progress& progress) {
-  const int64_t rows = records.size(), chunks = chunks_of(rows);
-  // A chunk takes the SIDs that begin in it; one in which none begins leaves its records to a chunk before.
-  std::vector<int64_t> begins(static_cast<size_t>(chunks) + 1, rows);
-  parallel_for(threads, chunks, [&](int64_t chunk) {
-    const int64_t end = std::min(rows, (chunk + 1) * kChunk);
-    int64_t begin = chunk * kChunk;
-    while (begin > 0 && begin < end && same_sid(catalogue, records[begin - 1], records[begin])) ++begin;
-    begins[static_cast<size_t>(chunk)] = begin < end ? begin : -1;
-  });
-  for (auto chunk = static_cast<size_t>(chunks); chunk-- > 0;) {
-    if (begins[chunk] < 0) begins[chunk] = begins[chunk + 1];
-  }
-  std::vector<Settled> settled(static_cast<size_t>(chunks));
-  parallel_for(threads, chunks, [&](int64_t chunk) {
-    const auto c = static_cast<size_t>(chunk);
-    settled[c] = settle(catalogue, config, records.data(), begins[c], begins[c + 1]);
-    progress.advance(std::min(kChunk, rows - chunk * kChunk));
+                                const std::vector<Part>& parts, SortedCatalogue& out, Progress& progress) {
+  std::vector<Settled> settled(parts.size());
+  sort_parts(catalogue, threads, parts, out.words[0], out.rows, [&](size_t i, Record* records) {
+    Settled& part = settled[i];
+    part = settle(catalogue, config, records, parts[i].size());
+    part.begin = parts[i].begin;
+    lay_out(catalogue, records, part, out);
+    progress.advance(parts[i].size());
   });
   for (const Settled& part : settled) {
-    if (part.collision >= 0) collision(catalogue, records[part.collision], records[part.collision + 1]);
+    if (part.failed) collision(catalogue, part.first_items[0], part.first_items[1]);
   }
   return settled;
 }
 
-void add_up(std::vector<Settled>& settled, SortedCatalogue& out) {
-  for (Settled& part : settled) {
-    part.sids_before = out.sids;
-    part.items_before = out.items;
+template <class T>
+void move_down(Buffer<T>& buffer, int64_t to, int64_t from, int64_t count) {
+  if (to != from) std::memmove(&buffer[to], &buffer[from], static_cast<size_t>(count) * sizeof(T));
+}
+
+// Closes the gaps that merged pairs and collisions left between the parts, and compares SIDs across them.
+void join(const std::vector<Settled>& settled, SortedCatalogue& out, Progress& progress) {
+  for (const Settled& part : settled) {
+    for (auto& word : out.words) move_down(word, out.sids, part.begin, part.sids);
+    move_down(out.first_new, out.sids, part.begin, part.sids);
+    move_down(out.rows, out.items, part.begin, part.items);
+    out.first_new[out.sids] = static_cast<uint8_t>(out.sids == 0 ? 0 : first_difference(out, out.sids - 1, out.sids));
     out.sids += part.sids;
     out.items += part.items;
     out.merged_pairs += part.merged;
     out.collisions += part.collisions;
     out.max_items = std::max(out.max_items, part.max_items);
+    progress.advance(part.items);
   }
 }
 
-// Lays out the items of one chunk; `before` is the last record of the chunks before, or null.
-void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, const Record* before,
-             SortedCatalogue& out) {
-  int64_t sid = part.sids_before - 1;
-  Record last = before == nullptr ? Record{} : *before;
-  last.row &= ~kGroupStart;
-  for (int64_t i = 0; i < part.items; ++i) {
-    Record record = records[part.begin + i];
-    const bool start = (record.row & kGroupStart) != 0;
-    record.row &= ~kGroupStart;
-    const auto row = static_cast<int64_t>(record.row);
-    const int64_t item = part.items_before + i;
-    if (start) {
-      ++sid;
-      out.first_new[sid] = static_cast<uint8_t>(sid == 0 ? 0 : first_difference(catalogue, last, record));
-      out.words[0][sid] = record.key;
-      for (size_t w = 1; w < out.words.size(); ++w) out.words[w][sid] = catalogue.words[w][row];
-      if (out.item_offsets.size() != 0) out.item_offsets[sid] = item;
-    }
-    out.ids[item] = catalogue.id_type == IdType::kString ? row : catalogue.id(row);
-    last = record;
+void count_items(const Allocator& allocator, SortedCatalogue& out) {
+  if (out.items == out.sids) return;
+  out.item_offsets = large_buffer<int64_t>(allocator, out.sids + 1);
+  int64_t sid = 0;
+  for (int64_t item = 0; item < out.items; ++item) {
+    if ((out.rows[item] & kSameSid) == 0) out.item_offsets[sid++] = item;
+    out.rows[item] &= ~kSameSid;
   }
-}
-
-void lay_out_all(const Catalogue& catalogue, const Buffer<Record>& records, const std::vector<Settled>& settled,
-                 int threads, SortedCatalogue& out, Progress& progress) {
-  const Allocator& allocator = catalogue.allocator;
-  for (int w = 0; w < catalogue.layout.words; ++w) out.words.push_back(large_buffer<uint64_t>(allocator, out.sids));
-  out.first_new = large_buffer<uint8_t>(allocator, out.sids);
-  if (out.items != out.sids) {
-    out.item_offsets = large_buffer<int64_t>(allocator, out.sids + 1);
-    out.item_offsets[out.sids] = out.items;
-  }
-  out.ids = large_buffer<int64_t>(allocator, out.items);
-  parallel_for(threads, static_cast<int64_t>(settled.size()), [&](int64_t chunk) {
-    const Settled& part = settled[static_cast<size_t>(chunk)];
-    const Record* before = nullptr;
-    for (int64_t c = chunk - 1; c >= 0 && before == nullptr; --c) {
-      const Settled& earlier = settled[static_cast<size_t>(c)];
-      if (earlier.items > 0) before = &records[earlier.begin + earlier.items - 1];
-    }
-    lay_out(catalogue, records.data(), part, before, out);
-    progress.advance(std::min(kChunk, records.size() - chunk * kChunk));
-  });
+  out.item_offsets[sid] = out.items;
 }
 
 }  // namespace
 
 int64_t SortedCatalogue::bytes() const {
-  int64_t sum = first_new.bytes() + item_offsets.bytes() + ids.bytes();
+  int64_t sum = first_new.bytes() + item_offsets.bytes() + rows.bytes();
   for (const auto& word : words) sum += word.bytes();
   return sum;
 }
 
-int64_t sort_bytes(const KeyLayout& layout, int64_t rows, int threads) {
-  const auto record = static_cast<int64_t>(sizeof(Record));
-  const int64_t laid_out = 8 * layout.words + 1 + 8 + 8;
-  return checked_bytes(rows, record + std::max(record, laid_out)) + threads * kRadixBytesPerThread;
+void SortedCatalogue::last_levels(int64_t begin, int64_t end, uint8_t* out) const {
+  std::fill(out, out + (end - begin), static_cast<uint8_t>(layout.levels - 1));
+  for (int l = layout.levels - 1; l > 0 && layout.variable_length; --l) {
+    const CodeColumn codes = column(l);
+    for (int64_t i = begin; i < end; ++i) out[i - begin] = codes.is_end(i) ? static_cast<uint8_t>(l) : out[i - begin];
+  }
+}
+
+int64_t sorted_bytes(const KeyLayout& layout, int64_t rows) { return checked_bytes(rows, 8 * layout.words + 8 + 1); }
+
+int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads) {
+  return sorted_bytes(layout, rows) + std::max(most_sort_bytes(rows, threads), checked_bytes(rows, 8));
 }
 
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
   SortedCatalogue out(catalogue.layout);
-  Buffer<Record> records = large_buffer<Record>(catalogue.allocator, catalogue.rows);
-  sort_records(catalogue, config, threads, records);
-  Progress progress(config, SIDBEAM_PHASE_SCAN, 2 * catalogue.rows);
-  std::vector<Settled> settled = settle_all(catalogue, config, threads, records, progress);
-  add_up(settled, out);
-  lay_out_all(catalogue, records, settled, threads, out, progress);
-  progress.advance(0);  // what other threads did last
+  const Allocator& allocator = catalogue.allocator;
+  const int64_t rows = catalogue.rows;
+  Progress progress(config, SIDBEAM_PHASE_SORT, 2 * rows);
+  out.words.push_back(large_buffer<uint64_t>(allocator, rows));
+  out.rows = large_buffer<uint64_t>(allocator, rows);
+  const Parts apart = take_apart(catalogue, threads, out.words[0], out.rows, progress);
+  for (int w = 1; w < catalogue.layout.words; ++w) out.words.push_back(large_buffer<uint64_t>(allocator, rows));
+  out.first_new = large_buffer<uint8_t>(allocator, rows);
+  join(settle_all(catalogue, config, threads, apart.parts, out, progress), out, progress);
+  count_items(allocator, out);
+  out.sort_bytes = sorted_bytes(out.layout, rows) + std::max(apart.bytes, out.item_offsets.bytes());
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include "index/format.h"
 #include "index/index.h"
+#include "support/hashing.h"
 
 namespace sidbeam {
 
@@ -16,6 +17,14 @@ void verify_tail(const IndexView& index);
 // counts and fingerprint.
 void verify_sids(const Index& index);
 void verify_hash(const IndexView& index);
+
+// Shortcuts for SIDs of one length: true where verify_trie_level() without its masks, or verify_sids(), would find
+// nothing; false says nothing. Of has_plain_sids() the trie must be verified.
+bool is_plain_level(const IndexView& index, int level);
+bool has_plain_sids(const Index& index);
+
+// Whether the header says so.
+bool is_fingerprint(const Index& index, const Hash128& fingerprint);
 void verify_items(const Index& index);
 
 // Fails with "section <kind> of level <level>: <message>".

@@ -3,20 +3,28 @@
 
 #include <new>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include "support/hashing_kernels.h"
 
 namespace sidbeam {
 namespace {
 
 XXH3_state_t* state_of(unsigned char* bytes) { return std::launder(reinterpret_cast<XXH3_state_t*>(bytes)); }
 
+const HashKernels& kernels() {
+  static constexpr HashKernels baseline = {hash_64, hash_128, update_128};
+#ifdef __x86_64__
+  static const bool avx2 = __builtin_cpu_supports("avx2");
+  if (avx2) return kAvx2HashKernels;
+#endif
+  return baseline;
+}
+
 }  // namespace
 
-uint64_t xxh3_64(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
+uint64_t xxh3_64(const void* data, size_t bytes) { return kernels().hash_64(data, bytes); }
 
 Hash128 xxh3_128(const void* data, size_t bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(data, bytes);
+  const XXH128_hash_t hash = kernels().hash_128(data, bytes);
   return {hash.low64, hash.high64};
 }
 
@@ -28,7 +36,7 @@ Stream128::Stream128() {
 }
 
 void Stream128::add(const void* data, size_t bytes) {
-  if (bytes != 0) XXH3_128bits_update(state_of(state_), data, bytes);
+  if (bytes != 0) kernels().update_128(state_of(state_), data, bytes);
 }
 
 Hash128 Stream128::value() const {

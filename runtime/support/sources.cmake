@@ -7,3 +7,7 @@ target_sources(sidbeam_core PRIVATE
   support/output_file.cc
   support/parallel.cc
 )
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_sources(sidbeam_core PRIVATE support/hashing_avx2.cc)
+  set_source_files_properties(support/hashing_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
+endif()

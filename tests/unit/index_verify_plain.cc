@@ -1,0 +1,73 @@
+// The shortcuts of verification say yes to what is right and to nothing else.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "index/header.h"
+#include "index/verify.h"
+#include "index_catalogues.h"
+
+namespace sidbeam::testing {
+namespace {
+
+using format::SectionKind;
+
+bool is_plain(const Index& index) {
+  for (int l = 0; l < index.view.levels; ++l) {
+    if (!is_plain_level(index.view, l)) return false;
+  }
+  return has_plain_sids(index);
+}
+
+// Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.
+TestCatalogue catalogue_of(std::mt19937_64& random, std::vector<int32_t> codes, int64_t count) {
+  TestCatalogue out;
+  out.codes = std::move(codes);
+  out.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED;
+  for (int64_t i = 0; i < count; ++i) {
+    Pair pair;
+    for (const int32_t most : out.codes)
+      pair.sid.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(most)));
+    pair.id = i;
+    out.pairs.push_back(pair);
+  }
+  return out;
+}
+
+TEST(IndexVerifyPlain, FindsEveryChange) {
+  constexpr uint64_t kSeed = 31;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937_64 random(kSeed);
+  const TestCatalogue catalogues[] = {catalogue_of(random, {3, 40, 60, 300, 200, 2}, 7000),
+                                      catalogue_of(random, {70000, 2, 5}, 5000), catalogue_of(random, {1, 6000}, 20000),
+                                      catalogue_of(random, {3000}, 9000), catalogue_of(random, {9, 9, 9, 9}, 1024)};
+  for (const TestCatalogue& catalogue : catalogues) {
+    SCOPED_TRACE("levels " + std::to_string(catalogue.levels()));
+    const Index whole = build(catalogue);
+    Buffer<uint8_t> bytes(default_allocator(), whole.bytes.size());
+    std::memcpy(bytes.data(), whole.bytes.data(), static_cast<size_t>(bytes.size()));
+    const Index index = open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP,
+                                          SIDBEAM_VERIFY_FULL, 1, default_allocator());
+    EXPECT_TRUE(is_plain(index));
+    for (const SectionInfo& section : index.header.sections) {
+      const auto kind = static_cast<SectionKind>(section.kind);
+      if (kind != SectionKind::RowPointers && kind != SectionKind::Tokens && kind != SectionKind::Ordinals &&
+          kind != SectionKind::Columns && kind != SectionKind::ItemIds)
+        continue;
+      for (int i = 0; i < 200; ++i) {
+        const uint64_t at = section.offset + (i == 0 ? 0 : i == 1 ? section.bytes - 1 : random() % section.bytes);
+        const auto change = static_cast<uint8_t>(1U << random() % 8);
+        bytes[static_cast<int64_t>(at)] ^= change;
+        EXPECT_FALSE(is_plain(index)) << section_kind_name(section.kind) << " of level " << section.level << ", byte "
+                                      << at - section.offset;
+        bytes[static_cast<int64_t>(at)] ^= change;
+      }
+    }
+    EXPECT_TRUE(is_plain(index));
+  }
+}
+
+}  // namespace
+}  // namespace sidbeam::testing

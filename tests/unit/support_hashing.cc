@@ -1,0 +1,43 @@
+// XXH3 is the same function whatever instructions compute it.
+// SPDX-License-Identifier: Apache-2.0
+#include "support/hashing.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "support/hashing_kernels.h"
+
+namespace sidbeam::testing {
+namespace {
+
+TEST(SupportHashing, IsXxh3WhateverTheMachine) {
+  constexpr uint64_t kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  std::vector<unsigned char> data(9000);
+  for (auto& byte : data) byte = static_cast<unsigned char>(random());
+  for (size_t bytes = 0; bytes < data.size(); bytes += bytes < 600 ? 1 : 97) {
+    SCOPED_TRACE(bytes);
+    // Those of this file are compiled for the baseline.
+    const XXH128_hash_t expected = hash_128(data.data(), bytes);
+    const Hash128 expected_128 = {expected.low64, expected.high64};
+    EXPECT_EQ(xxh3_64(data.data(), bytes), hash_64(data.data(), bytes));
+    EXPECT_EQ(xxh3_128(data.data(), bytes), expected_128);
+    Stream128 stream;
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_128bits_reset(&state);
+    for (size_t at = 0; at < bytes;) {
+      const size_t piece = std::min<size_t>(bytes - at, random() % 1500);
+      stream.add(data.data() + at, piece);
+      update_128(&state, data.data() + at, piece);
+      at += piece;
+    }
+    EXPECT_EQ(XXH3_128bits_digest(&state).low64, expected.low64);
+    EXPECT_EQ(stream.value(), expected_128);
+  }
+}
+
+}  // namespace
+}  // namespace sidbeam::testing
