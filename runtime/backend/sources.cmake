@@ -5,4 +5,5 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/row_scan.cc
   backend/cpu/selection.cc
   backend/cpu/stepper.cc
+  backend/cpu/write_beams.cc
 )

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "backend/cpu/only_children.h"
+#include "backend/cpu/write_beams.h"
 #include "index/state.h"
 #include "support/float_mode.h"
 
@@ -14,7 +16,6 @@ namespace {
 
 // Beams whose children are looked up together, so that cache misses overlap.
 constexpr int32_t kTogether = 64;
-constexpr uint32_t kNotOne = ~0U, kDone = ~1U;
 
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
@@ -22,66 +23,6 @@ void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* code
     codes[level] = slot.history_tokens[int64_t{level} * beams + beam];
     beam = slot.history_parents[int64_t{level} * beams + beam];
   }
-}
-
-void prefetch(const UintArray& array, uint64_t i) {
-  __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
-}
-
-// The node of a beam that must be fed; kUnfed for one that is dead or ended.
-constexpr uint64_t kUnfed = ~uint64_t{0};
-uint64_t node_to_feed(int64_t state) {
-  constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << 55;
-  return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
-}
-
-// The code of every beam's only child, kNotOne where it has another number of children, or where the end is its child;
-// fetches what scanning the others will read. The level's arrays are named once, since stores might change them for all
-// that the compiler knows.
-template <class Pointer, class Token>
-void find_only(const LevelView& level, const int64_t* states, int32_t n, uint32_t* only) {
-  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
-  const auto* tokens = static_cast<const Token*>(level.tokens.data);
-  const uint64_t nodes = level.nodes, edges = level.edges;
-  const uint32_t codes = level.codes;
-  for (int32_t i = 0; i < n; ++i) {
-    only[i] = kNotOne;
-    const uint64_t node = node_to_feed(states[i]);
-    if (node >= nodes) continue;
-    const uint64_t begin = pointers[node], end = pointers[node + 1];
-    if (end - begin == 1 && end <= edges) {
-      const uint32_t token = tokens[begin];
-      only[i] = token < codes ? token : kNotOne;
-    } else {
-      __builtin_prefetch(tokens + std::min(begin, edges));
-    }
-  }
-}
-
-// The same in the tail of a compact trie, where a node of one SID has one child.
-void find_only_in_tail(const IndexView& index, int32_t level, const int64_t* states, int32_t n, uint32_t* only) {
-  const uint32_t codes = index.level[level].codes;
-  read_tail(index.tail, [&](const auto& entries) {
-    for (int32_t i = 0; i < n; ++i) {
-      only[i] = kNotOne;
-      const uint64_t node = node_to_feed(states[i]);
-      if (node == kUnfed) continue;
-      const Run run = run_of(index, level, node);
-      if (run.count != 1) continue;
-      const uint32_t token = entries.token(tail_entry(index, run.lo, level));
-      if (token < codes) only[i] = token;
-    }
-  });
-}
-
-void find_only_children(const IndexView& index, int32_t number, const int64_t* states, int32_t n, uint32_t* only) {
-  if (is_tail_level(index, number)) return find_only_in_tail(index, number, states, n, only);
-  const LevelView& level = index.level[number];
-  const bool wide_pointers = level.row_pointers.width == 8, wide_tokens = level.tokens.width == 4;
-  if (!wide_pointers && !wide_tokens) return find_only<uint32_t, uint16_t>(level, states, n, only);
-  if (!wide_pointers) return find_only<uint32_t, uint32_t>(level, states, n, only);
-  if (!wide_tokens) return find_only<uint64_t, uint16_t>(level, states, n, only);
-  find_only<uint64_t, uint32_t>(level, states, n, only);
 }
 
 SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
@@ -111,121 +52,6 @@ RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   task.row.score = slot.scores[beam];
   task.row.place_base = place_of(beam, 0);
   return task;
-}
-
-// The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
-// beam is dead to the next step.
-void continue_beam(const StepJob& job, const SlotStep& slot, Lane& lane, int32_t m) {
-  const int32_t parent = slot.parents[m];
-  const auto token = static_cast<uint32_t>(slot.tokens[m]);
-  const int64_t before = slot.states[parent];
-  if (is_ended(before)) {
-    slot.tokens[m] = -1;
-    lane.states[m] = before;
-    lane.range_ends[m] = slot.range_ends != nullptr ? slot.range_ends[parent] : 0;
-    return;
-  }
-  const LevelView& level = slot.index->level[slot.level];
-  State state{slot.level + 1, slot.index->variable_length && token == level.codes, NodeKind::kOpaque, 0};
-  if (uses_columns(job.strategy)) {
-    const OrdinalRange found =
-        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, token);
-    state.kind = NodeKind::kSorted;
-    state.node = found.lo;
-    lane.range_ends[m] = found.hi;
-  }
-  lane.states[m] = encode_state(state);
-}
-
-// The states after a step of the trie. Most beams are the only children of theirs.
-template <class Pointer>
-void write_trie_states(const Kernels& kernels, const SlotStep& slot, int32_t count, Lane& lane) {
-  const LevelView level = slot.index->level[slot.level];
-  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
-  const int64_t next = encode_state({slot.level + 1, false, NodeKind::kTrie, 0});
-  for (int32_t m = 0; m < count; ++m) {
-    const int64_t before = slot.states[slot.parents[m]];
-    const uint64_t node = node_to_feed(before);
-    if (node < level.nodes) {
-      const uint64_t begin = pointers[node], end = pointers[node + 1];
-      const auto token = static_cast<uint32_t>(slot.tokens[m]);
-      const bool only = end - begin == 1 && end <= level.edges && token < level.codes;
-      lane.states[m] =
-          only ? next | static_cast<int64_t>(begin) : next_state(*slot.index, before, token, kernels.bits_before);
-    } else {
-      lane.states[m] = before;
-      slot.tokens[m] = -1;
-    }
-  }
-}
-
-void write_tail_states(const SlotStep& slot, int32_t count, Lane& lane) {
-  const IndexView& index = *slot.index;
-  const int64_t next = encode_state({slot.level + 1, false, NodeKind::kTail, 0});
-  for (int32_t m = 0; m < count; ++m) {
-    const int64_t before = slot.states[slot.parents[m]];
-    const uint64_t node = node_to_feed(before);
-    if (node == kUnfed) {
-      lane.states[m] = before;
-      slot.tokens[m] = -1;
-      continue;
-    }
-    const auto token = static_cast<uint32_t>(slot.tokens[m]);
-    const Run run = run_of(index, slot.level, node);
-    const bool only = run.count == 1 && token < index.level[slot.level].codes;
-    lane.states[m] = only ? next | static_cast<int64_t>(pack_run(run)) : next_state(index, before, token);
-  }
-}
-
-void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, Lane& lane) {
-  if (job.strategy != SIDBEAM_STRATEGY_TRIE) {
-    for (int32_t m = 0; m < count; ++m) continue_beam(job, slot, lane, m);
-  } else if (is_tail_level(*slot.index, slot.level)) {
-    write_tail_states(slot, count, lane);
-  } else if (slot.index->level[slot.level].row_pointers.width == 8) {
-    write_trie_states<uint64_t>(kernels, slot, count, lane);
-  } else {
-    write_trie_states<uint32_t>(kernels, slot, count, lane);
-  }
-  std::copy_n(lane.states.data(), count, slot.states);
-  std::fill_n(slot.states + count, job.beams - count, kDeadState);
-  if (uses_columns(job.strategy)) std::copy_n(lane.range_ends.data(), count, slot.range_ends);
-}
-
-// Fetches what the next step will want first: row pointers, or in the tail the SIDs themselves.
-void prefetch_next(const SlotStep& slot, int32_t count) {
-  const IndexView& index = *slot.index;
-  const int32_t next = slot.level + 1;
-  if (next == index.levels) return;
-  const LevelView& level = index.level[next];
-  const UintArray& array = next == index.csr_levels ? level.ordinals : level.row_pointers;
-  for (int32_t m = 0; m < count; ++m) {
-    const uint64_t node = node_to_feed(slot.states[m]);
-    if (next > index.csr_levels) {
-      if (node != kUnfed) prefetch(index.tail.tokens, tail_entry(index, unpack_run(node).lo, next));
-    } else if (node < level.nodes) {
-      prefetch(array, node);
-    }
-  }
-}
-
-void write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const Selection& selection,
-                 int32_t count, Lane& lane) {
-  for (int32_t m = 0; m < count; ++m) {
-    const uint32_t place = selection.places()[m];
-    slot.parents[m] = beam_of(place);
-    slot.tokens[m] = static_cast<int32_t>(token_of(place));
-  }
-  std::copy_n(selection.scores(), count, slot.scores);
-  std::fill_n(slot.parents + count, job.beams - count, -1);
-  std::fill_n(slot.tokens + count, job.beams - count, -1);
-  std::fill_n(slot.scores + count, job.beams - count, -std::numeric_limits<float>::infinity());
-  write_states(kernels, job, slot, count, lane);
-  if (job.strategy == SIDBEAM_STRATEGY_TRIE) prefetch_next(slot, count);
-  int32_t active = 0;
-  for (int32_t m = 0; m < count; ++m) active += is_ended(slot.states[m]) ? 0 : 1;
-  *slot.live = count;
-  *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
 }
 
 void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
@@ -357,31 +183,39 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
   if (whole.slot != nullptr) finish_slot(job, whole, own);
 }
 
-// Only children of beams whose normaliser is given, as long as the beams have one each: their elements are all that is
-// read. A beam whose numbers are odd in any way is left to scan_beam.
+// Only children of beams whose normaliser is given: their elements are all that is read. Marks the beams that are done
+// with; one whose numbers are odd in any way is left to scan_beam, with its only child.
 void CpuStepper::push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first,
                                     int32_t last, uint32_t* only, Lane& lane) const {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const SlotStep& slot = *piece.slot;
   const sidbeam_rows& rows = *job.rows;
-  const int64_t bytes = element_bytes(rows.dtype);
+  const int64_t bytes = element_bytes(rows.dtype), stride = rows.row_stride * bytes;
+  const int32_t dtype = rows.dtype;
   const char* data = static_cast<const char*>(rows.data) + scan.columns.offset * bytes;
   if (job.row_map == nullptr) data += slot.batch * rows.slot_stride * bytes;
   const int32_t* map = job.row_map != nullptr ? job.row_map + slot.batch * job.beams : nullptr;
   const float* lse = job.lse != nullptr && map == nullptr ? job.lse + slot.batch * rows.rows : job.lse;
-  int32_t m = first;
-  for (; m < last && only[m - first] < kDone; ++m) {
+  const float* scores = slot.scores;
+  Selection& selection = *piece.selection;
+  int64_t pushed = 0;
+  for_each_only_child(*slot.index, slot.level, slot.states + first, last - first, [&](int32_t i, uint32_t token) {
+    const int32_t m = first + i;
+    only[i] = token;
+    if (token == kNotOne) return;
     const int64_t row = map != nullptr ? map[m] : m;
-    const float x = element_at({data + row * rows.row_stride * bytes, rows.dtype, 1.0F, 0.0F}, only[m - first]);
+    const float x = element_at({data + row * stride, dtype, 1.0F, 0.0F}, token);
     const float given = lse != nullptr ? lse[row] : 0.0F;
-    const float score = slot.scores[m] + ((x - given) + 0.0F);
-    if (!(x < kInfinity && given < kInfinity && score < kInfinity)) break;
-    piece.selection->push(score, place_of(m, only[m - first]));
-    only[m - first] = kDone;
-  }
-  lane.stats.rows_read += m - first;
-  lane.stats.single_rows += m - first;
-  lane.stats.candidates += m - first;
+    const float score = scores[m] + ((x - given) + 0.0F);
+    // Candidates come in the order of beams: after one that is left over, all are.
+    if (pushed != i || !(x < kInfinity && given < kInfinity && score < kInfinity)) return;
+    selection.push(score, place_of(m, token));
+    only[i] = kDone;
+    ++pushed;
+  });
+  lane.stats.rows_read += pushed;
+  lane.stats.single_rows += pushed;
+  lane.stats.candidates += pushed;
 }
 
 void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
@@ -394,8 +228,12 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   std::fill_n(only, kTogether, kNotOne);
   for (int32_t first = piece.begin; first < end; first += kTogether) {
     const int32_t last = std::min(first + kTogether, end);
-    if (scan.singles) find_only_children(*slot.index, slot.level, slot.states + first, last - first, only);
-    if (scan.singles && !scan.reads_row) push_only_children(job, scan, piece, first, last, only, lane);
+    if (scan.singles && scan.reads_row) {
+      for_each_only_child(*slot.index, slot.level, slot.states + first, last - first,
+                          [&](int32_t i, uint32_t token) { only[i] = token; });
+    } else if (scan.singles) {
+      push_only_children(job, scan, piece, first, last, only, lane);
+    }
     for (int32_t m = first; m < last; ++m)
       if (only[m - first] != kDone) scan_beam(job, scan, piece, m, only[m - first], lane);
   }
@@ -440,7 +278,7 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   ++lane.stats.slot_steps;
   if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= selection.scores()[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
-  write_beams(kernels_, job, slot, selection, count, lane);
+  write_beams(kernels_, job, slot, selection, count, lane.states.data(), lane.range_ends.data());
 }
 
 }  // namespace sidbeam::cpu
