@@ -8,6 +8,7 @@
 #endif
 
 #include <algorithm>
+#include <type_traits>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/rows-inl.h"
@@ -84,36 +85,33 @@ HWY_INLINE uint64_t lanes_above(Floats x, Floats bound) {
   return lanes;
 }
 
-// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`. `bound` is
-// that of x_bound. Where few are left above it, as is the rule, they are scored one by one; else in vectors.
+// Bit i: column i of the block at `data` is above `bound`.
 template <int32_t kDtype>
-HWY_INLINE int32_t append_block(const RowScore& row, float threshold, float bound, const void* data, uint64_t word,
-                                int64_t token, float* scores, uint32_t* places) {
+HWY_INLINE uint64_t columns_above(const void* data, float bound) {
+  constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const Floats limit = hn::Set(F32(), bound);
+  uint64_t above = 0;
+  for (int v = 0; v < kVectors; ++v)
+    above |= lanes_above(load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes), limit)
+             << v * kWidth;
+  return above;
+}
+
+// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`.
+template <int32_t kDtype>
+HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void* data, uint64_t word, int64_t token,
+                                float* scores, uint32_t* places) {
   constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const F32 d;
   const U32 du;
-  Floats x[kVectors];
-  for (int v = 0; v < kVectors; ++v) x[v] = load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes);
-  uint64_t hits = 0;
-  for (int v = 0; v < kVectors; ++v) hits |= lanes_above(x[v], hn::Set(d, bound)) << v * kWidth;
-  hits &= word;
-  int32_t kept = 0;
-  if (hwy::PopCount(hits) <= 8) {
-    HWY_ALIGN float all[kBlock];
-    for (int v = 0; v < kVectors; ++v) hn::Store(x[v], d, all + v * kWidth);
-    for (; hits != 0; hits &= hits - 1) {
-      const auto i = static_cast<int64_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(hits));
-      scores[kept] = score_of_one(row, all[i]);
-      places[kept] = row.place_base | static_cast<uint32_t>(token + i);
-      kept += scores[kept] > threshold ? 1 : 0;
-    }
-    return kept;
-  }
   const Floats limit = hn::Set(d, threshold);
+  int32_t kept = 0;
   for (int v = 0; v < kVectors; ++v) {
-    const uint64_t bits = hits >> v * kWidth & ((uint64_t{1} << kWidth) - 1);
-    const Floats score = score_of(row, x[v]);
+    const uint64_t bits = word >> v * kWidth & ((uint64_t{1} << kWidth) - 1);
+    if (bits == 0) continue;
+    const Floats score = score_of(row, load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes));
     const auto keep = hn::And(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Gt(score, limit));
+    if (hn::AllFalse(d, keep)) continue;
     const auto place = hn::Or(hn::Set(du, row.place_base), hn::Iota(du, static_cast<uint32_t>(token + v * kWidth)));
     kept += store_kept(keep, score, place, scores + kept, places + kept);
   }
@@ -162,45 +160,73 @@ HWY_INLINE int64_t find_blocks(const Slice& slice, float bound, int64_t block, i
   return std::min(block, end);
 }
 
-// The candidates of a block, which may reach beyond the row.
+// A block of a slice: the address of its columns, in `padded` where it reaches beyond the row.
 template <int32_t kDtype>
-HWY_INLINE int32_t append_columns(const RowScore& row, float threshold, float bound, const Slice& slice, int64_t column,
-                                  float* scores, uint32_t* places) {
+HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padded) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
-  const int64_t token = column - slice.first_column;
-  const uint64_t word = mask_word(slice.mask, token, slice.codes);
   const char* data = static_cast<const char*>(slice.elements.data) + column * kBytes;
-  if (column + kBlock <= slice.columns)
-    return append_block<kDtype>(row, threshold, bound, data, word, token, scores, places);
-  HWY_ALIGN char padded[kBlock * kBytes];
+  if (column + kBlock <= slice.columns) return data;
   pad_block<kDtype>(data, slice.columns - column, padded);
-  return append_block<kDtype>(row, threshold, bound, padded, word, token, scores, places);
+  return padded;
+}
+
+// Codes of a slice whose x is above a bound, as yet unscored.
+struct Hits {
+  static constexpr int32_t kMost = 256;
+  int32_t count = 0;
+  uint32_t tokens[kMost + kBlock];
+  float x[kMost + kBlock];
+};
+
+// Writes the tokens of a word's bits. Mostly there are a few: four are written whatever their number, so that no branch
+// hangs on it.
+HWY_INLINE void add_hits(uint64_t word, uint32_t token, Hits& hits) {
+  const int32_t count = static_cast<int32_t>(hwy::PopCount(word));
+  uint32_t* to = hits.tokens + hits.count;
+  int32_t written = 0;
+  do {
+    for (const int32_t end = written + 4; written < end; ++written, word &= word - 1)
+      to[written] = token + static_cast<uint32_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(word | uint64_t{1} << 63));
+  } while (HWY_UNLIKELY(written < count));
+  hits.count += count;
 }
 
 template <int32_t kDtype>
 inline Appended append_slice_of(const RowScore& row, float threshold, const Slice& slice, int32_t from,
                                 const Room& room) {
+  using Element =
+      std::conditional_t<kDtype == SIDBEAM_F32, float, std::conditional_t<kDtype == SIDBEAM_F16, F16, Bf16>>;
+  const auto* elements = static_cast<const Element*>(slice.elements.data) + slice.first_column;
   const int64_t origin = slice.maxima != nullptr ? 0 : slice.first_column;
   const int64_t end = (slice.first_column + slice.codes - origin + kBlock - 1) / kBlock;
   int64_t block = std::max<int64_t>(from, (slice.first_column - origin) / kBlock);
   const float bound = x_bound(row, threshold);
+  HWY_ALIGN char padded[kBlock * sizeof(Element)];
+  const auto append_whole = [&](int64_t column, int32_t kept) {
+    const int64_t token = column - slice.first_column;
+    return append_block<kDtype>(row, threshold, block_data<kDtype>(slice, column, padded),
+                                mask_word(slice.mask, token, slice.codes), token, room.scores + kept,
+                                room.places + kept);
+  };
   int32_t kept = 0;
-  if (slice.maxima == nullptr) {
-    for (; block < end && kept + kBlock <= room.count; ++block)
-      kept += append_columns<kDtype>(row, threshold, bound, slice, origin + block * kBlock, room.scores + kept,
-                                     room.places + kept);
+  if (slice.maxima == nullptr || !(bound > -std::numeric_limits<float>::infinity())) {
+    for (; block < end && kept + kBlock <= room.count; ++block) kept += append_whole(origin + block * kBlock, kept);
     return {block < end ? static_cast<int32_t>(block) : -1, kept};
   }
-  while (block < end) {
-    Blocks found;
-    block = find_blocks<kDtype>(slice, bound, block, end, found);
-    for (int32_t i = 0; i < found.count; ++i) {
-      if (kept + kBlock > room.count) return {found.block[i], kept};
-      kept += append_columns<kDtype>(row, threshold, bound, slice, int64_t{found.block[i]} * kBlock, room.scores + kept,
-                                     room.places + kept);
-    }
+  Blocks found;
+  block = find_blocks<kDtype>(slice, bound, block, end, found);
+  Hits hits;
+  int32_t i = 0;
+  for (; i < found.count && hits.count + kBlock <= std::min(room.count, Hits::kMost); ++i) {
+    const int64_t column = int64_t{found.block[i]} * kBlock, token = column - slice.first_column;
+    const void* data = block_data<kDtype>(slice, column, padded);
+    const uint64_t above = columns_above<kDtype>(data, bound);
+    add_hits(above & mask_word(slice.mask, token, slice.codes), static_cast<uint32_t>(token), hits);
   }
-  return {-1, kept};
+  for (int32_t h = 0; h < hits.count; ++h) hits.x[h] = float_of(elements[hits.tokens[h]]);
+  kept = append(row, threshold, hits.x, hits.tokens, 0, hits.count, room).kept;
+  if (i < found.count) return {found.block[i], kept};
+  return {block < end ? static_cast<int32_t>(block) : -1, kept};
 }
 
 inline Appended append_slice(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room) {
