@@ -91,13 +91,18 @@ Outcome use_sum(const PartialSum& sum, RowScore& row) {
   return Outcome::kReady;
 }
 
+// The same codes as columns from 0 on: the maxima of a level's sum are those of this.
+Slice rebased(Slice slice) {
+  slice.elements.data =
+      static_cast<const char*>(slice.elements.data) + slice.first_column * element_bytes(slice.elements.dtype);
+  slice.columns = slice.codes;
+  slice.first_column = 0;
+  return slice;
+}
+
 // Of the codes of the level and the end. Leaves the slice's maxima where it is given.
 PartialSum sum_level(const Scan& scan, Slice* slice) {
-  Slice codes = slice != nullptr ? *slice : level_slice(scan);
-  codes.elements.data =
-      static_cast<const char*>(codes.elements.data) + codes.first_column * element_bytes(codes.elements.dtype);
-  codes.columns = codes.codes;
-  codes.first_column = 0;
+  Slice codes = rebased(slice != nullptr ? *slice : level_slice(scan));
   float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
   codes.maxima = maxima;
   if (slice != nullptr) *slice = codes;
@@ -124,6 +129,12 @@ Outcome normalize(const Scan& scan, Slice* slice) {
     if (*task.lse == -kInfinity) return Outcome::kEmpty;
     task.row.normalizer.ref = *task.lse;
     return Outcome::kReady;
+  }
+  if (task.sum != nullptr) {
+    if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
+    // With FULL and a map the slice is a copy, whose blocks are others than the row's.
+    if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.sum->maxima;
+    return use_sum(task.sum->sum, task.row);
   }
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL) return use_sum(sum_row(scan, slice), task.row);
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(scan, slice), task.row);
@@ -289,22 +300,32 @@ bool scan_all(const Scan& scan) {
 
 }  // namespace
 
+// Enough that the latencies of their ends overlap, few enough that all are still in the second-level cache.
+int32_t rows_summed_together(int64_t columns) {
+  constexpr int64_t kColumns = 65536;
+  return static_cast<int32_t>(std::clamp<int64_t>(kColumns / std::max<int64_t>(columns, 1), 1, kMostTogether));
+}
+
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
-      maxima(allocator, (2 * int64_t{limits.codes} / kBlock + 16) * kVectorSlack),
+      maxima(allocator, rows_summed_together(limits.codes) * ((2 * int64_t{limits.codes} + kChunk) / kBlock + kGroup) *
+                            kVectorSlack),
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
-                            : Selection()) {}
+                            : Selection()),
+      rows_together(rows_summed_together(limits.codes)) {}
 
 void decide(SlotScan& slot, bool lse_given) {
   slot.reads_row =
       !lse_given && (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.normalization == SIDBEAM_NORMALIZE_LEVEL);
-  const bool end_counts = slot.reads_row && slot.normalization == SIDBEAM_NORMALIZE_LEVEL &&
-                          slot.index->variable_length && slot.columns.end_column >= 0;
   const bool computed = slot.reads_row || lse_given || slot.normalization == SIDBEAM_NORMALIZE_NONE;
-  slot.singles = slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && !end_counts && slot.columns.map == nullptr &&
-                 !slot.elements.transformed();
+  slot.sums_ahead = slot.reads_row && !slot.elements.transformed() &&
+                    (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.columns.map == nullptr);
+  slot.wants_maxima =
+      slot.strategy != SIDBEAM_STRATEGY_TRIE || slot.index->level[slot.level].dense_nodes > 0 || slot.level == 0;
+  slot.singles =
+      slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && slot.columns.map == nullptr && !slot.elements.transformed();
 }
 
 bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection) {
@@ -313,12 +334,7 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   elements.data = task.data;
   const float x = element_at(elements, slot.columns.offset + token);
   if (slot.reads_row) {
-    int64_t columns = slot.column_count;
-    if (slot.normalization == SIDBEAM_NORMALIZE_LEVEL) {
-      columns = slot.index->level[slot.level].codes;
-      elements.data = static_cast<const char*>(task.data) + slot.columns.offset * element_bytes(elements.dtype);
-    }
-    const Outcome outcome = use_sum(slot.kernels->sum_exp(elements, columns, nullptr), row);
+    const Outcome outcome = use_sum(task.sum != nullptr ? task.sum->sum : sum_ahead(slot, task, nullptr), row);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   } else {
     const float lse = task.lse != nullptr ? *task.lse : 0.0F;
@@ -329,6 +345,18 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   }
   selection.push(score_of_one(row, x), row.place_base | token);
   return true;
+}
+
+PartialSum sum_ahead(const SlotScan& slot, const RowTask& task, float* maxima) {
+  Elements elements = slot.elements;
+  elements.data = task.data;
+  if (slot.normalization == SIDBEAM_NORMALIZE_FULL) return slot.kernels->sum_exp(elements, slot.column_count, maxima);
+  const int64_t bytes = element_bytes(elements.dtype);
+  elements.data = static_cast<const char*>(task.data) + slot.columns.offset * bytes;
+  const PartialSum sum = slot.kernels->sum_exp(elements, slot.index->level[slot.level].codes, maxima);
+  if (!slot.index->variable_length || slot.columns.end_column < 0) return sum;
+  elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;
+  return merge(sum, slot.kernels->sum_exp(elements, 1, nullptr));
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

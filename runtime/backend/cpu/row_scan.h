@@ -14,19 +14,24 @@
 
 namespace sidbeam::cpu {
 
+inline constexpr int64_t kMostTogether = 8;
+int32_t rows_summed_together(int64_t columns);
+
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
-  Buffer<float> maxima;     // of blocks of columns; rows of more than it holds do without
+  Buffer<float> maxima;     // [rows_together] of blocks of columns; rows of more than it holds do without
   Buffer<int32_t> codes;    // [levels] a beam's SID so far, for the hash set
   Selection best;           // of a row: the strategies that look up a beam's best codes
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
-  // Where the maxima of so many columns go, or nullptr.
-  float* maxima_of(int64_t columns) {
-    return ((columns + kBlock - 1) / kBlock + kGroup) * kVectorSlack <= maxima.size() ? maxima.data() : nullptr;
+  int32_t rows_together = 1;  // that are summed before the first of them is scanned
+  // Where the maxima of so many columns go, for the i-th row of those; or nullptr.
+  float* maxima_of(int64_t columns, int32_t i = 0) {
+    const int64_t room = maxima.size() / rows_together;
+    return ((columns + kBlock - 1) / kBlock + kGroup) * kVectorSlack <= room ? maxima.data() + i * room : nullptr;
   }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
@@ -45,12 +50,20 @@ struct SlotScan {
   // Whether an only child is scored by itself: its x is its element, and the normaliser does not hang on the children.
   bool singles = false;
 
-  // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen.
-  bool reads_row = false;
+  // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen; whether it
+  // reads it in place, so that rows can be summed before they are scanned; whether a scan may want the maxima.
+  bool reads_row = false, sums_ahead = false, wants_maxima = false;
+};
+
+// The sum of a row, where it was made beforehand, and the maxima that came with it.
+struct RowSum {
+  PartialSum sum;
+  const float* maxima = nullptr;
 };
 
 // A row to be scanned.
 struct RowTask {
+  const RowSum* sum = nullptr;
   const void* data = nullptr;       // column 0
   const float* lse = nullptr;       // the row's, where the caller gave it
   uint64_t node = 0;                // trie: the node; sorted: the first ordinal
@@ -65,8 +78,11 @@ inline float element_at(const Elements& elements, int64_t column) {
   return float_of(static_cast<const Bf16*>(elements.data)[column]);
 }
 
-// Makes the last two of a SlotScan.
+// Decides the last of a SlotScan.
 void decide(SlotScan& slot, bool lse_given);
+
+// The sum that a row's normaliser needs, where sums_ahead.
+PartialSum sum_ahead(const SlotScan& slot, const RowTask& task, float* maxima);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.
 //

@@ -54,6 +54,11 @@ RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   return task;
 }
 
+// Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
+bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
+  return job.may_skip && piece.slot->scores[m] < piece.selection->threshold();
+}
+
 void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
   to.slot_steps += from.slot_steps;
   to.rows_read += from.rows_read;
@@ -224,6 +229,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   const int32_t end = std::min(piece.end, *slot.live);
   piece.selection->reset(slot.width);
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
+  const int32_t together = std::min(lane.workspace.rows_together, rows_summed_together(scan.column_count));
   uint32_t only[kTogether];
   std::fill_n(only, kTogether, kNotOne);
   for (int32_t first = piece.begin; first < end; first += kTogether) {
@@ -234,23 +240,41 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
     } else if (scan.singles) {
       push_only_children(job, scan, piece, first, last, only, lane);
     }
-    for (int32_t m = first; m < last; ++m)
-      if (only[m - first] != kDone) scan_beam(job, scan, piece, m, only[m - first], lane);
+    for (int32_t m = first; m < last; m += together) {
+      const int32_t n = std::min(together, last - m);
+      if (scan.sums_ahead) sum_beams(job, scan, piece, m, n, lane);
+      for (int32_t i = 0; i < n; ++i)
+        if (only[m + i - first] != kDone)
+          scan_beam(job, scan, piece, m + i, only[m + i - first], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
+    }
+  }
+}
+
+// The sums of n beams that come next, so that the latency of one row's end is hidden behind the next row.
+void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
+                           Lane& lane) const {
+  const SlotStep& slot = *piece.slot;
+  const int64_t columns =
+      scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.column_count : slot.index->level[slot.level].codes;
+  for (int32_t i = 0; i < n; ++i) {
+    if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
+    float* maxima = scan.wants_maxima ? lane.workspace.maxima_of(columns, i) : nullptr;
+    lane.sums[i] = {sum_ahead(scan, task_for(job, slot, first + i), maxima), maxima};
   }
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,
-                           Lane& lane) const {
+                           const RowSum* sum, Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   Selection& selection = *piece.selection;
   if (!is_live(slot.states[m])) return;
   if (is_ended(slot.states[m])) return selection.push(slot.scores[m], place_of(m, 0));
-  // Scores fall with m and log-probs never rise above 0: neither this row nor a bad one could be seen in the result.
-  if (job.may_skip && slot.scores[m] < selection.threshold()) {
+  if (may_skip(job, piece, m)) {
     ++lane.stats.rows_skipped;
     return;
   }
   RowTask task = task_for(job, slot, m);
+  task.sum = sum;
   ++lane.stats.rows_read;
   bool good;
   if (only != kNotOne) {

@@ -32,6 +32,7 @@ struct Lane {
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
+  RowSum sums[kMostTogether];  // [rows_together] of the rows that come next
   sidbeam_stats stats{};
 
   Lane() = default;
@@ -56,7 +57,10 @@ class CpuStepper final : public Stepper {
   void scan_beams(const StepJob& job, Piece& piece, Lane& lane) const;
   void push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
                           uint32_t* only, Lane& lane) const;
-  void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, Lane& lane) const;
+  void sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
+                 Lane& lane) const;
+  void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, const RowSum* sum,
+                 Lane& lane) const;
   void finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const;
 
   const Kernels& kernels_;
