@@ -36,7 +36,8 @@ inline void visit_only(const LevelView& level, const int64_t* states, int32_t n,
     if (node < nodes) {
       const uint64_t begin = pointers[node], end = pointers[node + 1];
       if (is_one_edge(begin, end, edges)) {
-        token = tokens[begin] < codes ? tokens[begin] : kNotOne;
+        token = tokens[begin];
+        if (token >= codes) token = kNotOne;
       } else {
         __builtin_prefetch(tokens + std::min(begin, edges));
       }
@@ -75,6 +76,20 @@ inline void for_each_only_child(const IndexView& index, int32_t number, const in
   if (!wide_pointers) return visit_only<uint32_t, uint32_t>(level, states, n, visit);
   if (!wide_tokens) return visit_only<uint64_t, uint16_t>(level, states, n, visit);
   visit_only<uint64_t, uint32_t>(level, states, n, visit);
+}
+
+// Fetches what for_each_only_child() will read of the codes.
+inline void fetch_children(const IndexView& index, int32_t number, const int64_t* states, int32_t n) {
+  const LevelView& level = index.level[number];
+  const bool by_run = number > index.csr_levels, by_edge = number < index.csr_levels;
+  const UintArray& tokens = by_edge ? level.tokens : index.tail.tokens;
+  for (int32_t i = 0; i < n; ++i) {
+    const uint64_t node = node_to_feed(states[i]);
+    uint64_t at = 0;
+    if (by_run && node != kUnfed) at = tail_entry(index, std::min(unpack_run(node).lo, index.sids - 1), number);
+    if (by_edge && node < level.nodes) at = std::min(level.row_pointers[node], level.edges);
+    __builtin_prefetch(static_cast<const char*>(tokens.data) + at * static_cast<uint64_t>(tokens.width));
+  }
 }
 
 }  // namespace sidbeam::cpu

@@ -234,15 +234,17 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   std::fill_n(only, kTogether, kNotOne);
   for (int32_t first = piece.begin; first < end; first += kTogether) {
     const int32_t last = std::min(first + kTogether, end);
-    if (scan.singles && scan.reads_row) {
-      for_each_only_child(*slot.index, slot.level, slot.states + first, last - first,
-                          [&](int32_t i, uint32_t token) { only[i] = token; });
-    } else if (scan.singles) {
+    if (scan.singles && !scan.reads_row) {
       push_only_children(job, scan, piece, first, last, only, lane);
+    } else if (scan.singles) {
+      fetch_children(*slot.index, slot.level, slot.states + first, last - first);
     }
     for (int32_t m = first; m < last; m += together) {
       const int32_t n = std::min(together, last - m);
       if (scan.sums_ahead) sum_beams(job, scan, piece, m, n, lane);
+      if (scan.singles && scan.reads_row)
+        for_each_only_child(*slot.index, slot.level, slot.states + m, n,
+                            [&](int32_t i, uint32_t token) { only[m - first + i] = token; });
       for (int32_t i = 0; i < n; ++i)
         if (only[m + i - first] != kDone)
           scan_beam(job, scan, piece, m + i, only[m + i - first], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
