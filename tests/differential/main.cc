@@ -102,10 +102,10 @@ struct Floor {
   const char* name;
   int64_t least;
 };
-constexpr Floor kFloors[] = {{"rows with dense children, f32", 200},
-                             {"rows with dense children, f16", 200},
-                             {"rows with dense children, bf16", 200},
-                             {"rows with dense children, too wide for maxima", 200}};
+constexpr Floor kFloors[] = {{"rows with dense children, f32", 150},
+                             {"rows with dense children, f16", 150},
+                             {"rows with dense children, bf16", 150},
+                             {"rows with dense children, too wide for maxima", 150}};
 constexpr const char* kStrategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
 constexpr const char* kNormalizations[] = {"full", "level", "valid", "none"};
 constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};
