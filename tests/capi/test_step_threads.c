@@ -14,7 +14,7 @@ static uint32_t noise(uint32_t* state) { return (*state = *state * 1664525u + 10
 /* Everything that steps leave behind. */
 typedef struct record {
   int32_t parents[LEVELS][SLOTS * BEAMS], tokens[LEVELS][SLOTS * BEAMS];
-  float scores[LEVELS][SLOTS * BEAMS];
+  uint32_t scores[LEVELS][SLOTS * BEAMS]; /* as bits */
   sidbeam_state states[LEVELS][SLOTS * BEAMS];
   int32_t live[LEVELS][SLOTS], active[LEVELS][SLOTS], level[LEVELS][SLOTS], errors[LEVELS][SLOTS];
 } record;
