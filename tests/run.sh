@@ -78,7 +78,7 @@ asan() {
 tsan() {
   local fixed=()
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
-  local targets="capi_threads unit_tests"
+  local targets="capi_threads capi_step_threads unit_tests"
   build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
   "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads --no-tests=error
 }

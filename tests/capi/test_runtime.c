@@ -202,6 +202,30 @@ static void log_level_out_of_range_is_refused(void) {
   CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "log_level", "-1");
 }
 
+static void step_threads_out_of_range_are_refused(void) {
+  static const int32_t wrong[] = {-1, 1025, INT32_MAX, INT32_MIN};
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  for (size_t i = 0; i < COUNT(wrong); ++i) {
+    char actual[20];
+    snprintf(actual, sizeof actual, "%d", wrong[i]);
+    config.step_threads = wrong[i];
+    CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_threads",
+                actual, "1..1024");
+  }
+}
+
+static void negative_step_grain_is_refused(void) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  config.step_grain = -1;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_grain", "-1",
+              "32768");
+  config.step_grain = INT64_MIN;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_grain",
+              "-9223372036854775808");
+}
+
 static void objects_keep_their_runtime(void) {
   sidbeam_builder* builder = make_builder(&small, SIDBEAM_KIND_TRIE); /* its runtime has been released */
   sidbeam_index* index = NULL;
@@ -231,6 +255,8 @@ int main(void) {
       TEST(every_cpu_target_works_or_is_unsupported),
       TEST(unknown_cpu_target_is_refused),
       TEST(log_level_out_of_range_is_refused),
+      TEST(step_threads_out_of_range_are_refused),
+      TEST(negative_step_grain_is_refused),
       TEST(objects_keep_their_runtime),
   };
   return RUN_TESTS(tests);

@@ -58,6 +58,7 @@ const std::vector<Knob>& knobs() {
                                         {"strategy", &Case::strategy},
                                         {"normalization", &Case::normalization},
                                         {"skew", &Case::skew},
+                                        {"narrow", &Case::narrow},
                                         {"copy", &Case::copy},
                                         {"first", &Case::first},
                                         {"seed", &Case::seed}};
@@ -158,6 +159,36 @@ void widen(Dice& dice, Case* c) {
   }
 }
 
+// Nodes with a dense mask, scanned by blocks in the row itself: in rows of every dtype, some too wide for the maxima of
+// their blocks to be kept, with more and fewer candidates than beams.
+void thicken(Dice& dice, Case* c) {
+  c->levels = dice.among({1, 2, 2, 2, 3});
+  c->codes = dice.among({640, 640, 641, 703, 900, 1000, 1500});
+  c->sids = 1500 + dice.below(2000);
+  if (!dice.one_in(4)) c->uneven = 0;
+  c->skew = dice.below(3);
+  c->copy = 0;
+  c->prefixes = dice.one_in(4) ? 1 : 0;
+  c->restarts = 0;
+  c->narrow = c->levels == 1 ? 0 : dice.among({0, 2, 5, 8});  // few first codes: the nodes of level 1 are dense
+  c->catalogues = 1;
+  c->items = 1;
+  c->strategy = SIDBEAM_STRATEGY_TRIE;
+  c->normalization = dice.among({SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL});
+  c->given_lse = 0;
+  c->distribution = dice.among({0, 1, 1, 2, 3, 5, 6, 9});
+  c->mask = dice.among({0, 0, 20, 700, 970});
+  c->mask_rows = 0;
+  c->bad_rows = dice.among({0, 0, 40});
+  c->soft_cap = 0;
+  c->maps = dice.one_in(8) ? 1 : 0;
+  if (!dice.one_in(4)) c->temperature = 0;
+  c->extra = dice.among({0, 7, c->codes + 1200});
+  c->beams = 1 + dice.below(dice.among({20, 80}));
+  c->slots = 1 + dice.below(3);
+  c->operations = c->levels + 2;
+}
+
 // Many SIDs below a prefix: the tail of a compact trie begins some levels down, and SIDs end above it.
 void crowd(Dice& dice, Case* c) {
   c->levels = 5 + dice.below(4);
@@ -180,6 +211,7 @@ Case draw_case(uint64_t seed) {
   draw_logits(dice, &c);
   draw_session(dice, &c);
   if (dice.one_in(15)) widen(dice, &c);
+  if (dice.one_in(8)) thicken(dice, &c);
   c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail are for them
   if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
   return repaired(c);

@@ -18,6 +18,7 @@ struct Case {
   int64_t shorter = 0;     // 1: catalogues after the first may have fewer levels
   int64_t codes = 1;       // largest V_l
   int64_t uneven = 0;      // 1: V_l differ by level and catalogue
+  int64_t narrow = 0;      // largest V_0; 0: as the others
   int64_t first = 0;       // SIDs first .. first + sids - 1 of the list that the seed gives
   int64_t sids = 1;        // lines of the catalogue, repeated SIDs included
   int64_t skew = 0;        // 0: codes uniform; 1, 2: low codes likelier

@@ -256,7 +256,10 @@ void check_stats(const Run& run) {
   coverage[summed ? "rows with one child, summed" : "rows with one child, not summed"] += stats.single_rows;
   coverage["slots divided among threads"] += stats.split_slots;
   coverage["rows with listed children"] += stats.list_rows;
-  coverage["rows with dense children"] += stats.dense_rows;
+  constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};
+  coverage[std::string("rows with dense children, ") + kDtypes[run.world.c.dtype]] += stats.dense_rows;
+  if (run.world.columns > 2 * run.world.c.codes + 1024)
+    coverage["rows with dense children, too wide for maxima"] += stats.dense_rows;
   coverage["unconstrained rows"] += stats.unconstrained_rows;
   coverage["probed rows"] += stats.probed_rows;
 }

@@ -25,6 +25,7 @@ std::vector<int> draw_codes(const Case& c, uint64_t which) {
                                          ? 1 + static_cast<int64_t>((hash >> 1) % static_cast<uint64_t>(c.codes))
                                          : c.codes));
   }
+  if (c.narrow != 0) codes[0] = std::min(codes[0], static_cast<int>(c.narrow));
   return codes;
 }
 

@@ -1,0 +1,238 @@
+/* A step divided among threads: the same bits whatever their number and whoever's they are, and sessions that share them.
+ * Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
+#include "fixtures.h"
+
+enum { LEVELS = 4, CODES = 80, SIDS = 4000, SLOTS = 5, BEAMS = 40, COLUMNS = CODES + 7, SESSIONS = 4, ROUNDS = 10 };
+
+static const int32_t codes[LEVELS] = {CODES, 40, 40, 9};
+static int32_t sids[SIDS][LEVELS];
+
+static uint32_t noise(uint32_t* state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+
+/* Everything that steps leave behind. */
+typedef struct record {
+  int32_t parents[LEVELS][SLOTS * BEAMS], tokens[LEVELS][SLOTS * BEAMS];
+  uint32_t scores[LEVELS][SLOTS * BEAMS]; /* as bits */
+  sidbeam_state states[LEVELS][SLOTS * BEAMS];
+  int32_t live[LEVELS][SLOTS], active[LEVELS][SLOTS], level[LEVELS][SLOTS], errors[LEVELS][SLOTS];
+} record;
+
+typedef struct search {
+  sidbeam_runtime* runtime;
+  sidbeam_constraint* constraint;
+  int32_t strategy, normalization;
+  record found;
+  sidbeam_stats stats;
+  sidbeam_error error;
+  sidbeam_status status; /* of the first call that failed; a thread may not leave through longjmp */
+} search;
+
+/* The host's threads: one, which runs the tasks backwards. */
+typedef struct backwards {
+  int32_t calls, most;
+} backwards;
+
+static void run_backwards(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data) {
+  backwards* b = context;
+  ++b->calls;
+  if (count > b->most) b->most = count;
+  for (int32_t i = count - 1; i >= 0; --i) task(data, i);
+}
+
+static sidbeam_runtime* runtime_of(int32_t step_threads, backwards* host) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  config.threads = 1;
+  config.step_threads = step_threads;
+  config.step_grain = 1;
+  if (host != NULL) {
+    config.execute = run_backwards;
+    config.execute_context = host;
+  }
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
+  return runtime;
+}
+
+static sidbeam_constraint* large_constraint(int32_t kinds) {
+  catalogue from = {0};
+  uint32_t state = 7;
+  for (int i = 0; i < SIDS; ++i)
+    for (int l = 0; l < LEVELS; ++l) sids[i][l] = (int32_t)(noise(&state) % (uint32_t)codes[l]);
+  from.levels = LEVELS;
+  from.codes = codes;
+  from.sids = &sids[0][0];
+  from.count = SIDS;
+  return make_constraint(&from, kinds);
+}
+
+/* Slots at levels 0, 1, 2, 1 and 0, of several widths. */
+static sidbeam_status start(sidbeam_session* session, sidbeam_error* error) {
+  static const int32_t lengths[SLOTS] = {0, 1, 2, 1, 0}, widths[SLOTS] = {0, 33, 7, 1, 40};
+  int32_t prefixes[SLOTS][LEVELS];
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  for (int i = 0; i < SLOTS; ++i) memcpy(prefixes[i], sids[i], sizeof prefixes[i]);
+  args.count = SLOTS;
+  args.widths = widths;
+  args.prefixes = &prefixes[0][0];
+  args.prefix_lengths = lengths;
+  args.prefix_stride = LEVELS;
+  return sidbeam_session_start(session, &args, error);
+}
+
+/* Ties throughout, one row in nine with a NaN. */
+static void draw_logits(float (*rows)[COLUMNS], uint32_t* state) {
+  for (int row = 0; row < SLOTS * BEAMS; ++row) {
+    for (int column = 0; column < COLUMNS; ++column) rows[row][column] = (float)(noise(state) % 64) / 8;
+    if (noise(state) % 9 == 0) rows[row][noise(state) % COLUMNS] = NAN;
+  }
+}
+
+static void keep(record* found, int step, const sidbeam_beams* beams) {
+  memcpy(found->parents[step], beams->parents, sizeof found->parents[step]);
+  memcpy(found->tokens[step], beams->tokens, sizeof found->tokens[step]);
+  memcpy(found->scores[step], beams->scores, sizeof found->scores[step]);
+  memcpy(found->states[step], beams->states, sizeof found->states[step]);
+  memcpy(found->live[step], beams->live, sizeof found->live[step]);
+  memcpy(found->active[step], beams->active, sizeof found->active[step]);
+  memcpy(found->level[step], beams->level, sizeof found->level[step]);
+  memcpy(found->errors[step], beams->errors, sizeof found->errors[step]);
+}
+
+static sidbeam_status steps(search* s, sidbeam_session* session, float (*logits)[COLUMNS]) {
+  uint32_t state = 99;
+  sidbeam_status status = start(session, &s->error);
+  for (int step = 0; status == SIDBEAM_OK && step < LEVELS; ++step) {
+    const sidbeam_rows rows = make_rows(&logits[0][0], SLOTS, BEAMS, COLUMNS);
+    sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    args.rows = &rows;
+    draw_logits(logits, &state);
+    status = sidbeam_session_step(session, &args, &s->error);
+    if (status == SIDBEAM_OK) status = sidbeam_session_get_beams(session, &beams, &s->error);
+    if (status == SIDBEAM_OK) keep(&s->found, step, &beams);
+  }
+  return status;
+}
+
+static void run_search(search* s) {
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  sidbeam_session* session = NULL;
+  float(*logits)[COLUMNS] = malloc(sizeof *logits * SLOTS * BEAMS);
+  s->error = (sidbeam_error)SIDBEAM_ERROR_INIT;
+  s->stats = (sidbeam_stats)SIDBEAM_STATS_INIT;
+  memset(&s->found, 0, sizeof s->found);
+  config.constraint = s->constraint;
+  config.slots = SLOTS;
+  config.beams = BEAMS;
+  config.strategy = s->strategy;
+  config.normalization = s->normalization;
+  s->status = logits == NULL ? SIDBEAM_OUT_OF_MEMORY : sidbeam_session_create(s->runtime, &config, &session, &s->error);
+  if (s->status == SIDBEAM_OK) s->status = steps(s, session, logits);
+  if (s->status == SIDBEAM_OK) s->status = sidbeam_session_get_stats(session, &s->stats, &s->error);
+  sidbeam_session_destroy(session);
+  free(logits);
+}
+
+static void check_done(const search* s) {
+  if (s->status != SIDBEAM_OK)
+    printf("strategy %d, normalization %d: %s\n", s->strategy, s->normalization, s->error.message);
+  CHECK_INT(s->status, SIDBEAM_OK);
+}
+
+static void check_same(const search* s, const search* expected) {
+  const int same = memcmp(&s->found, &expected->found, sizeof s->found) == 0;
+  check_done(s);
+  if (!same) printf("strategy %d, normalization %d: other bits\n", s->strategy, s->normalization);
+  CHECK(same);
+  /* How many of them are skipped may differ. */
+  CHECK_INT(s->stats.rows_read + s->stats.rows_skipped, expected->stats.rows_read + expected->stats.rows_skipped);
+  CHECK_INT(s->stats.slot_steps, expected->stats.slot_steps);
+  CHECK_INT(s->stats.dead_beams, expected->stats.dead_beams);
+}
+
+static void check_every_division(search* single) {
+  static const int32_t widths[] = {2, 3, 16};
+  static search divided;
+  run_search(single);
+  check_done(single);
+  CHECK_INT(single->stats.split_slots, 0);
+  CHECK(single->stats.rows_bad > 0 && single->stats.rows_read > 100);
+  divided = *single;
+  for (size_t i = 0; i < 2 * COUNT(widths); ++i) {
+    backwards host = {0, 0};
+    const int hosted = i >= COUNT(widths);
+    const int32_t width = widths[i % COUNT(widths)];
+    divided.runtime = runtime_of(width, hosted ? &host : NULL);
+    run_search(&divided);
+    sidbeam_runtime_release(divided.runtime);
+    check_same(&divided, single);
+    CHECK(divided.stats.split_slots > 0);
+    if (hosted) CHECK_INT(host.calls, LEVELS);
+    if (hosted) CHECK_INT(host.most, width);
+  }
+}
+
+static void check_strategies(int32_t kinds, int32_t first, int32_t last) {
+  static search single;
+  single.runtime = runtime_of(1, NULL);
+  single.constraint = large_constraint(kinds);
+  for (single.strategy = first; single.strategy <= last; ++single.strategy) {
+    for (int32_t n = SIDBEAM_NORMALIZE_FULL; n <= SIDBEAM_NORMALIZE_NONE; ++n) {
+      if (n == SIDBEAM_NORMALIZE_VALID && single.strategy >= SIDBEAM_STRATEGY_HASH_FINAL) continue;
+      single.normalization = n;
+      check_every_division(&single);
+    }
+  }
+  sidbeam_constraint_release(single.constraint);
+  sidbeam_runtime_release(single.runtime);
+}
+
+static void every_strategy_gives_the_same_bits_on_any_threads(void) {
+  check_strategies(ALL_KINDS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_STRATEGY_NONE);
+}
+
+static void a_compact_trie_gives_the_same_bits_on_any_threads(void) {
+  check_strategies(SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE, SIDBEAM_STRATEGY_TRIE, SIDBEAM_STRATEGY_TRIE);
+}
+
+static void* run_search_often(void* argument) {
+  search* s = argument;
+  s->status = SIDBEAM_OK;
+  for (int round = 0; round < ROUNDS && s->status == SIDBEAM_OK; ++round) run_search(s);
+  return NULL;
+}
+
+/* More sessions at once than the pool serves, on each kind of index. */
+static void sessions_share_the_threads_of_a_runtime(void) {
+  static search single[2], shared[SESSIONS];
+  sidbeam_runtime* runtime = runtime_of(3, NULL);
+  pthread_t threads[SESSIONS];
+  for (int i = 0; i < 2; ++i) {
+    single[i].runtime = runtime_of(1, NULL);
+    single[i].constraint = large_constraint(i == 0 ? ALL_KINDS : SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE);
+    single[i].strategy = SIDBEAM_STRATEGY_TRIE;
+    run_search(&single[i]);
+    check_done(&single[i]);
+    sidbeam_runtime_release(single[i].runtime);
+  }
+  for (int i = 0; i < SESSIONS; ++i) {
+    shared[i] = single[i % 2];
+    shared[i].runtime = runtime;
+    CHECK_INT(pthread_create(&threads[i], NULL, run_search_often, &shared[i]), 0);
+  }
+  for (int i = 0; i < SESSIONS; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
+  sidbeam_runtime_release(runtime);
+  for (int i = 0; i < SESSIONS; ++i) check_same(&shared[i], &single[i % 2]);
+  for (int i = 0; i < 2; ++i) sidbeam_constraint_release(single[i].constraint);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(every_strategy_gives_the_same_bits_on_any_threads),
+      TEST(a_compact_trie_gives_the_same_bits_on_any_threads),
+      TEST(sessions_share_the_threads_of_a_runtime),
+  };
+  return RUN_TESTS(tests);
+}
