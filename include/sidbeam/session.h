@@ -157,8 +157,8 @@ typedef struct sidbeam_items {
 #define SIDBEAM_ITEMS_INIT \
   { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Counted since creation. Rows skipped depend on what could be skipped and are outside the promise of same bits,
- * and so are shrinks and splits, which depend on the number of threads. */
+/* Counted since creation. What can be skipped depends on the number of threads and their pace: rows read, skipped and
+ * bad, candidates, shrinks and splits are outside the promise of same bits. */
 typedef struct sidbeam_stats {
   uint32_t struct_size; /* sizeof(sidbeam_stats), set by the caller */
   int32_t reserved;
