@@ -15,10 +15,8 @@ namespace {
 using format::SectionKind;
 
 bool is_plain(const Index& index) {
-  for (int l = 0; l < index.view.levels; ++l) {
-    if (!is_plain_level(index.view, l)) return false;
-  }
-  return has_plain_sids(index);
+  SectionSums sums(index);
+  return has_plain_sids(index, sums);
 }
 
 // Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.
