@@ -64,18 +64,23 @@ SectionSums::SectionSums(const Index& index) : sums_(index.header.sections.size(
   }
 }
 
-void SectionSums::add_piece(Sum& sum) {
+void SectionSums::Sum::add_piece() {
   constexpr uint64_t kPiece = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
-  const uint64_t bytes = std::min(kPiece, sum.bytes - sum.done);
-  sum.stream.add(sum.data + sum.done, bytes);
-  sum.done += bytes;
+  const uint64_t piece = std::min(kPiece, bytes - done);
+  stream.add(static_cast<const uint8_t*>(data) + done, piece);
+  done += piece;
+}
+
+SectionSums::Sum* SectionSums::find(const void* data) {
+  const auto found =
+      std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.data == data && sum.bytes != 0; });
+  return data == nullptr || found == sums_.end() ? nullptr : &*found;
 }
 
 uint64_t SectionSums::finish(size_t section) {
   Sum& sum = sums_[section];
   if (sum.done == 0) return xxh3_64(sum.data, sum.bytes);
-  sum.stream.add(sum.data + sum.done, sum.bytes - sum.done);
-  sum.done = sum.bytes;
+  sum.reach(sum.bytes);
   return sum.stream.value_64();
 }
 

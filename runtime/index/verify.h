@@ -28,23 +28,22 @@ void verify_hash(const IndexView& index);
 class SectionSums {
  public:
   explicit SectionSums(const Index& index);
-  // Adds at least the first `count` elements of a section's array.
-  void reach(const UintArray& array, uint64_t count) {
-    for (Sum& sum : sums_) {
-      if (sum.data != array.data) continue;
-      while (sum.done < count * static_cast<uint64_t>(array.width) && sum.done < sum.bytes) add_piece(sum);
+  struct Sum {
+    const void* data = nullptr;
+    uint64_t bytes = 0, done = 0;
+    Stream128 stream;
+    // Adds at least the first `end` bytes.
+    void reach(uint64_t end) {
+      while (done < end && done < bytes) add_piece();
     }
-  }
+    void add_piece();
+  };
+  // Of the section that is this array; nullptr where there is none.
+  Sum* find(const void* data);
   // Of the section, in the order of the header, once all of it is added.
   uint64_t finish(size_t section);
 
  private:
-  struct Sum {
-    const uint8_t* data = nullptr;
-    uint64_t bytes = 0, done = 0;
-    Stream128 stream;
-  };
-  static void add_piece(Sum& sum);
   std::vector<Sum> sums_;
 };
 

@@ -57,8 +57,9 @@ bool equal(const T* values, const uint32_t* others, uint32_t count) {
   return differs == 0;
 }
 
-constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>, counts<uint64_t>, falls<uint16_t>, falls<uint32_t>,
-                                             widen,            most,             equal<uint16_t>, equal<uint32_t>};
+constexpr PlainKernels kThesePlainKernels = {
+    counts<uint32_t>, counts<uint64_t>, falls<uint16_t>, falls<uint32_t>, widen, most,
+    equal<uint16_t>,  equal<uint32_t>};
 
 }  // namespace
 }  // namespace sidbeam

@@ -3,6 +3,7 @@
 // no, those find the reason. Nothing is trusted but the header's counts: the checksums may be wrong still.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "index/emit.h"
@@ -38,12 +39,37 @@ bool counts_from(const UintArray& array, uint64_t at, uint64_t count, uint64_t f
   return kernels().counts_u64(static_cast<const uint64_t*>(array.data) + at, count, first);
 }
 
+// An array that is summed as far as it is read.
+struct Summed {
+  SectionSums::Sum* sum = nullptr;
+  uint64_t width = 0;
+
+  Summed() = default;
+  Summed(SectionSums& sums, const UintArray& array)
+      : sum(sums.find(array.data)), width(static_cast<uint64_t>(array.width)) {}
+  void reach(uint64_t count) const {
+    if (sum != nullptr) sum->reach(count * width);
+  }
+};
+
+struct SummedLevel {
+  Summed row_pointers, tokens, ordinals, column;
+};
+
 // Walks the SIDs in blocks. Of each level it has the edges that the SIDs of a block go through, and where among these
 // SIDs each edge begins.
 class BlockWalk {
  public:
   BlockWalk(const IndexView& index, SectionSums& sums)
-      : index_(index), sums_(sums), kernels_(kernels()), digests_(static_cast<size_t>(index.levels)) {}
+      : index_(index),
+        kernels_(kernels()),
+        digests_(static_cast<size_t>(index.levels)),
+        summed_tail_(sums, index.tail.tokens) {
+    for (int l = 0; l < index.levels; ++l) {
+      const LevelView& level = index.level[l];
+      summed_[l] = {{sums, level.row_pointers}, {sums, level.tokens}, {sums, level.ordinals}, {sums, level.column}};
+    }
+  }
 
   // SIDs [begin, end), the next. False where a section does not agree with the others.
   bool next(uint64_t begin, uint64_t end) {
@@ -55,11 +81,11 @@ class BlockWalk {
     for (int l = index_.csr_levels - 1; l >= 0; --l) {
       const LevelView& level = index_.level[l];
       if (first_edge_ + edges_ > level.edges) return false;
-      sums_.reach(level.tokens, first_edge_ + edges_);
+      summed_[l].tokens.reach(first_edge_ + edges_);
       expand(level.tokens);
-      if (!codes_agree(l) || !go_up(level.row_pointers, l)) return false;
+      if (!codes_agree(l) || !go_up(level.row_pointers, summed_[l].row_pointers, l)) return false;
       if (!one_each_ && !tokens_rise(level.tokens)) return false;
-      if (!ordinals_agree(level.ordinals)) return false;
+      if (!ordinals_agree(l)) return false;
     }
     return true;
   }
@@ -81,10 +107,10 @@ class BlockWalk {
 
  private:
   // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
-  bool go_up(const UintArray& all_pointers, int l) {
+  bool go_up(const UintArray& all_pointers, const Summed& summed, int l) {
     const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
     if (node >= nodes) return false;
-    sums_.reach(all_pointers, std::min(node + edges_, nodes) + 1);
+    summed.reach(std::min(node + edges_, nodes) + 1);
     const bool good = with_elements(all_pointers, [&](const auto* pointers) {
       row_begins_ = pointers[node] == first_edge_;
       one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
@@ -136,7 +162,7 @@ class BlockWalk {
     return rise(static_cast<const uint32_t*>(all_tokens.data), kernels_.falls_u32);
   }
 
-  // The codes of the SIDs at a level. Four are written at a time: runs are short, and what is too much is written over.
+  // The codes of the SIDs at a level. Eight are written at a time: runs are short, and what is too much is written over.
   void expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
@@ -145,7 +171,8 @@ class BlockWalk {
       const auto* tokens = all + first_edge_;
       for (uint32_t k = 0; k < edges_; ++k) {
         const auto token = static_cast<uint32_t>(tokens[k]);
-        for (uint32_t i = starts_[k], end = starts_[k + 1]; i < end; i += 4) std::fill_n(codes_ + i, 4, token);
+        std::fill_n(codes_ + starts_[k], 8, token);
+        for (uint32_t i = starts_[k] + 8, end = starts_[k + 1]; i < end; i += 8) std::fill_n(codes_ + i, 8, token);
       }
     });
   }
@@ -155,16 +182,17 @@ class BlockWalk {
     digests_[static_cast<size_t>(l)].add(codes_, count_ * sizeof(uint32_t));
     const UintArray& column = index_.level[l].column;
     if (!index_.has_columns) return true;
-    sums_.reach(column, begin_ + count_);
+    summed_[l].column.reach(begin_ + count_);
     if (column.width == 2)
       return kernels_.equal_u16(static_cast<const uint16_t*>(column.data) + begin_, codes_, count_);
     return kernels_.equal_u32(static_cast<const uint32_t*>(column.data) + begin_, codes_, count_);
   }
 
   // Ordinals of the nodes.
-  bool ordinals_agree(const UintArray& ordinals) const {
+  bool ordinals_agree(int l) const {
+    const UintArray& ordinals = index_.level[l].ordinals;
     if (!ordinals) return true;
-    sums_.reach(ordinals, first_edge_ + edges_ + 1);
+    summed_[l].ordinals.reach(first_edge_ + edges_ + 1);
     for (uint32_t k = fresh_ ? 0 : 1; k < edges_; ++k) {
       if (ordinals[first_edge_ + k] != begin_ + starts_[k]) return false;
     }
@@ -174,49 +202,76 @@ class BlockWalk {
   // Goes up to the first level of the tail, of which ordinals are the row pointers, then down through it.
   bool tail_agrees() {
     const uint64_t width = tail_width(index_);
-    sums_.reach(index_.tail.tokens, (begin_ + count_) * width);
-    if (!go_up(index_.level[index_.csr_levels].ordinals, index_.csr_levels) || longest_row_ > kMaxRun) return false;
+    summed_tail_.reach((begin_ + count_) * width);
+    if (!go_up(index_.level[index_.csr_levels].ordinals, summed_[index_.csr_levels].ordinals, index_.csr_levels) ||
+        longest_row_ > kMaxRun)
+      return false;
     // longest_ is of children, which go_up() does not know here.
     longest_[index_.csr_levels] = tail_longest_;
     std::fill_n(begins_, count_, one_each_);
     begins_[0] = row_begins_;
     for (uint32_t k = 1; k < edges_; ++k) begins_[starts_[k]] = true;
+    bool all_begin = one_each_;
     for (int l = index_.csr_levels; l < index_.levels; ++l) {
-      if (!tail_level_agrees(l) || !codes_agree(l)) return false;
+      if (!(all_begin ? tail_level_begins(l) : tail_level_agrees(l)) || !codes_agree(l)) return false;
+      all_begin = all_begin || std::memchr(begins_, 0, count_) == nullptr;
     }
     tail_longest_ = longest_[index_.csr_levels];
-    return std::find(begins_, begins_ + count_, uint8_t{0}) == begins_ + count_;  // no SID twice
+    return all_begin;  // no SID twice
+  }
+
+  // The same where every SID begins an edge above.
+  bool tail_level_begins(int l) {
+    const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
+    row_[l] = 1;
+    longest_[l] = std::max<uint64_t>(longest_[l], 1);
+    edge_count_[l] += count_;
+    const bool good = read_tail(index_.tail, [&](const auto& entries) {
+      bool all = true;
+      for (uint32_t i = 0; i < count_; ++i) {
+        codes_[i] = entries.token(first + i * width);
+        all &= entries.split(first + i * width);
+      }
+      return all;
+    });
+    last_code_[l] = codes_[count_ - 1];
+    return good;
   }
 
   // A SID begins an edge where it begins one above, or where its code is greater than the one before.
   bool tail_level_agrees(int l) {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
-    return read_tail(index_.tail, [&](const auto& entries) {
-      uint32_t before = last_code_[l], wrong = 0;
-      uint64_t row = row_[l], longest = longest_[l], begun = 0;
+    std::memcpy(above_, begins_, count_);
+    read_tail(index_.tail, [&](const auto& entries) {
       for (uint32_t i = 0; i < count_; ++i) {
-        const uint64_t at = first + i * width;
-        const uint32_t token = entries.token(at), above = begins_[i], begins = above | (token > before);
-        wrong |= (entries.split(at) ? 1u : 0u) ^ begins;
-        wrong |= (token < before ? 1u : 0u) & ~above;
-        row = above != 0 ? 1 : row + begins;
-        longest = std::max(longest, row);
-        begun += begins;
-        begins_[i] = static_cast<uint8_t>(begins);
-        codes_[i] = before = token;
+        codes_[i] = entries.token(first + i * width);
+        begins_[i] = entries.split(first + i * width);
       }
-      last_code_[l] = before;
-      row_[l] = row;
-      longest_[l] = longest;
-      edge_count_[l] += begun;
-      return wrong == 0;
     });
+    const auto begins = [&](uint32_t i, uint32_t before) {
+      const uint32_t rises = codes_[i] > before, falls = codes_[i] < before;
+      return ((above_[i] | rises) ^ begins_[i]) | (falls & (above_[i] ^ 1u));
+    };
+    uint32_t wrong = begins(0, last_code_[l]);
+    for (uint32_t i = 1; i < count_; ++i) wrong |= begins(i, codes_[i - 1]);
+    last_code_[l] = codes_[count_ - 1];
+    uint64_t row = row_[l], longest = longest_[l], begun = 0;
+    for (uint32_t i = 0; i < count_; ++i) {
+      row = above_[i] != 0 ? 1 : row + begins_[i];
+      longest = std::max(longest, row);
+      begun += begins_[i];
+    }
+    row_[l] = row;
+    longest_[l] = longest;
+    edge_count_[l] += begun;
+    return wrong == 0;
   }
 
   const IndexView& index_;
-  SectionSums& sums_;
   const PlainKernels& kernels_;
   std::vector<Stream128> digests_;
+  SummedLevel summed_[kMaxLevels];
+  Summed summed_tail_;
   uint64_t node_[kMaxLevels] = {};  // the first that the next block goes through
   uint64_t longest_[kMaxLevels] = {}, longest_row_ = 0, tail_longest_ = 0;
   uint64_t begin_ = 0, first_edge_ = 0, first_below_ = 0, edges_below_ = 0;
@@ -225,9 +280,9 @@ class BlockWalk {
   bool one_each_ = false, row_begins_ = false;
   uint64_t row_[kMaxLevels] = {}, edge_count_[kMaxLevels] = {};  // of the tail
   uint32_t last_code_[kMaxLevels] = {};
-  uint8_t begins_[kSids];
+  uint8_t begins_[kSids], above_[kSids];  // whether a SID begins an edge of this level of the tail, of the one above
   uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
-  alignas(64) uint32_t codes_[kSids + 4];
+  alignas(64) uint32_t codes_[kSids + 8];
 };
 
 bool has_outer_entries(const IndexView& index, int l) {
@@ -251,7 +306,12 @@ bool has_plain_sids(const Index& index, SectionSums& sums) {
   for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
     if (!walk.next(begin, std::min<uint64_t>(view.sids, begin + kSids))) return false;
   }
-  return walk.at_end() && is_fingerprint(index, fingerprint(view, walk.digests()));
+  if (!walk.at_end()) return false;
+  SectionSums::Sum* ids = sums.find(view.ids);
+  if (ids == nullptr) return is_fingerprint(index, fingerprint(view, walk.digests()));
+  ids->reach(ids->bytes);
+  const Hash128 digest = ids->stream.value();
+  return is_fingerprint(index, fingerprint(view, walk.digests(), &digest));
 }
 
 }  // namespace sidbeam

@@ -45,8 +45,6 @@ Hash128 Stream128::value() const {
   return {hash.low64, hash.high64};
 }
 
-uint64_t Stream128::value_64() const {
-  return XXH3_64bits_digest(state_of(const_cast<unsigned char*>(state_)));
-}
+uint64_t Stream128::value_64() const { return XXH3_64bits_digest(state_of(const_cast<unsigned char*>(state_))); }
 
 }  // namespace sidbeam
