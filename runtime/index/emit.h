@@ -32,7 +32,9 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
                    int threads);
 
 // XXH3-128 of levels, codes, SIDs and items; by the sections' contents, not their encoding.
-Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests);
+// known_ids: the XXH3-128 of integer ids, where it is known already.
+Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests,
+                    const Hash128* known_ids = nullptr);
 // The digest of one level: XXH3-128 of its codes as u32.
 std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config, int threads);
 

@@ -50,7 +50,7 @@ std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam
 }
 
 // Numbers of fixed width in a fixed order, so that no two catalogues give the same stream.
-Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests) {
+Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests, const Hash128* known_ids) {
   std::vector<uint64_t> stream = {static_cast<uint64_t>(index.levels), index.variable_length ? 1u : 0u,
                                   static_cast<uint64_t>(index.id_type), index.sids, index.items};
   for (int l = 0; l < index.levels; ++l) {
@@ -58,7 +58,7 @@ Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_d
     stream.insert(stream.end(), {index.level[l].codes, digest.low, digest.high});
   }
   const Hash128 offsets = index.item_offsets ? digest_of_offsets(index) : Hash128{};
-  const Hash128 ids = digest_of_ids(index);
+  const Hash128 ids = known_ids != nullptr ? *known_ids : digest_of_ids(index);
   stream.insert(stream.end(), {offsets.low, offsets.high, ids.low, ids.high});
   return xxh3_128(stream.data(), stream.size() * sizeof(uint64_t));
 }

@@ -22,3 +22,7 @@ target_sources(sidbeam_core PRIVATE
   index/verify_tail.cc
   index/verify_trie.cc
 )
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_sources(sidbeam_core PRIVATE index/verify_avx2.cc)
+  set_source_files_properties(index/verify_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
+endif()

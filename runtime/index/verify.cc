@@ -32,11 +32,11 @@ void verify_padding(const Index& index) {
   zeros(static_cast<uint64_t>(index.bytes.size()));
 }
 
-void verify_checksums(const Index& index, int threads) {
+void verify_checksums(const Index& index, SectionSums& sums, int threads) {
   const auto& sections = index.header.sections;
   parallel_for(threads, static_cast<int64_t>(sections.size()), [&](int64_t i) {
     const SectionInfo& section = sections[static_cast<size_t>(i)];
-    const uint64_t found = xxh3_64(index.bytes.data() + section.offset, section.bytes);
+    const uint64_t found = sums.finish(static_cast<size_t>(i));
     if (found != section.checksum)
       corrupt(static_cast<format::SectionKind>(section.kind), section.level,
               "wrong checksum: %016llx, the header says %016llx", static_cast<unsigned long long>(found),
@@ -45,7 +45,44 @@ void verify_checksums(const Index& index, int threads) {
   verify_padding(index);
 }
 
+void verify_trie(const IndexView& index, bool plain, int threads) {
+  const int rows = index.csr_levels, tail = rows < index.levels && !plain ? 1 : 0;
+  parallel_for(threads, rows + tail, [&](int64_t i) {
+    const int level = static_cast<int>(i);
+    if (level == rows) return verify_tail(index);
+    if (plain) return verify_dense(index.level[level], level);
+    verify_trie_level(index, level);
+  });
+}
+
 }  // namespace
+
+SectionSums::SectionSums(const Index& index) : sums_(index.header.sections.size()) {
+  for (size_t i = 0; i < sums_.size(); ++i) {
+    sums_[i].data = index.bytes.data() + index.header.sections[i].offset;
+    sums_[i].bytes = index.header.sections[i].bytes;
+  }
+}
+
+void SectionSums::Sum::add_piece() {
+  constexpr uint64_t kPiece = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
+  const uint64_t piece = std::min(kPiece, bytes - done);
+  stream.add(static_cast<const uint8_t*>(data) + done, piece);
+  done += piece;
+}
+
+SectionSums::Sum* SectionSums::find(const void* data) {
+  const auto found =
+      std::find_if(sums_.begin(), sums_.end(), [&](const Sum& sum) { return sum.data == data && sum.bytes != 0; });
+  return data == nullptr || found == sums_.end() ? nullptr : &*found;
+}
+
+uint64_t SectionSums::finish(size_t section) {
+  Sum& sum = sums_[section];
+  if (sum.done == 0) return xxh3_64(sum.data, sum.bytes);
+  sum.reach(sum.bytes);
+  return sum.stream.value_64();
+}
 
 void corrupt(format::SectionKind kind, int level, const char* message, ...) {
   char text[256];
@@ -60,17 +97,13 @@ void verify_index(const Index& index, int32_t depth, int threads) {
   if (depth < SIDBEAM_VERIFY_HEADER || depth > SIDBEAM_VERIFY_FULL)
     fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected SIDBEAM_VERIFY_* (0 to 2)", depth);
   if (depth == SIDBEAM_VERIFY_HEADER) return;  // done by whoever opened it
-  verify_checksums(index, thread_count(threads));
+  SectionSums sums(index);
+  const bool plain = depth == SIDBEAM_VERIFY_FULL && has_plain_sids(index, sums);
+  verify_checksums(index, sums, thread_count(threads));
   if (depth == SIDBEAM_VERIFY_CHECKSUMS) return;
-  if (index.view.has_trie) {
-    const int rows = index.view.csr_levels, tail = rows < index.view.levels ? 1 : 0;
-    parallel_for(thread_count(threads), rows + tail, [&](int64_t level) {
-      if (level == rows) return verify_tail(index.view);
-      verify_trie_level(index.view, static_cast<int>(level));
-    });
-  }
+  if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));
   verify_items(index);
-  verify_sids(index);
+  if (!plain) verify_sids(index);
   if (index.view.hash.keys != nullptr) verify_hash(index.view);
 }
 

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "index/format.h"
 #include "index/index.h"
 #include "support/hashing.h"
@@ -11,17 +13,43 @@ namespace sidbeam {
 
 // Row pointers, tokens, ends and masks of one level that has rows.
 void verify_trie_level(const IndexView& index, int level);
+// Only the masks, the rest being verified.
+void verify_dense(const LevelView& level, int l);
 // Order, splits and runs of a compact trie's tail, and the ordinals of its first level.
 void verify_tail(const IndexView& index);
+// Whether bits past the last split are set.
+bool has_tail_padding(const IndexView& index);
 // Every SID in order, from the trie (verified before) or the columns: that all sections agree on it, and the header's
 // counts and fingerprint.
 void verify_sids(const Index& index);
 void verify_hash(const IndexView& index);
 
-// Shortcuts for SIDs of one length: true where verify_trie_level() without its masks, or verify_sids(), would find
-// nothing; false says nothing. Of has_plain_sids() the trie must be verified.
-bool is_plain_level(const IndexView& index, int level);
-bool has_plain_sids(const Index& index);
+// The sections' checksums, made piece by piece: so that what else reads a section finds it in a near cache.
+class SectionSums {
+ public:
+  explicit SectionSums(const Index& index);
+  struct Sum {
+    const void* data = nullptr;
+    uint64_t bytes = 0, done = 0;
+    Stream128 stream;
+    // Adds at least the first `end` bytes.
+    void reach(uint64_t end) {
+      while (done < end && done < bytes) add_piece();
+    }
+    void add_piece();
+  };
+  // Of the section that is this array; nullptr where there is none.
+  Sum* find(const void* data);
+  // Of the section, in the order of the header, once all of it is added.
+  uint64_t finish(size_t section);
+
+ private:
+  std::vector<Sum> sums_;
+};
+
+// A shortcut for SIDs of one length: true where verify_trie_level() without its masks, verify_tail() and verify_sids()
+// would find nothing; false says nothing. Trusts nothing but the header, and adds to the sums what it reads.
+bool has_plain_sids(const Index& index, SectionSums& sums);
 
 // Whether the header says so.
 bool is_fingerprint(const Index& index, const Hash128& fingerprint);

@@ -234,7 +234,6 @@ bool is_fingerprint(const Index& index, const Hash128& fingerprint) {
 }
 
 void verify_sids(const Index& index) {
-  if (has_plain_sids(index)) return;
   const IndexView& view = index.view;
   SidWalk sid(view);
   Counts counts;

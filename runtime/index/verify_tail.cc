@@ -75,9 +75,9 @@ class TailCheck {
   }
 
   void check_padding() const {
-    const uint64_t entries = index_.sids * tail_width(index_);
-    if (index_.tail.splits != nullptr && entries % 64 != 0 && index_.tail.splits[entries / 64] >> entries % 64 != 0)
-      corrupt(SectionKind::TailSplits, level_, "bits past the last, %llu, are set", static_cast<ull>(entries));
+    if (has_tail_padding(index_))
+      corrupt(SectionKind::TailSplits, level_, "bits past the last, %llu, are set",
+              static_cast<ull>(index_.sids * tail_width(index_)));
   }
 
   const IndexView& index_;
@@ -90,5 +90,10 @@ class TailCheck {
 }  // namespace
 
 void verify_tail(const IndexView& index) { TailCheck(index).run(); }
+
+bool has_tail_padding(const IndexView& index) {
+  const uint64_t entries = index.sids * tail_width(index);
+  return index.tail.splits != nullptr && entries % 64 != 0 && index.tail.splits[entries / 64] >> entries % 64 != 0;
+}
 
 }  // namespace sidbeam

@@ -92,6 +92,8 @@ void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
   if (!all) corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
 }
 
+}  // namespace
+
 void verify_dense(const LevelView& level, int l) {
   if (level.dense_nodes == 0) return;
   uint64_t dense = 0;
@@ -111,13 +113,9 @@ void verify_dense(const LevelView& level, int l) {
             static_cast<ull>(level.dense_nodes));
 }
 
-}  // namespace
-
 void verify_trie_level(const IndexView& index, int level) {
-  if (!is_plain_level(index, level)) {
-    verify_row_pointers(index.level[level], level);
-    verify_rows(index, level);
-  }
+  verify_row_pointers(index.level[level], level);
+  verify_rows(index, level);
   verify_end_edges(index, level);
   verify_dense(index.level[level], level);
 }

@@ -13,7 +13,8 @@ XXH3_state_t* state_of(unsigned char* bytes) { return std::launder(reinterpret_c
 const HashKernels& kernels() {
   static constexpr HashKernels baseline = {hash_64, hash_128, update_128};
 #ifdef __x86_64__
-  static const bool avx2 = __builtin_cpu_supports("avx2");
+  static const bool avx2 = __builtin_cpu_supports("avx2"), avx512 = __builtin_cpu_supports("avx512f");
+  if (avx512) return kAvx512HashKernels;
   if (avx2) return kAvx2HashKernels;
 #endif
   return baseline;
@@ -43,5 +44,7 @@ Hash128 Stream128::value() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_of(const_cast<unsigned char*>(state_)));
   return {hash.low64, hash.high64};
 }
+
+uint64_t Stream128::value_64() const { return XXH3_64bits_digest(state_of(const_cast<unsigned char*>(state_))); }
 
 }  // namespace sidbeam

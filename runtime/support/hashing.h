@@ -15,12 +15,14 @@ struct Hash128 {
 uint64_t xxh3_64(const void* data, size_t bytes);
 Hash128 xxh3_128(const void* data, size_t bytes);
 
-// XXH3-128 of a stream that comes in pieces. Holds its state in place, so it needs no memory.
+// XXH3 of a stream that comes in pieces: of both lengths, which differ in their last step only. Holds its state in
+// place, so it needs no memory.
 class Stream128 {
  public:
   Stream128();
   void add(const void* data, size_t bytes);
   Hash128 value() const;
+  uint64_t value_64() const;
 
  private:
   alignas(64) unsigned char state_[640];

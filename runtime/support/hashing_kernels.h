@@ -17,8 +17,8 @@ struct HashKernels {
   void (*update_128)(XXH3_state_t*, const void*, size_t);
 };
 
-// Of AVX2; only where the machine has it.
-extern const HashKernels kAvx2HashKernels;
+// Of an instruction set; only where the machine has it.
+extern const HashKernels kAvx2HashKernels, kAvx512HashKernels;
 
 namespace {
 

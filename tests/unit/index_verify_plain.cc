@@ -15,17 +15,16 @@ namespace {
 using format::SectionKind;
 
 bool is_plain(const Index& index) {
-  for (int l = 0; l < index.view.levels; ++l) {
-    if (!is_plain_level(index.view, l)) return false;
-  }
-  return has_plain_sids(index);
+  SectionSums sums(index);
+  return has_plain_sids(index, sums);
 }
 
 // Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.
-TestCatalogue catalogue_of(std::mt19937_64& random, std::vector<int32_t> codes, int64_t count) {
+TestCatalogue catalogue_of(std::mt19937_64& random, std::vector<int32_t> codes, int64_t count,
+                           int kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED) {
   TestCatalogue out;
   out.codes = std::move(codes);
-  out.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED;
+  out.kinds = kinds;
   for (int64_t i = 0; i < count; ++i) {
     Pair pair;
     for (const int32_t most : out.codes)
@@ -41,8 +40,12 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937_64 random(kSeed);
   const TestCatalogue catalogues[] = {catalogue_of(random, {3, 40, 60, 300, 200, 2}, 7000),
-                                      catalogue_of(random, {70000, 2, 5}, 5000), catalogue_of(random, {1, 6000}, 20000),
-                                      catalogue_of(random, {3000}, 9000), catalogue_of(random, {9, 9, 9, 9}, 1024)};
+                                      catalogue_of(random, {70000, 2, 5}, 5000),
+                                      catalogue_of(random, {1, 6000}, 20000),
+                                      catalogue_of(random, {3000}, 9000),
+                                      catalogue_of(random, {9, 9, 9, 9}, 1024),
+                                      catalogue_of(random, {64, 64, 40, 40, 40}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
+                                      catalogue_of(random, {90, 65000, 9, 9}, 6000, SIDBEAM_KIND_COMPACT_TRIE)};
   for (const TestCatalogue& catalogue : catalogues) {
     SCOPED_TRACE("levels " + std::to_string(catalogue.levels()));
     const Index whole = build(catalogue);
@@ -50,11 +53,13 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
     std::memcpy(bytes.data(), whole.bytes.data(), static_cast<size_t>(bytes.size()));
     const Index index = open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP,
                                           SIDBEAM_VERIFY_FULL, 1, default_allocator());
+    EXPECT_EQ(index.view.csr_levels < index.view.levels, catalogue.kinds == SIDBEAM_KIND_COMPACT_TRIE);
     EXPECT_TRUE(is_plain(index));
     for (const SectionInfo& section : index.header.sections) {
       const auto kind = static_cast<SectionKind>(section.kind);
       if (kind != SectionKind::RowPointers && kind != SectionKind::Tokens && kind != SectionKind::Ordinals &&
-          kind != SectionKind::Columns && kind != SectionKind::ItemIds)
+          kind != SectionKind::Tail && kind != SectionKind::TailSplits && kind != SectionKind::Columns &&
+          kind != SectionKind::ItemIds)
         continue;
       for (int i = 0; i < 200; ++i) {
         const uint64_t at = section.offset + (i == 0 ? 0 : i == 1 ? section.bytes - 1 : random() % section.bytes);

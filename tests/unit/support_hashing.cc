@@ -36,6 +36,7 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
     }
     EXPECT_EQ(XXH3_128bits_digest(&state).low64, expected.low64);
     EXPECT_EQ(stream.value(), expected_128);
+    EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
   }
 }
 
