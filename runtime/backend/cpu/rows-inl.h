@@ -87,7 +87,7 @@ template <int32_t kDtype>
 inline void pad_block(const void* data, int64_t n, void* out) {
   constexpr size_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_F32 ? 0xFF800000U : kDtype == SIDBEAM_F16 ? 0xFC00U : 0xFF80U;
-  for (int i = 0; i < kBlock; ++i) std::memcpy(static_cast<char*>(out) + i * kBytes, &kMinusInfinity, kBytes);
+  for (size_t i = 0; i < kBlock; ++i) std::memcpy(static_cast<char*>(out) + i * kBytes, &kMinusInfinity, kBytes);
   std::memcpy(out, data, static_cast<size_t>(n) * kBytes);
 }
 
