@@ -179,9 +179,10 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSu
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Move move = Move::kDone;
-    for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes, maxima += kWidth) {
+    for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
       fetch_ahead<kBlock * kBytes>(at);
       move = add_block<kDtype, kKeepMaxima>(at, reference, lanes, maxima);
+      if (kKeepMaxima) maxima += kWidth;
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
