@@ -112,6 +112,9 @@ class CpuBackend final : public Backend {
     cpu::RowTask task;
     task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;
+    cpu::RowSum sum;
+    if (scan.sums_ahead) sum = cpu::sum_ahead(scan, task, workspace, 0);
+    task.sum = &sum;
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);
   }

@@ -100,23 +100,14 @@ Slice rebased(Slice slice) {
   return slice;
 }
 
-// Of the codes of the level and the end. Leaves the slice's maxima where it is given.
+// Of a level whose codes are copied: those and the end. Leaves the maxima where the slice is given.
 PartialSum sum_level(const Scan& scan, Slice* slice) {
-  Slice codes = rebased(slice != nullptr ? *slice : level_slice(scan));
+  const Slice codes = slice != nullptr ? *slice : level_slice(scan);
   float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
-  codes.maxima = maxima;
-  if (slice != nullptr) *slice = codes;
+  if (slice != nullptr) slice->maxima = maxima;
   const PartialSum sum = scan.kernels.sum_exp(codes.elements, codes.codes, maxima);
   if (!scan.has_end_column()) return sum;
   return merge(sum, scan.kernels.sum_exp(scan.elements(scan.slot.columns.end_column), 1, nullptr));
-}
-
-// Of the whole row. Leaves the maxima of a slice that lies in the row itself.
-PartialSum sum_row(const Scan& scan, Slice* slice) {
-  const bool in_place = slice != nullptr && slice->elements.data == scan.task.data;
-  float* maxima = in_place ? scan.workspace.maxima_of(scan.slot.column_count) : nullptr;
-  if (in_place) slice->maxima = maxima;
-  return scan.kernels.sum_exp(scan.elements(0), scan.slot.column_count, maxima);
 }
 
 // The normaliser, but for NORMALIZE_VALID, which waits for the children.
@@ -130,13 +121,14 @@ Outcome normalize(const Scan& scan, Slice* slice) {
     task.row.normalizer.ref = *task.lse;
     return Outcome::kReady;
   }
-  if (task.sum != nullptr) {
+  if (scan.slot.sums_ahead) {
     if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
     // With FULL and a map the slice is a copy, whose blocks are others than the row's.
     if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.sum->maxima;
     return use_sum(task.sum->sum, task.row);
   }
-  if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL) return use_sum(sum_row(scan, slice), task.row);
+  if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL)
+    return use_sum(scan.kernels.sum_exp(scan.elements(0), scan.slot.column_count, nullptr), task.row);
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(scan, slice), task.row);
   return Outcome::kReady;
 }
@@ -334,7 +326,7 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   elements.data = task.data;
   const float x = element_at(elements, slot.columns.offset + token);
   if (slot.reads_row) {
-    const Outcome outcome = use_sum(task.sum != nullptr ? task.sum->sum : sum_ahead(slot, task, nullptr), row);
+    const Outcome outcome = use_sum(task.sum->sum, row);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   } else {
     const float lse = task.lse != nullptr ? *task.lse : 0.0F;
@@ -347,16 +339,17 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   return true;
 }
 
-PartialSum sum_ahead(const SlotScan& slot, const RowTask& task, float* maxima) {
+RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& workspace, int32_t i) {
+  const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
+  const int64_t columns = full ? slot.column_count : slot.index->level[slot.level].codes;
+  const int64_t bytes = element_bytes(slot.elements.dtype);
+  float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
   Elements elements = slot.elements;
-  elements.data = task.data;
-  if (slot.normalization == SIDBEAM_NORMALIZE_FULL) return slot.kernels->sum_exp(elements, slot.column_count, maxima);
-  const int64_t bytes = element_bytes(elements.dtype);
-  elements.data = static_cast<const char*>(task.data) + slot.columns.offset * bytes;
-  const PartialSum sum = slot.kernels->sum_exp(elements, slot.index->level[slot.level].codes, maxima);
-  if (!slot.index->variable_length || slot.columns.end_column < 0) return sum;
+  elements.data = static_cast<const char*>(task.data) + (full ? 0 : slot.columns.offset * bytes);
+  const PartialSum sum = slot.kernels->sum_exp(elements, columns, maxima);
+  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, maxima};
   elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;
-  return merge(sum, slot.kernels->sum_exp(elements, 1, nullptr));
+  return {merge(sum, slot.kernels->sum_exp(elements, 1, nullptr)), maxima};
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

@@ -63,7 +63,7 @@ struct RowSum {
 
 // A row to be scanned.
 struct RowTask {
-  const RowSum* sum = nullptr;
+  const RowSum* sum = nullptr;      // where sums_ahead
   const void* data = nullptr;       // column 0
   const float* lse = nullptr;       // the row's, where the caller gave it
   uint64_t node = 0;                // trie: the node; sorted: the first ordinal
@@ -81,8 +81,8 @@ inline float element_at(const Elements& elements, int64_t column) {
 // Decides the last of a SlotScan.
 void decide(SlotScan& slot, bool lse_given);
 
-// The sum that a row's normaliser needs, where sums_ahead.
-PartialSum sum_ahead(const SlotScan& slot, const RowTask& task, float* maxima);
+// Where sums_ahead: the sum that a row's normaliser needs, of the i-th of the rows that are summed together.
+RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& workspace, int32_t i);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.
 //

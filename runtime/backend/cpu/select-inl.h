@@ -46,7 +46,7 @@ struct Cut {
 };
 
 // By bisection over the 32 bits of a float; ends early where exactly k lie above a bound. (std::nth_element on 64-bit
-// keys took 20 times as long.)
+// keys took five to nine times as long, from 140 scores to 8192.)
 inline Cut find_cut(const float* scores, int32_t n, int32_t k) {
   const F32 d;
   Floats least = hn::LoadU(d, scores), most = least;

@@ -60,19 +60,12 @@ bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
 }
 
 void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
-  to.slot_steps += from.slot_steps;
-  to.rows_read += from.rows_read;
-  to.rows_skipped += from.rows_skipped;
-  to.rows_bad += from.rows_bad;
-  to.candidates += from.candidates;
-  to.dead_beams += from.dead_beams;
-  to.shrinks += from.shrinks;
-  to.list_rows += from.list_rows;
-  to.dense_rows += from.dense_rows;
-  to.unconstrained_rows += from.unconstrained_rows;
-  to.probed_rows += from.probed_rows;
-  to.single_rows += from.single_rows;
-  to.split_slots += from.split_slots;
+  using Stats = sidbeam_stats;
+  constexpr int64_t Stats::*kCounted[] = {
+      &Stats::slot_steps,  &Stats::rows_read,   &Stats::rows_skipped, &Stats::rows_bad,   &Stats::candidates,
+      &Stats::dead_beams,  &Stats::shrinks,     &Stats::list_rows,    &Stats::dense_rows, &Stats::unconstrained_rows,
+      &Stats::probed_rows, &Stats::single_rows, &Stats::split_slots};
+  for (int64_t Stats::*counter : kCounted) to.*counter += from.*counter;
 }
 
 }  // namespace
@@ -256,12 +249,9 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
-  const int64_t columns =
-      scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.column_count : slot.index->level[slot.level].codes;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
-    float* maxima = scan.wants_maxima ? lane.workspace.maxima_of(columns, i) : nullptr;
-    lane.sums[i] = {sum_ahead(scan, task_for(job, slot, first + i), maxima), maxima};
+    lane.sums[i] = sum_ahead(scan, task_for(job, slot, first + i), lane.workspace, i);
   }
 }
 
