@@ -147,7 +147,7 @@ std::pair<double, double> bytes_of(const sidbeam_index* index, const sidbeam_ind
 
 void add_size(Measurements& out, const std::string& skew, const Pages<int32_t>& rows, int32_t levels, int32_t codes,
               int threads) {
-  for (const Kind& kind : offered_kinds()) {
+  for (const Kind& kind : kAllKinds) {
     if (kind.kinds == SIDBEAM_KIND_HASH && rows.size() / levels > kMostHashed) continue;
     const std::vector<double> numbers = in_child([&] {
       const Runtime runtime = runtime_of(threads);
@@ -175,8 +175,7 @@ int runs_of(const Settings& settings, int64_t sids) {
 }
 
 // Every trie on one thread and on all that there are; where that takes long, on all.
-std::vector<BuildShape> shapes_of(const Settings& settings, const std::vector<Kind>& kinds, int32_t levels,
-                                  bool quickly) {
+std::vector<BuildShape> shapes_of(const Settings& settings, std::span<const Kind> kinds, int32_t levels, bool quickly) {
   std::vector<BuildShape> shapes;
   for (const Kind& kind : kinds) {
     if (!quickly && settings.threads > 1) shapes.push_back({levels, kCodes, kind.kinds, 1});
@@ -194,11 +193,10 @@ const char* name_of(const BuildShape& shape) {
 
 Measurements build_table(const Settings& settings) {
   Measurements out;
-  const std::vector<Kind> kinds = offered_tries();
   for (const int64_t sids : sizes(settings)) {
     if (sids == 100000) continue;  // milliseconds
     for (const int32_t levels : {5, kLevels}) {
-      const auto shapes = shapes_of(settings, kinds, levels, sids > 10000000);
+      const auto shapes = shapes_of(settings, kTries, levels, sids > 10000000);
       const auto all = build_often(draw_rows(sids, levels, kCodes, 1), shapes, runs_of(settings, sids), "");
       for (size_t s = 0; s < shapes.size(); ++s) add_build(out, name_of(shapes[s]), case_of(sids, shapes[s]), all[s]);
     }
@@ -209,7 +207,7 @@ Measurements build_table(const Settings& settings) {
 Measurements write_table(const Settings& settings) {
   Measurements out;
   const int64_t sids = sizes(settings).back();
-  const auto shapes = shapes_of(settings, offered_tries(), kLevels, true);
+  const auto shapes = shapes_of(settings, kTries, kLevels, true);
   const auto all =
       build_often(draw_rows(sids, kLevels, kCodes, 1), shapes, runs_of(settings, sids), settings.files->scratch());
   for (size_t s = 0; s < shapes.size(); ++s) add_write(out, name_of(shapes[s]), case_of(sids, shapes[s]), all[s]);

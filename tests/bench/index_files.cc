@@ -12,20 +12,6 @@
 
 namespace bench {
 
-std::vector<Kind> offered_kinds() {
-  const Runtime runtime = runtime_of(1);
-  std::vector<Kind> kinds;
-  for (const Kind& kind : kAllKinds)
-    if (has_kind(runtime.get(), kind.kinds)) kinds.push_back(kind);
-  return kinds;
-}
-
-std::vector<Kind> offered_tries() {
-  std::vector<Kind> kinds = offered_kinds();
-  std::erase_if(kinds, [](const Kind& kind) { return kind.kinds != SIDBEAM_KIND_TRIE && kind.kinds != kCompactTrie; });
-  return kinds;
-}
-
 Runtime runtime_of(int threads) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = threads;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,14 +23,12 @@ struct Kind {
   int32_t kinds;
 };
 constexpr Kind kAllKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
-                              {"compact", kCompactTrie},
+                              {"compact", SIDBEAM_KIND_COMPACT_TRIE},
                               {"sorted", SIDBEAM_KIND_SORTED},
                               {"hash", SIDBEAM_KIND_HASH}};
 // A hash set of more does not fit beside the rest.
 constexpr int64_t kMostHashed = 10000000;
-// Those of them that this library builds: an older one refuses what it does not know.
-std::vector<Kind> offered_kinds();
-std::vector<Kind> offered_tries();
+constexpr std::span<const Kind> kTries = std::span(kAllKinds).first(2);
 
 // A call that makes a handle and must succeed: arguments without the result and the error.
 template <class Handle, class Function, class... Arguments>

@@ -18,7 +18,7 @@ Measurements open_table(const Settings& settings) {
   Measurements out;
   const int runs = settings.quick ? 5 : 300;
   for (const int64_t sids : sizes(settings)) {
-    for (const Kind& kind : offered_tries()) {
+    for (const Kind& kind : kTries) {
       const std::string& path = settings.files->path(kind, sids, 1, settings.threads);
       const Runtime runtime = runtime_of(1);
       std::vector<double> open, close;
@@ -41,7 +41,7 @@ Measurements verify_table(const Settings& settings) {
   const int64_t sids = sizes(settings).back();
   const std::pair<const char*, int32_t> depths[] = {{"checksums", SIDBEAM_VERIFY_CHECKSUMS},
                                                     {"full", SIDBEAM_VERIFY_FULL}};
-  for (const Kind& kind : offered_kinds()) {
+  for (const Kind& kind : kAllKinds) {
     if (kind.kinds == SIDBEAM_KIND_HASH && sids > kMostHashed) continue;
     const std::string& path = settings.files->path(kind, sids, 1, settings.threads);
     const Runtime runtime = runtime_of(1);

@@ -68,7 +68,7 @@ Measurements residency_table(const Settings& settings) {
     std::vector<double> opening = {}, faults = {}, steps = {};
   };
   std::vector<Variant> variants;
-  for (const Kind& kind : offered_tries())
+  for (const Kind& kind : kTries)
     for (const bool cached : {true, false})
       for (const Residency& residency : kResidencies) variants.push_back({kind, cached, residency});
 

@@ -7,17 +7,6 @@
 namespace bench {
 namespace {
 
-// Fields of the ABI that later headers may add are looked for, so that this compiles with and without them.
-template <typename Config>
-constexpr bool can_thread_steps = requires(Config config) {
-  config.step_threads;
-};
-
-template <typename Config>
-void set_step_threads(Config& config, int32_t threads) {
-  if constexpr (can_thread_steps<Config>) config.step_threads = threads;
-}
-
 sidbeam_builder_config config_of(const std::vector<int32_t>& codes, int32_t kinds) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(codes.size());
@@ -28,23 +17,12 @@ sidbeam_builder_config config_of(const std::vector<int32_t>& codes, int32_t kind
 
 }  // namespace
 
-bool has_step_threads() { return can_thread_steps<sidbeam_runtime_config>; }
-
 Runtime make_runtime(int32_t step_threads) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
-  set_step_threads(config, step_threads);
+  config.step_threads = step_threads;
   sidbeam_runtime* runtime;
   call("runtime_create", sidbeam_runtime_create, &config, &runtime);
   return Runtime(runtime);
-}
-
-bool has_kind(sidbeam_runtime* runtime, int32_t kind) {
-  const std::vector<int32_t> codes(2, 16);
-  const sidbeam_builder_config config = config_of(codes, kind);
-  sidbeam_builder* builder;
-  if (sidbeam_builder_create(runtime, &config, &builder, nullptr) != SIDBEAM_OK) return false;
-  sidbeam_builder_destroy(builder);
-  return true;
 }
 
 Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {

@@ -61,7 +61,7 @@ constexpr MethodEntry kMethods[] = {
     // name, maker, bytes a code, its unconstrained step, promise; exact ties, given, same as
     {"trie", ours<SIDBEAM_STRATEGY_TRIE, kTrie>, 6, "none", Promise::kConstrained},
     {"trie_lse", ours<SIDBEAM_STRATEGY_TRIE, kTrie>, 6, "", Promise::kConstrained, false, true},
-    {"trie_compact", ours<SIDBEAM_STRATEGY_TRIE, kTrie | kCompactTrie>, 8, "none", Promise::kConstrained},
+    {"trie_compact", ours<SIDBEAM_STRATEGY_TRIE, kTrie | SIDBEAM_KIND_COMPACT_TRIE>, 8, "none", Promise::kConstrained},
     {"sorted", ours<SIDBEAM_STRATEGY_SORTED, kColumns>, 8, "none", Promise::kConstrained},
     {"sorted_top50", ours<SIDBEAM_STRATEGY_SORTED_TOPK, kColumns, kTopK>, 8, "none", Promise::kApproximate, true, false,
      "ppv_top50"},
@@ -86,8 +86,6 @@ constexpr MethodEntry kMethods[] = {
     {"flashrec", flashrec, 12, "unmasked_nth", Promise::kApproximate},
 };
 
-bool uses_threads(std::string_view name) { return name.find("_threads") != std::string_view::npos; }
-
 }  // namespace
 
 const MethodEntry& find_method(const std::string& name) {
@@ -101,9 +99,6 @@ std::string why_not(const MethodEntry& entry, World& world, double most_bytes) {
   const Catalogue& catalogue = world.catalogue();
   const double bytes = entry.bytes_per_code * static_cast<double>(catalogue.sids) * catalogue.levels;
   if (bytes > most_bytes) return "left out: its structure would take about " + figure(bytes * 1e-9) + " GB";
-  if (entry.name == std::string_view("trie_compact") && !has_kind(world.runtime(), kCompactTrie))
-    return "left out: this library has no compact trie";
-  if (uses_threads(entry.name) && !has_step_threads()) return "left out: this library steps on one thread";
   return "";
 }
 

@@ -9,6 +9,7 @@
 
 #include <sidbeam/sidbeam.h>
 
+#include "../handles.h"
 #include "world.h"
 
 namespace differential {
@@ -25,17 +26,7 @@ void expect(bool ok, const Parts&... parts) {
   if (!ok) mismatch(parts...);
 }
 
-template <auto release>
-struct Releaser {
-  template <typename T>
-  void operator()(T* handle) const {
-    release(handle);
-  }
-};
-using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_release>>;
-using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
-using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
-using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
+using namespace handles;
 
 // A call of the library that must succeed: call("sidbeam_x", sidbeam_x, arguments without the error).
 template <typename Function, typename... Arguments>

@@ -1,0 +1,24 @@
+// Handles of the C ABI that free themselves, for tests and benchmarks in C++.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include <sidbeam/sidbeam.h>
+
+namespace handles {
+
+template <auto release>
+struct Releaser {
+  template <typename T>
+  void operator()(T* handle) const {
+    release(handle);
+  }
+};
+using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_release>>;
+using Builder = std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>>;
+using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
+using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
+using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
+
+}  // namespace handles
