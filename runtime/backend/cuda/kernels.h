@@ -1,0 +1,105 @@
+// What the host side of the CUDA plugin asks of its kernels. All work is enqueued on the stream that is given; nothing
+// here allocates, synchronises or reads device memory on the host. Views are kernel arguments: they hold what is fixed
+// for the life of a session or a call, device addresses included, so that a captured graph stays valid whatever slots
+// start, stop or change their index. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "backend/backend.h"
+#include "index/views.h"
+#include "sidbeam/session.h"
+
+namespace sidbeam::cuda {
+
+// An entry of a session's slot table, on the device. Kernels reach an index through it alone.
+struct Slot {
+  const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
+  int32_t width = 0;
+};
+
+// A session's arrays, as in sidbeam_beams and decode/session.h, on the device.
+struct SessionView {
+  int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
+  int32_t strategy = 0, normalization = 0, top_k = 0;
+  const LevelColumns* columns = nullptr;  // [L], maps on the device
+  Slot* table = nullptr;                  // [S]
+  int64_t* states = nullptr;              // [S, M]
+  uint64_t* range_ends = nullptr;         // [S, M], of the sorted strategies
+  float* scores = nullptr;                // [S, M]
+  int32_t *parents = nullptr, *tokens = nullptr;                  // [S, M]
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [S, L, M]
+  int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
+  int64_t* counters = nullptr;  // [kCounters], of sidbeam_stats; see kernels.cu
+  void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
+};
+
+inline constexpr int kCounters = 16;
+
+int64_t step_workspace_bytes(int32_t slots, int32_t beams);
+// Once, before the first step: the workspace and the counters.
+cudaError_t launch_reset(const SessionView& session, cudaStream_t stream);
+
+// One step. Pointers are device addresses.
+struct StepView {
+  const int32_t* slots = nullptr;  // [count] -1: none; nullptr: entry i is slot i. Idle and done slots are passed over
+  int64_t count = 0;
+  const void* data = nullptr;  // rows, as in sidbeam_rows
+  int32_t dtype = 0;
+  int64_t rows = 0, columns = 0, slot_stride = 0, row_stride = 0;
+  const int32_t* row_map = nullptr;  // [count, M]; a beam that must be fed and has no row puts its slot in error
+  const float* lse = nullptr;        // [count, rows], with a row map [rows]
+  float inverse_temperature = 1.0F, soft_cap = 0.0F;
+};
+cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);
+
+// Starting and stopping. Arrays are the host's: what they say travels as kernel arguments, so that there is neither a
+// staging buffer nor a copy to wait for.
+struct StartEntry {
+  int32_t slot = 0, width = 0;
+  int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
+  const IndexView* index = nullptr;          // device address
+};
+cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
+                         cudaStream_t stream);
+cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);
+
+// What beams stand for; fields as in sidbeam_items, device addresses, any may be nullptr. `slots` is the host's.
+struct ItemsView {
+  int32_t limit_per_sid = 0;
+  int64_t limit = 0;
+  int64_t* ordinals = nullptr;
+  int32_t *sids = nullptr, *lengths = nullptr;
+  int64_t *rows = nullptr, *offsets = nullptr;
+  int32_t* truncated = nullptr;
+};
+cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
+                         cudaStream_t stream);
+
+// The stateless forms. Tables of constraints are on the device: [constraints] addresses of views.
+struct ConstraintTable {
+  const IndexView* const* indexes = nullptr;  // device array
+  int32_t count = 0;
+  const int32_t* which = nullptr;  // [rows]; nullptr: all follow indexes[0]; out of range: a dead row
+};
+cudaError_t launch_prefix_states(const ConstraintTable& table, const int32_t* codes, int64_t stride,
+                                 const int32_t* lengths, int64_t count, int64_t* out, cudaStream_t stream);
+cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int64_t* parents,
+                           const int32_t* tokens, int64_t count, int64_t* out, cudaStream_t stream);
+// Rows of [rows, columns]: StepView's data, dtype, rows, columns, row_stride.
+cudaError_t launch_mask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                        const StepView& rows, cudaStream_t stream);
+cudaError_t launch_bitmask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                           int64_t count, uint32_t* words, int64_t words_per_row, cudaStream_t stream);
+int64_t topk_workspace_bytes(int64_t rows, int32_t k, uint32_t codes);
+cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                        const StepView& rows, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
+                        int64_t* next, void* workspace, cudaStream_t stream);
+
+// Checks the structure of an uploaded index as verify=full does of its sections that are on the device; adds to
+// *damage (device) the number of faults found.
+cudaError_t launch_verify(const IndexView* index, uint64_t* damage, cudaStream_t stream);
+
+}  // namespace sidbeam::cuda
