@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backend/level_columns.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
@@ -12,15 +13,6 @@
 #include "support/memory.h"
 
 namespace sidbeam {
-
-// Where the codes of a level stand in a row. Checked: every column is inside the rows that come with it.
-struct LevelColumns {
-  int64_t offset = 0;
-  const int32_t* map = nullptr;  // replaces offset + code
-  int64_t end_column = -1;
-
-  int64_t column(uint32_t code) const { return map != nullptr ? map[code] : offset + static_cast<int64_t>(code); }
-};
 
 inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
 
