@@ -104,6 +104,26 @@ typedef struct sidbeam_api {
       const sidbeam_vocabulary* vocabulary, const sidbeam_state* states, const sidbeam_rows* logits,
       int32_t normalization, int32_t k, int32_t* tokens, float* log_probs, sidbeam_state* next, void* stream,
       sidbeam_error* err);
+  sidbeam_status (*index_upload)(sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
+  sidbeam_status (*index_get_upload)(
+      const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
+  void (*index_unload)(sidbeam_index* index, int32_t device_id);
+  sidbeam_status (*session_fetch)(sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_create)(
+      sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out, sidbeam_error* err);
+  void (*table_destroy)(sidbeam_table* table);
+  sidbeam_status (*table_prefixes)(const sidbeam_table* table, const int32_t* which, const int32_t* codes,
+      int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_advance)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* in,
+      int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count, sidbeam_state* out, void* stream,
+      sidbeam_error* err);
+  sidbeam_status (*table_mask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+      const sidbeam_rows* logits, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_bitmask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+      int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_topk)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+      const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
+      sidbeam_state* next, void* stream, sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

@@ -50,7 +50,8 @@ enum {
   SIDBEAM_CANCELLED = 8,        /* the progress callback asked to stop */
   SIDBEAM_BAD_STATE = 9,        /* at the wrong time: a slot that is finished, a builder that has been sorted */
   SIDBEAM_NO_DEVICE = 10,       /* the device or the plugin that drives it is not there */
-  SIDBEAM_INTERNAL = 11         /* a defect of this library */
+  SIDBEAM_INTERNAL = 11,        /* a defect of this library */
+  SIDBEAM_DEVICE_ERROR = 12     /* the device reported an error, in this call or in work enqueued before it */
 };
 
 /* Where a failing call writes its message. The caller owns it; it is written by the very call that it is given to, and
@@ -79,6 +80,7 @@ SIDBEAM_API const char* sidbeam_cpu_target(void);
 /* Handles. Each is opaque:
  *   runtime             immutable: share freely, release from any thread.
  *   index, constraint   immutable, reference-counted: share freely, retain and release from any thread.
+ *   table               immutable: many threads may use it, one destroys it.
  *   builder, session    one thread at a time, any thread.
  * Releasing or destroying NULL does nothing. */
 typedef struct sidbeam_runtime sidbeam_runtime;
@@ -86,6 +88,7 @@ typedef struct sidbeam_builder sidbeam_builder;
 typedef struct sidbeam_index sidbeam_index;
 typedef struct sidbeam_constraint sidbeam_constraint;
 typedef struct sidbeam_session sidbeam_session;
+typedef struct sidbeam_table sidbeam_table;
 
 #ifdef __cplusplus
 }

@@ -138,6 +138,43 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_row, int64_t* row, sidbeam_error* err);
 
+/* An index on a CUDA device: a copy of those sections that decoding reads (never item ids or names), shared by all
+ * sessions and tables on that device. */
+typedef struct sidbeam_upload_config {
+  uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
+  int32_t device_id;
+  int32_t kinds;  /* SIDBEAM_KIND_* or'ed, what strategies need of them; 0: all that the index has */
+  int32_t verify; /* 1: the structure is checked on the device, to the depth of SIDBEAM_VERIFY_FULL; 0: not */
+  /* Stream of the copies; NULL: one of the library's own, beside all others. */
+  void* stream;
+  int64_t chunk_bytes;      /* copied at a time, through two pinned buffers of this size, 4096 .. 2^30; 0: 8 MiB */
+  int64_t bytes_per_second; /* not to be passed, so that other copies have room; 0: as fast as it goes */
+} sidbeam_upload_config;
+#define SIDBEAM_UPLOAD_CONFIG_INIT \
+  { (uint32_t)sizeof(sidbeam_upload_config), 0, 0, 1, NULL, 0, 0 }
+
+typedef struct sidbeam_upload_info {
+  uint32_t struct_size; /* sizeof(sidbeam_upload_info), set by the caller */
+  int32_t kinds;        /* SIDBEAM_KIND_* that are there; 0: none */
+  int64_t bytes;        /* on the device */
+} sidbeam_upload_info;
+#define SIDBEAM_UPLOAD_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_upload_info), 0, 0 }
+
+/* Copies an index to a device; config NULL means all defaults. Returns when it is there, so that work on any stream may
+ * use it. Where all of it is there already nothing happens; a kind that is missing is brought in a second copy, so name
+ * them all at once. Creating a session or a table uploads what it needs where that is not there.
+ * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
+ * DEVICE_ERROR; then nothing has changed. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
+    sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
+/* What is on a device; does not touch the device. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
+    const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
+/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Slots and tables keep theirs.
+ * Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits for that. */
+SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
+
 /* A constraint is what a beam must stay inside: today a whole index, later an index and rules. It holds its index.
  * Immutable and reference-counted. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(

@@ -1,4 +1,10 @@
-/* sidbeam: the runtime, which every other object is made from: memory, log, threads, instruction set.
+/* sidbeam: the runtime, which every other object is made from: memory, log, threads, instruction set, devices.
+ *
+ * CUDA is in a library of its own, libsidbeam_cuda.so.1, which is looked for when a CUDA device is first asked for: at
+ * runtime_config.cuda_library, else at $SIDBEAM_CUDA_LIBRARY, else in the folder of this library, else where the system
+ * finds libraries. Where it, the driver or the device is missing, or the device is older than compute capability 8.0,
+ * the call fails with NO_DEVICE and says which; what runs on the CPU goes on. A plugin that was not built from the same
+ * sources is refused. CUDA streams are cudaStream_t or CUstream, passed as void*; NULL is the default stream.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNTIME_H
 #define SIDBEAM_RUNTIME_H
@@ -23,6 +29,20 @@ typedef struct sidbeam_allocator {
 } sidbeam_allocator;
 #define SIDBEAM_ALLOCATOR_INIT \
   { (uint32_t)sizeof(sidbeam_allocator), NULL, NULL, NULL }
+
+/* The caller's memory on CUDA devices, for indexes, sessions, tables and sidbeam_table_topk(). Both functions may be
+ * called from any thread, several at once, with the device current, and must not throw. Memory is used, and may be used
+ * again after release, in the order of the stream, as with cudaMallocAsync. */
+typedef struct sidbeam_device_allocator {
+  uint32_t struct_size; /* sizeof(sidbeam_device_allocator) */
+  void* context;        /* passed through */
+  /* At least `bytes` > 0 bytes of the device at a multiple of 256, or NULL: the call then fails with OUT_OF_MEMORY. */
+  void* (*allocate)(void* context, int32_t device_id, int64_t bytes, void* stream);
+  /* Takes back what allocate gave for that device, with the same number of bytes. */
+  void (*release)(void* context, int32_t device_id, void* memory, int64_t bytes, void* stream);
+} sidbeam_device_allocator;
+#define SIDBEAM_DEVICE_ALLOCATOR_INIT \
+  { (uint32_t)sizeof(sidbeam_device_allocator), NULL, NULL, NULL }
 
 /* Log levels. The library is silent unless it is given a callback; it never writes to standard error. */
 enum { SIDBEAM_LOG_ERROR = 0, SIDBEAM_LOG_WARNING = 1, SIDBEAM_LOG_INFO = 2 };
@@ -52,9 +72,16 @@ typedef struct sidbeam_runtime_config {
    * any threads, and returns when all have returned. Called from steps, several at a time; must not throw. NULL: none. */
   void (*execute)(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data);
   void* execute_context;
+  /* Path of the CUDA plugin, copied; it is then looked for nowhere else. NULL: see above. */
+  const char* cuda_library;
+  /* Copied. NULL: cudaMallocAsync and cudaFreeAsync. */
+  const sidbeam_device_allocator* device_allocator;
 } sidbeam_runtime_config;
-#define SIDBEAM_RUNTIME_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_runtime_config), 0, NULL, NULL, NULL, SIDBEAM_LOG_INFO, NULL, 0, 0, NULL, NULL }
+#define SIDBEAM_RUNTIME_CONFIG_INIT                                                                                \
+  {                                                                                                                \
+    (uint32_t)sizeof(sidbeam_runtime_config), 0, NULL, NULL, NULL, SIDBEAM_LOG_INFO, NULL, 0, 0, NULL, NULL, NULL, \
+        NULL                                                                                                       \
+  }
 
 /* Makes a runtime; config may be NULL for all defaults. *out gets one reference, to be given back with
  * sidbeam_runtime_release().

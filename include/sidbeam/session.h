@@ -20,6 +20,18 @@
  *   the end  In an index of variable length the end is a candidate, with the element of vocabulary.end_column, reported
  *            as token codes[level]. An ended beam needs no row: it is its own only candidate at unchanged score (parent
  *            itself, token -1). It is live, but not active. A SID of full length has no end.
+ *
+ * On CUDA (session_config.device_type) all of this holds, and
+ *   - Work is enqueued on the caller's stream and nothing waits for it. Calls of one session must be ordered: on one
+ *     stream, or by events between streams. Creation, get_stats and destroy alone wait for the device.
+ *   - Logits and the arrays of sidbeam_step_args are in the device's memory; lists of start, stop and get_items in the
+ *     host's, read before the call returns; buffers of get_items in the device's.
+ *   - Step, fetch and get_items may be captured in a CUDA graph. What a graph has fixed is the shape of the rows, the
+ *     scalars and the addresses; what slots are at is read on the device, so that one graph serves slots at any level,
+ *     width, prefix and index, before and after starts and stops, which are not captured.
+ *   - What the host cannot see it cannot refuse: a step passes over slots of its list that are idle, done or -1, and a
+ *     beam without a row, or rows too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP). Naming a
+ *     slot twice in a step's list leaves it in any state, and others unharmed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SESSION_H
 #define SIDBEAM_SESSION_H
@@ -52,7 +64,9 @@ enum {
 
 enum {
   SIDBEAM_SLOT_OK = 0,
-  SIDBEAM_SLOT_BAD_ROW = 1 /* see "bad row" above */
+  SIDBEAM_SLOT_BAD_ROW = 1, /* see "bad row" above */
+  SIDBEAM_SLOT_BAD_MAP =
+      2 /* on CUDA: a beam that had to be fed had no row, or too narrow a one; it gave no candidate */
 };
 
 typedef struct sidbeam_session_config {
@@ -69,7 +83,9 @@ typedef struct sidbeam_session_config {
   sidbeam_constraint* constraint;
   /* Copied. NULL: code t is column t at every level. */
   const sidbeam_vocabulary* vocabulary;
-  int32_t device_type, device_id; /* SIDBEAM_CPU, 0 */
+  /* SIDBEAM_CPU, 0; or SIDBEAM_CUDA and a device's number. What the strategy needs of the index is uploaded where it is
+   * not there yet (sidbeam_index_upload). */
+  int32_t device_type, device_id;
   /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0, so that rows which cannot matter
    * are skipped. A broken promise costs exactness, nothing else. */
   int32_t log_probs_promised;
@@ -85,7 +101,8 @@ typedef struct sidbeam_start_args {
   /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: 0 .. count-1. */
   const int32_t* slots;
   int64_t count;
-  /* [count], each of at most the session's levels; an entry, or all of it, may be NULL: the session's. */
+  /* [count], each of at most the session's levels; an entry, or all of it, may be NULL: the session's. On CUDA their
+   * indexes have been uploaded. */
   sidbeam_constraint* const* constraints;
   /* [count] 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
@@ -94,7 +111,7 @@ typedef struct sidbeam_start_args {
   const int32_t* prefixes;
   const int32_t* prefix_lengths; /* [count] 0 .. levels of the constraint */
   int64_t prefix_stride;         /* elements */
-  void* stream;                  /* CUDA stream; NULL on the CPU */
+  void* stream;                  /* CUDA stream; not read on the CPU */
 } sidbeam_start_args;
 #define SIDBEAM_START_ARGS_INIT \
   { (uint32_t)sizeof(sidbeam_start_args), NULL, 0, NULL, NULL, NULL, NULL, 0, NULL }
@@ -116,12 +133,13 @@ typedef struct sidbeam_step_args {
   float inverse_temperature;
   /* softcap(v) = soft_cap * tanh(v / soft_cap), but -inf stays -inf; finite, above 0; 0: none. */
   float soft_cap;
-  void* stream; /* CUDA stream; NULL on the CPU */
+  void* stream; /* CUDA stream; not read on the CPU */
 } sidbeam_step_args;
 #define SIDBEAM_STEP_ARGS_INIT \
   { (uint32_t)sizeof(sidbeam_step_args), NULL, 0, NULL, NULL, NULL, 1.0f, 0.0f, NULL }
 
-/* Views of the session's arrays, at fixed addresses as long as it lives; contents change with start, step and stop. */
+/* Views of the session's arrays, at fixed addresses as long as it lives; contents change with start, step and stop. On
+ * CUDA get_beams gives addresses of the device, fetch of pinned memory of the host. */
 typedef struct sidbeam_beams {
   uint32_t struct_size;                      /* sizeof(sidbeam_beams), set by the caller */
   int32_t slots, beams, levels, state_words; /* S, M, L, W */
@@ -153,11 +171,12 @@ typedef struct sidbeam_items {
   int64_t* rows;         /* [count, limit] item rows by beam, then priority */
   int64_t* offsets;      /* [count, M + 1] beam m has rows[offsets[m] .. offsets[m+1]) of its slot; needed with rows */
   int32_t* truncated;    /* [count] 1 where a limit left item rows out */
+  void* stream;          /* CUDA stream; not read on the CPU */
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
-  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Counted since creation. What can be skipped depends on the number of threads and their pace: rows read, skipped and
+/* Counted since creation; on CUDA on the device, graphs included. What can be skipped depends on the number of threads and their pace: rows read, skipped and
  * bad, candidates, shrinks and splits are outside the promise of same bits. */
 typedef struct sidbeam_stats {
   uint32_t struct_size; /* sizeof(sidbeam_stats), set by the caller */
@@ -178,24 +197,30 @@ typedef struct sidbeam_stats {
 
 /* Makes a session and all its memory. It holds the runtime and the constraint.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (the strategy needs a kind that the index was built without), UNSUPPORTED
- * (a strategy of fixed length on an index of variable length), NO_DEVICE, OUT_OF_MEMORY. */
+ * (a strategy of fixed length on an index of variable length), NO_DEVICE, OUT_OF_MEMORY, and those of
+ * sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, parent and token -1, or none. May take memory where a constraint is wider than
  * those before.
  * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range),
- * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; then no slot has changed. */
+ * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is
+ * being captured) and DEVICE_ERROR; then no slot has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.
  * Errors: INVALID_ARGUMENT (slots, rows, row map, lse, temperature: the message says which, what was expected and what
- * came), BAD_STATE (a slot that is idle or done), NO_DEVICE (rows on a device that the session is not on); then no slot
- * has changed. */
+ * came), BAD_STATE (a slot that is idle or done), NO_DEVICE (rows on a device that the session is not on), on CUDA
+ * DEVICE_ERROR; then no slot has changed. On CUDA, memory of the host, or of another device, is INVALID_ARGUMENT too. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
 /* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, named twice where slots change). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
     const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
+/* On CUDA enqueues copies of the beams to pinned memory of the session, and gives its addresses, always the same: to be
+ * read when the stream has got there. On the CPU the same as get_beams. Errors: DEVICE_ERROR. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_fetch(
+    sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots (slots NULL: 0 .. count-1), at any level. An idle slot has only dead
  * beams. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
@@ -205,6 +230,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_stop(
     sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_stats(
     const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
+/* On CUDA it waits for the device first, work still enqueued and replays of graphs included; graphs that hold a step of
+ * it must not be replayed any more. */
 SIDBEAM_API void sidbeam_session_destroy(sidbeam_session* session);
 
 #ifdef __cplusplus

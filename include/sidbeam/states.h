@@ -1,7 +1,8 @@
 /* sidbeam: stateless forms, for engines that own the beam loop and keep one state a sequence.
  *
  * Each call takes a table of constraints and, a row, the number of the constraint it follows (`which`; NULL: all follow
- * constraints[0]), so one batch mixes catalogues. They need SIDBEAM_KIND_TRIE. They hold nothing between calls and may
+ * constraints[0]), so one batch mixes catalogues. The first forms take the table as an array, and run on the CPU; those
+ * of sidbeam_table, below, take one that was made before, and run where it is. They need SIDBEAM_KIND_TRIE. They hold nothing between calls and may
  * run on many threads at once; the constraints must live during the call. Kernels, and the memory that
  * sidbeam_rows_topk works in, are those of the runtime of constraints[0]. A row whose state is dead, or has nothing
  * after it, has no valid code: it is masked throughout. In an index of variable length the end is one more code, V_l,
@@ -48,6 +49,43 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_topk(sidbeam_constrain
     int32_t constraint_count, const int32_t* which, const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
     const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
     sidbeam_state* next, void* stream, sidbeam_error* err);
+
+/* A table that is made once: its constraints, held, and the vocabulary of their rows. On CUDA it holds what kernels need
+ * of them in the device's memory, so that the calls below enqueue their work on `stream` without waiting and may be
+ * captured in a CUDA graph; all their arrays, and the logits, are in that device's memory. A row whose `which` is out of
+ * range, or whose prefix is longer than `stride`, is an error on the CPU and dead on CUDA. Beyond that a call does what
+ * the form of its name above does. */
+typedef struct sidbeam_table_config {
+  uint32_t struct_size; /* sizeof(sidbeam_table_config) */
+  int32_t constraint_count;
+  sidbeam_constraint* const* constraints; /* [constraint_count]; need SIDBEAM_KIND_TRIE */
+  const sidbeam_vocabulary* vocabulary;   /* Copied. NULL: code t is column t at every level */
+  int32_t device_type, device_id;         /* SIDBEAM_CPU, 0; or SIDBEAM_CUDA: indexes are uploaded where they are not */
+} sidbeam_table_config;
+#define SIDBEAM_TABLE_CONFIG_INIT \
+  { (uint32_t)sizeof(sidbeam_table_config), 0, NULL, NULL, SIDBEAM_CPU, 0 }
+
+/* Errors: INVALID_ARGUMENT, MISSING_SECTION, NO_DEVICE, OUT_OF_MEMORY, and those of sidbeam_index_upload(). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_create(
+    sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out, sidbeam_error* err);
+/* On CUDA the memory goes back once the work enqueued by its calls is done, which this does not wait for; graphs that
+ * hold a call of it must not be replayed any more. */
+SIDBEAM_API void sidbeam_table_destroy(sidbeam_table* table);
+/* Errors of these: as above, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or of another device. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t* which,
+    const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream,
+    sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_advance(const sidbeam_table* table, const int32_t* which,
+    const sidbeam_state* in, int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
+    sidbeam_state* out, void* stream, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_mask(const sidbeam_table* table, const int32_t* which,
+    const sidbeam_state* states, const sidbeam_rows* logits, void* stream, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_bitmask(const sidbeam_table* table, const int32_t* which,
+    const sidbeam_state* states, int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
+    sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_topk(const sidbeam_table* table, const int32_t* which,
+    const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
+    float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
 
 #ifdef __cplusplus
 }

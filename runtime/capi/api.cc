@@ -59,10 +59,22 @@ constexpr sidbeam_api kApi = {
     sidbeam_rows_mask,
     sidbeam_rows_bitmask,
     sidbeam_rows_topk,
+    sidbeam_index_upload,
+    sidbeam_index_get_upload,
+    sidbeam_index_unload,
+    sidbeam_session_fetch,
+    sidbeam_table_create,
+    sidbeam_table_destroy,
+    sidbeam_table_prefixes,
+    sidbeam_table_advance,
+    sidbeam_table_mask,
+    sidbeam_table_bitmask,
+    sidbeam_table_topk,
 };
 
 // Entries stay where they are for ever.
 static_assert(offsetof(sidbeam_api, rows_topk) == 49 * sizeof(void*), "the table of ABI 1 has changed");
+static_assert(offsetof(sidbeam_api, table_topk) == 60 * sizeof(void*), "the table of ABI 1 has changed");
 
 }  // namespace
 

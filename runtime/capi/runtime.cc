@@ -83,7 +83,8 @@ uint32_t sidbeam_abi_version(void) { return SIDBEAM_ABI_VERSION; }
 const char* sidbeam_status_name(sidbeam_status code) {
   static const char* const names[] = {"ok",        "invalid argument", "out of memory",   "i/o error",
                                       "corrupt",   "unsupported",      "missing section", "collision",
-                                      "cancelled", "bad state",        "no device",       "internal error"};
+                                      "cancelled", "bad state",        "no device",       "internal error",
+                                      "device error"};
   const bool known = code >= 0 && static_cast<size_t>(code) < sizeof names / sizeof names[0];
   return known ? names[code] : "unknown status";
 }
