@@ -171,8 +171,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
 /* What is on a device; does not touch the device. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
-/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Slots and tables keep theirs.
- * Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits for that. */
+/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and tables
+ * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits for
+ * that. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
 
 /* A constraint is what a beam must stay inside: today a whole index, later an index and rules. It holds its index.

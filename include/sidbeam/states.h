@@ -68,8 +68,8 @@ typedef struct sidbeam_table_config {
 /* Errors: INVALID_ARGUMENT, MISSING_SECTION, NO_DEVICE, OUT_OF_MEMORY, and those of sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_create(
     sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out, sidbeam_error* err);
-/* On CUDA the memory goes back once the work enqueued by its calls is done, which this does not wait for; graphs that
- * hold a call of it must not be replayed any more. */
+/* On CUDA it waits for the device first, work still enqueued and replays of graphs included; graphs that hold a call of
+ * it must not be replayed any more. */
 SIDBEAM_API void sidbeam_table_destroy(sidbeam_table* table);
 /* Errors of these: as above, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or of another device. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t* which,

@@ -6,4 +6,6 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/selection.cc
   backend/cpu/stepper.cc
   backend/cpu/write_beams.cc
+  backend/device.cc
+  backend/plugin.cc
 )

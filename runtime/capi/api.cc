@@ -79,7 +79,7 @@ static_assert(offsetof(sidbeam_api, table_topk) == 60 * sizeof(void*), "the tabl
 }  // namespace
 
 extern "C" sidbeam_status sidbeam_get_api(uint32_t abi_version, const sidbeam_api** out, sidbeam_error* err) {
-  return sidbeam::capi::guarded(err, [&] {
+  return sidbeam::guarded(err, [&] {
     sidbeam::capi::require(out, "out");
     if (abi_version != SIDBEAM_ABI_VERSION)
       sidbeam::fail(SIDBEAM_UNSUPPORTED, "abi_version is %u, expected %u, that of library %s", abi_version,

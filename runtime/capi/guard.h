@@ -1,37 +1,16 @@
-// The edge between C and C++: no exception passes it, no struct is trusted.
+// The edge between C and C++: no struct is trusted (and no exception passes it: support/guard.h).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstring>
-#include <new>
-#include <stdexcept>
 
-#include "sidbeam/base.h"
+#include "sidbeam/runtime.h"
+#include "sidbeam/session.h"
 #include "support/error.h"
+#include "support/guard.h"
 
 namespace sidbeam::capi {
-
-// Writes the outcome where the caller wants it, and returns its status.
-sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* message) noexcept;
-
-// Runs `call`; whatever it throws becomes a status and a message.
-template <class Call>
-sidbeam_status guarded(sidbeam_error* err, const Call& call) noexcept {
-  try {
-    call();
-    return SIDBEAM_OK;
-  } catch (const Failure& failure) {
-    return report(err, failure.status, failure.message);
-  } catch (const std::bad_alloc&) {
-    return report(err, SIDBEAM_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::length_error&) {
-    return report(err, SIDBEAM_OUT_OF_MEMORY, "out of memory: a size overflows");
-  } catch (const std::exception& exception) {
-    return report(err, SIDBEAM_INTERNAL, exception.what());
-  } catch (...) {
-    return report(err, SIDBEAM_INTERNAL, "unknown failure");
-  }
-}
 
 // Throws INVALID_ARGUMENT where a pointer that must be there is not.
 inline void require(const void* pointer, const char* name) {
@@ -41,13 +20,21 @@ inline void require(const void* pointer, const char* name) {
 // Checks struct_size, and that nothing is asked for in fields that came after this library. `smallest` is the size of the struct's first version.
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name);
 
-// A copy of a caller's struct, whole even where the caller's is of an older header. Fields added later read as zero there.
+// Bytes of a struct's first version. Fields that were added since are zero where a caller of an older header has none.
+template <class T>
+inline constexpr size_t kFirstBytes = sizeof(T);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = offsetof(sidbeam_runtime_config, cuda_library);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_items> = offsetof(sidbeam_items, stream);
+
+// A copy of a caller's struct, whole even where the caller's is of an older header.
 template <class T>
 T read_struct(const T* given, const char* name) {
   require(given, name);
-  check_struct(given, given->struct_size, sizeof(T), sizeof(T), name);
+  check_struct(given, given->struct_size, kFirstBytes<T>, sizeof(T), name);
   T copy{};
-  std::memcpy(&copy, given, sizeof(T));
+  std::memcpy(&copy, given, std::min<size_t>(given->struct_size, sizeof(T)));
   return copy;
 }
 

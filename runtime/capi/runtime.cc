@@ -92,7 +92,7 @@ const char* sidbeam_status_name(sidbeam_status code) {
 const char* sidbeam_cpu_target(void) { return sidbeam::best_cpu_target(); }
 
 sidbeam_status sidbeam_runtime_create(const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err) {
-  return sidbeam::capi::guarded(err, [&] {
+  return sidbeam::guarded(err, [&] {
     sidbeam::capi::require(out, "out");
     const sidbeam_runtime_config defaults = SIDBEAM_RUNTIME_CONFIG_INIT;
     sidbeam::capi::create_runtime(sidbeam::capi::read_struct(config != nullptr ? config : &defaults, "config"), out);

@@ -8,4 +8,6 @@ target_sources(sidbeam_core PRIVATE
   capi/runtime.cc
   capi/session.cc
   capi/states.cc
+  capi/table.cc
+  capi/upload.cc
 )

@@ -35,6 +35,8 @@ class Ref {
     if (object != nullptr) object->retain();
     return Ref(object);
   }
+  // Takes the reference that the object was born with.
+  static Ref adopt(T* object) { return Ref(object); }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Ref& operator=(Ref&& other) noexcept {
     std::swap(object_, other.object_);

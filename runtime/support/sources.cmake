@@ -1,6 +1,7 @@
 target_sources(sidbeam_core PRIVATE
   support/error.cc
   support/executor.cc
+  support/guard.cc
   support/hashing.cc
   support/mapped_file.cc
   support/memory.cc

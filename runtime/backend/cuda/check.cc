@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/check.h"
+
+#include "support/error.h"
+
+namespace sidbeam::cuda {
+namespace {
+
+bool is_of_capture(cudaError_t status) {
+  return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
+}
+
+// Errors that a kernel leaves behind; every later call of the process gets them.
+bool is_sticky(cudaError_t status) {
+  switch (status) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // so that it is not found again by who did not cause it
+  const char *name = cudaGetErrorName(status), *text = cudaGetErrorString(status);
+  if (status == cudaErrorMemoryAllocation) fail(SIDBEAM_OUT_OF_MEMORY, "%s: out of device memory", what);
+  if (is_of_capture(status))
+    fail(SIDBEAM_BAD_STATE, "%s: not while a stream is captured, expected that to end first: %s (%s)", what, text,
+         name);
+  if (is_sticky(status))
+    fail(SIDBEAM_DEVICE_ERROR,
+         "%s: work that was enqueued before failed, after which CUDA needs a new process: %s (%s)", what, text, name);
+  fail(SIDBEAM_DEVICE_ERROR, "%s: %s (%s)", what, text, name);
+}
+
+Current::Current(int32_t device_id) {
+  int now = 0;
+  check(cudaGetDevice(&now), "ask for the current device");
+  if (now == device_id) return;
+  check(cudaSetDevice(device_id), "make the device current");
+  before_ = now;
+}
+
+Current::~Current() {
+  if (before_ >= 0) cudaSetDevice(before_);
+}
+
+void check_stream(int32_t device_id, void* stream) {
+#if CUDART_VERSION >= 12080
+  int owner = device_id;
+  check(cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &owner), "look at the stream");
+  if (owner != device_id)
+    fail(SIDBEAM_INVALID_ARGUMENT, "stream belongs to CUDA device %d, expected %d", owner, device_id);
+#else
+  (void)device_id, (void)stream;  // a launch finds it, with an error that names it less well
+#endif
+}
+
+void check_not_captured(void* stream, const char* what) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status), "look at the stream");
+  if (status != cudaStreamCaptureStatusNone)
+    fail(SIDBEAM_BAD_STATE, "stream is being captured, expected %s outside of graphs", what);
+}
+
+void check_address(int32_t device_id, const void* address, const char* name) {
+  if (address == nullptr) return;
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, address), "look at an address");
+  if (attributes.type == cudaMemoryTypeManaged) return;
+  if (attributes.type != cudaMemoryTypeDevice)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is memory of the host, expected memory of CUDA device %d", name, device_id);
+  if (attributes.device != device_id)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is memory of CUDA device %d, expected device %d", name, attributes.device,
+         device_id);
+}
+
+}  // namespace sidbeam::cuda

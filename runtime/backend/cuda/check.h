@@ -1,0 +1,33 @@
+// What the CUDA runtime says, as failures of this library.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace sidbeam::cuda {
+
+// Throws where a call of the CUDA runtime, or a launch, has failed; `what` was to be done.
+void check(cudaError_t status, const char* what);
+
+// Makes a device current for a scope.
+class Current {
+ public:
+  explicit Current(int32_t device_id);
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+  ~Current();
+
+ private:
+  int before_ = -1;  // to be restored; -1: nothing to do
+};
+
+// Throws where a stream belongs to another device. The device is current.
+void check_stream(int32_t device_id, void* stream);
+// Throws where a stream is being captured, since `what` cannot be.
+void check_not_captured(void* stream, const char* what);
+// Throws where an address is not in the memory of the device; nullptr is in any.
+void check_address(int32_t device_id, const void* address, const char* name);
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/device.h"
+
+#include "backend/cuda/check.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int kLeastMajor = 8;  // compute capability
+constexpr int64_t kAlignment = 256;
+
+}  // namespace
+
+DeviceHandle::DeviceHandle(int32_t device_id, const sidbeam_device_allocator* given) : id(device_id) {
+  cuda::check_device(id);
+  if (given != nullptr) allocator = *given;
+  const cuda::Current current(id);
+  cuda::check(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking), "make a stream");
+  const cudaError_t status = cudaStreamCreateWithFlags(&release, cudaStreamNonBlocking);
+  if (status != cudaSuccess) cudaStreamDestroy(work);
+  cuda::check(status, "make a stream");
+}
+
+DeviceHandle::~DeviceHandle() {
+  // Destroying a stream does not wait: what is in it is still done.
+  cudaStreamDestroy(work);
+  cudaStreamDestroy(release);
+}
+
+namespace cuda {
+
+void check_device(int32_t id) {
+  int driver = 0, count = 0, major = 0, minor = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
+  if (driver == 0)
+    fail(SIDBEAM_NO_DEVICE, "no NVIDIA driver is installed (libcuda.so.1), expected one for CUDA device %d", id);
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver)
+    fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver is for CUDA %d.%d, expected at least %d.%d", driver / 1000,
+         driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  if (status == cudaErrorNoDevice) count = 0;
+  if (status != cudaSuccess && status != cudaErrorNoDevice)
+    fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver gives no devices: %s (%s)", cudaGetErrorString(status),
+         cudaGetErrorName(status));
+  if (count == 0) fail(SIDBEAM_NO_DEVICE, "there is no CUDA device, expected device %d", id);
+  if (id < 0 || id >= count)
+    fail(SIDBEAM_NO_DEVICE, "device_id is %d, expected 0..%d, the CUDA devices there are", id, count - 1);
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id), "ask for the compute capability");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, id), "ask for the compute capability");
+  if (major < kLeastMajor)
+    fail(SIDBEAM_NO_DEVICE, "CUDA device %d has compute capability %d.%d, expected at least %d.0", id, major, minor,
+         kLeastMajor);
+}
+
+DeviceMemory::DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release)
+    : device_(&device), bytes_(bytes), release_(release) {
+  if (bytes == 0) return;
+  void* memory = nullptr;
+  if (device.allocator.allocate == nullptr) {
+    const cudaError_t status = cudaMallocAsync(&memory, static_cast<size_t>(bytes), stream);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      fail(SIDBEAM_OUT_OF_MEMORY, "CUDA device %d has no %lld bytes left", device.id, static_cast<long long>(bytes));
+    }
+    if (status == cudaErrorNotSupported) {
+      cudaGetLastError();
+      fail(SIDBEAM_UNSUPPORTED, "CUDA device %d has no memory pools, expected runtime_config.device_allocator there",
+           device.id);
+    }
+    check(status, "allocate device memory");
+  } else {
+    memory = device.allocator.allocate(device.allocator.context, device.id, bytes, stream);
+    if (memory == nullptr)
+      fail(SIDBEAM_OUT_OF_MEMORY, "device_allocator gave no %lld bytes of CUDA device %d",
+           static_cast<long long>(bytes), device.id);
+    if (reinterpret_cast<uintptr_t>(memory) % kAlignment != 0) {
+      device.allocator.release(device.allocator.context, device.id, memory, bytes, stream);
+      fail(SIDBEAM_INVALID_ARGUMENT, "device_allocator gave %p, expected a multiple of %lld", memory,
+           static_cast<long long>(kAlignment));
+    }
+  }
+  data_ = static_cast<uint8_t*>(memory);
+}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(release_, other.release_);
+  return *this;
+}
+
+DeviceMemory::~DeviceMemory() {
+  if (data_ == nullptr) return;
+  if (device_->allocator.release != nullptr) {
+    device_->allocator.release(device_->allocator.context, device_->id, data_, bytes_, release_);
+  } else {
+    cudaFreeAsync(data_, release_);
+  }
+}
+
+PinnedMemory::PinnedMemory(int64_t bytes) : bytes_(bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaHostAlloc(&memory, static_cast<size_t>(bytes), cudaHostAllocPortable);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    fail(SIDBEAM_OUT_OF_MEMORY, "no %lld bytes of pinned memory are left", static_cast<long long>(bytes));
+  }
+  check(status, "allocate pinned memory");
+  data_ = static_cast<uint8_t*>(memory);
+}
+
+PinnedMemory::~PinnedMemory() {
+  if (data_ != nullptr) cudaFreeHost(data_);
+}
+
+int64_t Layout::add_bytes(int64_t count, int64_t size) {
+  const int64_t at = end_;
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, at + kAlignment - 1, &end_))
+    fail(SIDBEAM_OUT_OF_MEMORY, "out of device memory: a size overflows");
+  end_ -= end_ % kAlignment;
+  return at;
+}
+
+}  // namespace cuda
+}  // namespace sidbeam

@@ -1,0 +1,87 @@
+// A device and its memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "sidbeam/runtime.h"
+
+namespace sidbeam {
+
+struct DeviceHandle {
+  DeviceHandle(int32_t device_id, const sidbeam_device_allocator* given);
+  DeviceHandle(const DeviceHandle&) = delete;
+  DeviceHandle& operator=(const DeviceHandle&) = delete;
+  ~DeviceHandle();
+
+  int32_t id;
+  sidbeam_device_allocator allocator{};  // functions null: CUDA's own
+  cudaStream_t work = nullptr;           // of uploads and creations: what is enqueued here is waited for
+  // Memory goes back here, after what used it, so that nobody waits for that.
+  cudaStream_t release = nullptr;
+};
+
+namespace cuda {
+
+// Throws NO_DEVICE with what is missing.
+void check_device(int32_t id);
+
+// Memory that belongs to its owner; the device is current whenever it is made or goes.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  // Usable at once in the order of `stream`; goes back in the order of `release`.
+  DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release);
+  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory();
+  uint8_t* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  const DeviceHandle* device_ = nullptr;
+  uint8_t* data_ = nullptr;
+  int64_t bytes_ = 0;
+  cudaStream_t release_ = nullptr;
+};
+
+// Pinned memory of the host.
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  explicit PinnedMemory(int64_t bytes);
+  PinnedMemory(PinnedMemory&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  PinnedMemory& operator=(PinnedMemory&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~PinnedMemory();
+  uint8_t* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+
+ private:
+  uint8_t* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
+// Places arrays one after the other, each at a multiple of 256.
+class Layout {
+ public:
+  template <class T>
+  int64_t add(int64_t count) {
+    return add_bytes(count, static_cast<int64_t>(sizeof(T)));
+  }
+  int64_t add_bytes(int64_t count, int64_t size);
+  int64_t bytes() const { return end_; }
+
+ private:
+  int64_t end_ = 0;
+};
+
+}  // namespace cuda
+}  // namespace sidbeam

@@ -1,0 +1,33 @@
+// The one symbol of the plugin: its table.
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "backend/build_id.h"
+#include "backend/cuda/check.h"
+#include "backend/cuda/device.h"
+#include "backend/cuda/functions.h"
+#include "support/guard.h"
+
+namespace sidbeam::cuda {
+namespace {
+
+sidbeam_status open_device(int32_t device_id, const sidbeam_device_allocator* allocator, DeviceHandle** out,
+                           sidbeam_error* err) {
+  return guarded(err, [&] { *out = new DeviceHandle(device_id, allocator); });
+}
+
+void close_device(DeviceHandle* device) { delete device; }
+
+constexpr DevicePlugin kPlugin = {
+    kDevicePluginVersion, kBuildId,      open_device,    close_device,    upload_begin, upload_copy,   upload_finish,
+    upload_mark,          upload_free,   session_create, session_start,   session_stop, session_step,  session_beams,
+    session_fetch,        session_items, session_stats,  session_destroy, table_create, table_destroy, table_prefixes,
+    table_advance,        table_mask,    table_bitmask,  table_topk,
+};
+
+}  // namespace
+}  // namespace sidbeam::cuda
+
+extern "C" __attribute__((visibility("default"))) const sidbeam::DevicePlugin* sidbeam_cuda_plugin() {
+  return &sidbeam::cuda::kPlugin;
+}

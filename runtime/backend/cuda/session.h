@@ -1,0 +1,19 @@
+// A session's arrays in a device's memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/device.h"
+#include "backend/cuda/kernels.h"
+
+namespace sidbeam {
+
+struct DeviceSessionHandle {
+  DeviceHandle* device = nullptr;
+  cuda::DeviceMemory memory;
+  cuda::PinnedMemory mirror;  // of the first mirror.bytes() of the memory: what sidbeam_beams shows
+  cuda::SessionView view;
+  // Addresses of the last step that were found to be the device's; loops use the same ones again.
+  const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr;
+};
+
+}  // namespace sidbeam

@@ -1,0 +1,99 @@
+// What a session enqueues.
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "backend/cuda/check.h"
+#include "backend/cuda/functions.h"
+#include "backend/cuda/range.h"
+#include "backend/cuda/session.h"
+#include "backend/cuda/step_view.h"
+#include "backend/cuda/upload.h"
+#include "support/guard.h"
+
+namespace sidbeam::cuda {
+namespace {
+
+void check_known(int32_t device_id, const void* address, const char* name, const void*& known) {
+  if (address == known) return;
+  check_address(device_id, address, name);
+  known = address;
+}
+
+}  // namespace
+
+sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* starts, int64_t count,
+                             const int32_t* codes, void* stream, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam start");
+    const Current current(session->device->id);
+    check_stream(session->device->id, stream);
+    check_not_captured(stream, "start");
+    std::vector<StartEntry> entries(static_cast<size_t>(count));
+    for (size_t i = 0; i < entries.size(); ++i)
+      entries[i] = {starts[i].slot, starts[i].width, starts[i].prefix_length, starts[i].prefix_at,
+                    starts[i].upload->view()};
+    check(launch_start(session->view, entries.data(), count, codes, static_cast<cudaStream_t>(stream)),
+          "launch a start");
+  });
+}
+
+sidbeam_status session_stop(DeviceSessionHandle* session, const int32_t* slots, int64_t count, void* stream,
+                            sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam stop");
+    const Current current(session->device->id);
+    check_stream(session->device->id, stream);
+    check_not_captured(stream, "stop");
+    check(launch_stop(session->view, slots, count, static_cast<cudaStream_t>(stream)), "launch a stop");
+  });
+}
+
+sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_args* args, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam step");
+    const int32_t id = session->device->id;
+    const Current current(id);
+    check_stream(id, args->stream);
+    check_known(id, args->slots, "slots", session->slots);
+    check_known(id, args->rows->data, "rows.data", session->rows);
+    check_known(id, args->row_map, "row_map", session->row_map);
+    check_known(id, args->lse, "lse", session->lse);
+    StepView step = rows_view(*args->rows);
+    step.slots = args->slots;
+    step.count = args->count;
+    step.row_map = args->row_map;
+    step.lse = args->lse;
+    step.inverse_temperature = args->inverse_temperature;
+    step.soft_cap = args->soft_cap;
+    check(launch_step(session->view, step, static_cast<cudaStream_t>(args->stream)), "launch a step");
+  });
+}
+
+sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
+                             const sidbeam_items* items, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam items");
+    const int32_t id = session->device->id;
+    const Current current(id);
+    check_stream(id, items->stream);
+    check_address(id, items->ordinals, "out.ordinals");
+    check_address(id, items->sids, "out.sids");
+    check_address(id, items->lengths, "out.lengths");
+    check_address(id, items->rows, "out.rows");
+    check_address(id, items->offsets, "out.offsets");
+    check_address(id, items->truncated, "out.truncated");
+    ItemsView view;
+    view.limit_per_sid = items->limit_per_sid;
+    view.limit = items->limit;
+    view.ordinals = items->ordinals;
+    view.sids = items->sids;
+    view.lengths = items->lengths;
+    view.rows = items->rows;
+    view.offsets = items->offsets;
+    view.truncated = items->truncated;
+    check(launch_items(session->view, slots, count, view, static_cast<cudaStream_t>(items->stream)),
+          "launch the items");
+  });
+}
+
+}  // namespace sidbeam::cuda

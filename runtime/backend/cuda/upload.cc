@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/upload.h"
+
+#include <cstring>
+
+#include "backend/cuda/check.h"
+#include "backend/cuda/functions.h"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/range.h"
+#include "support/guard.h"
+
+namespace sidbeam::cuda {
+
+Staging::Staging(int64_t chunk_bytes, cudaStream_t stream) : stream_(stream) {
+  for (PinnedMemory& buffer : buffers_) buffer = PinnedMemory(chunk_bytes);
+  check(cudaEventCreateWithFlags(&copied_[0], cudaEventDisableTiming), "make an event");
+  const cudaError_t status = cudaEventCreateWithFlags(&copied_[1], cudaEventDisableTiming);
+  if (status != cudaSuccess) cudaEventDestroy(copied_[0]);
+  check(status, "make an event");
+}
+
+Staging::~Staging() {
+  cudaStreamSynchronize(stream_);
+  for (const cudaEvent_t event : copied_) cudaEventDestroy(event);
+}
+
+void Staging::copy(uint8_t* to, const void* from, int64_t bytes) {
+  const int turn = next_;
+  check(cudaEventSynchronize(copied_[turn]), "wait for a copy to the device");
+  std::memcpy(buffers_[turn].data(), from, static_cast<size_t>(bytes));
+  check(cudaMemcpyAsync(to, buffers_[turn].data(), static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream_),
+        "copy to the device");
+  check(cudaEventRecord(copied_[turn], stream_), "record an event");
+  next_ = 1 - turn;
+}
+
+sidbeam_status upload_begin(DeviceHandle* device, int64_t bytes, int64_t chunk_bytes, void* stream, UploadHandle** out,
+                            const uint8_t** base, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam upload");
+    const Current current(device->id);
+    check_stream(device->id, stream);
+    if (stream != nullptr) check_not_captured(stream, "an upload");
+    auto upload = std::make_unique<UploadHandle>();
+    upload->device = device;
+    upload->memory = DeviceMemory(*device, bytes, device->work, device->release);
+    check(cudaStreamSynchronize(device->work), "wait for device memory");
+    upload->staging =
+        std::make_unique<Staging>(chunk_bytes, stream != nullptr ? static_cast<cudaStream_t>(stream) : device->work);
+    *base = upload->memory.data();
+    *out = upload.release();
+  });
+}
+
+sidbeam_status upload_copy(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Current current(upload->device->id);
+    upload->staging->copy(upload->memory.data() + at, from, bytes);
+  });
+}
+
+sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
+                             sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam upload: verify");
+    const Current current(upload->device->id);
+    const cudaStream_t stream = upload->staging->stream();
+    auto* damage_there = reinterpret_cast<uint64_t*>(upload->memory.data() + sizeof(IndexView));
+    uint64_t faults = 0;
+    // Small copies from memory that is not pinned: they are taken before the call returns.
+    check(cudaMemcpyAsync(upload->memory.data(), view, sizeof *view, cudaMemcpyHostToDevice, stream),
+          "copy to the device");
+    check(cudaMemsetAsync(damage_there, 0, sizeof faults, stream), "clear device memory");
+    if (verify) check(launch_verify(upload->view(), damage_there, stream), "launch the verification");
+    check(cudaMemcpyAsync(&faults, damage_there, sizeof faults, cudaMemcpyDeviceToHost, stream),
+          "copy from the device");
+    check(cudaStreamSynchronize(stream), "wait for the upload");
+    upload->staging.reset();
+    *damage = static_cast<int64_t>(faults);
+  });
+}
+
+namespace {
+
+bool record(cudaEvent_t mark, cudaStream_t stream) { return cudaEventRecord(mark, stream) == cudaSuccess; }
+
+// Marks that have passed serve again, so that there are no more of them than work in flight.
+bool mark_again(const std::vector<cudaEvent_t>& marks, cudaStream_t stream) {
+  for (const cudaEvent_t mark : marks) {
+    if (cudaEventQuery(mark) == cudaSuccess) return record(mark, stream);
+    cudaGetLastError();  // "not ready" counts as one
+  }
+  return false;
+}
+
+bool add_mark(std::vector<cudaEvent_t>& marks, cudaStream_t stream) {
+  marks.reserve(marks.size() + 1);
+  cudaEvent_t mark = nullptr;
+  if (cudaEventCreateWithFlags(&mark, cudaEventDisableTiming) != cudaSuccess) return false;
+  if (record(mark, stream)) {
+    marks.push_back(mark);
+    return true;
+  }
+  cudaEventDestroy(mark);
+  return false;
+}
+
+}  // namespace
+
+void upload_mark(UploadHandle* upload, void* stream) {
+  const auto work = static_cast<cudaStream_t>(stream);
+  const std::lock_guard lock(upload->mutex);
+  bool marked = false;
+  guarded(nullptr, [&] {
+    const Current current(upload->device->id);
+    marked = mark_again(upload->marks, work) || add_mark(upload->marks, work);
+  });
+  if (!marked) cudaStreamSynchronize(work);  // no memory for a mark: wait here for what it would have marked
+}
+
+void upload_free(UploadHandle* upload) {
+  guarded(nullptr, [&] {
+    const std::unique_ptr<UploadHandle> owned(upload);
+    const Current current(upload->device->id);
+    upload->staging.reset();
+    for (const cudaEvent_t mark : upload->marks) {
+      if (cudaStreamWaitEvent(upload->device->release, mark, 0) != cudaSuccess) cudaEventSynchronize(mark);
+      cudaEventDestroy(mark);
+    }
+    upload->memory = DeviceMemory();
+  });
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,45 @@
+// An index in a device's memory.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/device.h"
+#include "backend/device_plugin.h"
+
+namespace sidbeam {
+namespace cuda {
+
+// Two buffers of pinned memory that a copy goes through by turns.
+class Staging {
+ public:
+  Staging(int64_t chunk_bytes, cudaStream_t stream);
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  // Waits for the copies: the buffers, and where they lead, must not go before.
+  ~Staging();
+  void copy(uint8_t* to, const void* from, int64_t bytes);
+  cudaStream_t stream() const { return stream_; }
+
+ private:
+  cudaStream_t stream_;
+  PinnedMemory buffers_[2];
+  cudaEvent_t copied_[2] = {};
+  int next_ = 0;
+};
+
+}  // namespace cuda
+
+struct UploadHandle {
+  DeviceHandle* device = nullptr;
+  cuda::DeviceMemory memory;               // view, damage, sections
+  std::unique_ptr<cuda::Staging> staging;  // while it is under way
+  std::mutex mutex;
+  std::vector<cudaEvent_t> marks;  // after which the memory may go
+
+  const IndexView* view() const { return reinterpret_cast<const IndexView*>(memory.data()); }
+};
+
+}  // namespace sidbeam

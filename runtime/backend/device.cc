@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device.h"
+
+#include "backend/plugin.h"
+
+namespace sidbeam {
+
+Device::Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator)
+    : plugin_(plugin), id_(id) {
+  call_plugin(plugin.open, id, allocator, &handle_);
+}
+
+void Devices::configure(const char* library, const sidbeam_device_allocator* allocator) {
+  if (library != nullptr) library_ = library;
+  if (allocator != nullptr) allocator_ = *allocator;
+}
+
+Ref<Device> Devices::open(int32_t id) {
+  const std::lock_guard lock(mutex_);
+  if (plugin_ == nullptr) plugin_ = &load_cuda_plugin(library_);
+  const auto found = opened_.find(id);
+  if (found != opened_.end()) return Ref<Device>::share(found->second.get());
+  Ref<Device> device = Ref<Device>::adopt(new Device(*plugin_, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
+  opened_[id] = Ref<Device>::share(device.get());
+  return device;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,76 @@
+// A device that a plugin drives, and the indexes on it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "backend/device_plugin.h"
+#include "support/error.h"
+#include "support/ref_counted.h"
+
+namespace sidbeam {
+
+// Calls function(arguments ..., error) of a plugin; throws what it reports.
+template <class... Parameters, class... Arguments>
+void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  const sidbeam_status status = function(arguments..., &error);
+  if (status != SIDBEAM_OK) fail(status, "%s", error.message);
+}
+
+class Device final : public RefCounted<Device> {
+ public:
+  Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator);
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() { plugin_.close(handle_); }
+  const DevicePlugin& plugin() const { return plugin_; }
+  DeviceHandle* handle() const { return handle_; }
+  int32_t id() const { return id_; }
+
+ private:
+  const DevicePlugin& plugin_;
+  int32_t id_;
+  DeviceHandle* handle_ = nullptr;
+};
+
+// The CUDA devices of a runtime, each opened when it is first asked for.
+class Devices {
+ public:
+  // Before the first open().
+  void configure(const char* library, const sidbeam_device_allocator* allocator);
+  Ref<Device> open(int32_t id);
+
+ private:
+  std::mutex mutex_;
+  std::string library_;
+  sidbeam_device_allocator allocator_{};  // struct_size 0: none
+  const DevicePlugin* plugin_ = nullptr;
+  std::map<int32_t, Ref<Device>> opened_;
+};
+
+// The sections of some kinds of an index, on a device.
+class Upload final : public RefCounted<Upload> {
+ public:
+  Upload(Ref<Device> device, UploadHandle* handle, int32_t kinds, int64_t bytes)
+      : device_(std::move(device)), handle_(handle), kinds_(kinds), bytes_(bytes) {}
+  Upload(const Upload&) = delete;
+  Upload& operator=(const Upload&) = delete;
+  ~Upload() { device_->plugin().upload_free(handle_); }
+  const Device& device() const { return *device_; }
+  UploadHandle* handle() const { return handle_; }
+  int32_t kinds() const { return kinds_; }
+  int64_t bytes() const { return bytes_; }
+  // What is enqueued on the stream by now may use it.
+  void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
+
+ private:
+  Ref<Device> device_;
+  UploadHandle* handle_;
+  int32_t kinds_;
+  int64_t bytes_;
+};
+
+}  // namespace sidbeam

@@ -1,0 +1,113 @@
+// The table of C functions by which the core drives a device, and the plugin that gives it
+// (libsidbeam_cuda.so.1; runtime/backend/cuda). Both are built from the same sources, which the build id makes sure of, so
+// that they share structs freely. No exception passes: functions return a status and write its message.
+//
+// Arguments have been checked as far as the host can see; what only the device's runtime knows (whose memory an address
+// is, which device a stream belongs to, whether it is being captured) is checked behind this table.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "backend/level_columns.h"
+#include "index/views.h"
+#include "sidbeam/runtime.h"
+#include "sidbeam/session.h"
+
+namespace sidbeam {
+
+inline constexpr uint32_t kDevicePluginVersion = 1;
+inline constexpr char kCudaPluginSymbol[] = "sidbeam_cuda_plugin";
+
+// The plugin's objects.
+struct DeviceHandle;
+struct UploadHandle;
+struct DeviceSessionHandle;
+struct DeviceTableHandle;
+
+// An upload begins with its view and a word for the plugin; sections lie after them, at multiples of the alignment.
+inline constexpr int64_t kUploadAlignment = 256;
+inline constexpr int64_t kUploadHeaderBytes =
+    (static_cast<int64_t>(sizeof(IndexView)) + 8 + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
+
+// Columns and maps are the host's.
+struct DeviceVocabulary {
+  const LevelColumns* columns = nullptr;  // [levels]
+  const int64_t* map_codes = nullptr;     // [levels]
+  int32_t levels = 0;
+};
+
+struct DeviceSessionShape {
+  int32_t slots = 0, beams = 0, levels = 0;
+  int32_t strategy = 0, normalization = 0, top_k = 0;
+  DeviceVocabulary vocabulary;
+};
+
+struct DeviceStart {
+  int32_t slot = 0, width = 0;
+  int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
+  UploadHandle* upload = nullptr;
+};
+
+struct DevicePlugin {
+  uint32_t version;
+  const char* build_id;
+
+  // Checks driver, device and compute capability. `allocator` may be null and is copied.
+  sidbeam_status (*open)(int32_t device_id, const sidbeam_device_allocator* allocator, DeviceHandle** out,
+                         sidbeam_error* err);
+  void (*close)(DeviceHandle* device);
+
+  // `bytes` of the device, and where they are. Until upload_finish the caller copies, at most chunk_bytes at a time, and
+  // may free at any moment.
+  sidbeam_status (*upload_begin)(DeviceHandle* device, int64_t bytes, int64_t chunk_bytes, void* stream,
+                                 UploadHandle** out, const uint8_t** base, sidbeam_error* err);
+  sidbeam_status (*upload_copy)(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err);
+  // The view, whose pointers are addresses of the device, and the end of all copies; *damage gets the number of faults.
+  sidbeam_status (*upload_finish)(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
+                                  sidbeam_error* err);
+  // What is enqueued on the stream by now may use the upload: upload_free lets its memory go after that, without waiting.
+  void (*upload_mark)(UploadHandle* upload, void* stream);
+  void (*upload_free)(UploadHandle* upload);
+
+  sidbeam_status (*session_create)(DeviceHandle* device, const DeviceSessionShape* shape, DeviceSessionHandle** out,
+                                   sidbeam_error* err);
+  sidbeam_status (*session_start)(DeviceSessionHandle* session, const DeviceStart* starts, int64_t count,
+                                  const int32_t* codes, void* stream, sidbeam_error* err);
+  sidbeam_status (*session_stop)(DeviceSessionHandle* session, const int32_t* slots, int64_t count, void* stream,
+                                 sidbeam_error* err);
+  // args->count and inverse_temperature are what they stand for.
+  sidbeam_status (*session_step)(DeviceSessionHandle* session, const sidbeam_step_args* args, sidbeam_error* err);
+  void (*session_beams)(const DeviceSessionHandle* session, sidbeam_beams* out);
+  sidbeam_status (*session_fetch)(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
+  sidbeam_status (*session_items)(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
+                                  const sidbeam_items* items, sidbeam_error* err);
+  sidbeam_status (*session_stats)(DeviceSessionHandle* session, sidbeam_stats* out, sidbeam_error* err);
+  // Waits for the device first.
+  void (*session_destroy)(DeviceSessionHandle* session);
+
+  sidbeam_status (*table_create)(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
+                                 const DeviceVocabulary* vocabulary, DeviceTableHandle** out, sidbeam_error* err);
+  // Waits for the device first.
+  void (*table_destroy)(DeviceTableHandle* table);
+  sidbeam_status (*table_prefixes)(const DeviceTableHandle* table, const int32_t* which, const int32_t* codes,
+                                   int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out,
+                                   void* stream, sidbeam_error* err);
+  sidbeam_status (*table_advance)(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* in,
+                                  int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
+                                  sidbeam_state* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_mask)(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
+                               const sidbeam_rows* rows, void* stream, sidbeam_error* err);
+  sidbeam_status (*table_bitmask)(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
+                                  int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
+                                  sidbeam_error* err);
+  // `codes`: of the widest level of any constraint, the end not counted.
+  sidbeam_status (*table_topk)(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
+                               const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t codes,
+                               int32_t* tokens, float* log_probs, sidbeam_state* next, void* stream,
+                               sidbeam_error* err);
+};
+
+using DevicePluginFunction = const DevicePlugin* (*)();
+
+}  // namespace sidbeam

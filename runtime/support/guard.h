@@ -1,0 +1,35 @@
+// No exception passes an edge between libraries: it becomes a status and a message.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <new>
+#include <stdexcept>
+
+#include "sidbeam/base.h"
+#include "support/error.h"
+
+namespace sidbeam {
+
+// Writes the outcome where the caller wants it, and returns its status.
+sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* message) noexcept;
+
+// Runs `call`; whatever it throws becomes a status and a message.
+template <class Call>
+sidbeam_status guarded(sidbeam_error* err, const Call& call) noexcept {
+  try {
+    call();
+    return SIDBEAM_OK;
+  } catch (const Failure& failure) {
+    return report(err, failure.status, failure.message);
+  } catch (const std::bad_alloc&) {
+    return report(err, SIDBEAM_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::length_error&) {
+    return report(err, SIDBEAM_OUT_OF_MEMORY, "out of memory: a size overflows");
+  } catch (const std::exception& exception) {
+    return report(err, SIDBEAM_INTERNAL, exception.what());
+  } catch (...) {
+    return report(err, SIDBEAM_INTERNAL, "unknown failure");
+  }
+}
+
+}  // namespace sidbeam
