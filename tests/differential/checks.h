@@ -9,6 +9,7 @@
 
 #include "feed.h"
 #include "library.h"
+#include "place.h"
 #include "world.h"
 
 namespace differential {
@@ -16,15 +17,19 @@ namespace differential {
 // How often each feature was reached.
 using Coverage = std::map<std::string, int64_t>;
 
-// The runtimes that a case is run on: this machine's best first, then each forced target that it has, then those of
-// several threads.
+// One way to run a case: a runtime, and where its sessions are.
+struct Way {
+  std::string name;
+  Runtime runtime;
+  const Place* place;
+};
+
+// This machine's best first, then each other, the last two of them with something of their own in how steps are run.
 struct Machine {
-  std::vector<std::pair<std::string, Runtime>> runtimes;
-  sidbeam_runtime* best() const { return runtimes.front().second.get(); }
-  // Whose answers are held against the oracle: the best, or one of the two with threads.
-  sidbeam_runtime* for_seed(uint64_t seed) const {
-    return seed % 2 == 0 ? best() : runtimes[runtimes.size() - 1 - seed / 2 % 2].second.get();
-  }
+  std::vector<Way> ways;
+  const Way& best() const { return ways.front(); }
+  // Whose answers are held against the oracle: the best, or one of the last two.
+  const Way& for_seed(uint64_t seed) const { return seed % 2 == 0 ? best() : ways[ways.size() - 1 - seed / 2 % 2]; }
 };
 
 // A slot from its start to its end, with what it was given and what it gave: enough to do it again elsewhere.
@@ -58,18 +63,24 @@ struct SlotItems {
   size_t catalogue = 0;
   std::vector<oracle::Beam> beams;
 };
-void check_items(const World& world, const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
-                 Coverage* coverage);
+void check_items(const World& world, const Place& place, const sidbeam_session* session,
+                 const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage);
 
-// The same life alone, with the other exact strategy and on every target: the same bits.
+// The same life alone, with the other exact strategy and in every way: the same bits. Between a device and the CPU the
+// same bits where the log-sum-exp is given, and else what differ by its rounding.
 void check_replays(const Machine& machine, const World& world, const std::vector<Loaded>& loaded, const Life& life,
                    Coverage* coverage);
+void expect_near(const World& world, const Life& life, const std::vector<Snapshot>& elsewhere, Coverage* coverage);
+
+// Every step of the life is the full sort of its candidates by the log-probabilities that the same way gives them one
+// row at a time, bit for bit.
+void check_sorted(const Way& way, const World& world, const Loaded& loaded, const Life& life, Coverage* coverage);
 
 // The states of beams, by the stateless forms.
 std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracle::Catalogue& catalogue,
                                      const std::vector<oracle::Beam>& beams);
 // The stateless forms themselves, on a table of all the case's catalogues.
-void check_stateless(const World& world, const std::vector<Loaded>& loaded, Coverage* coverage);
+void check_stateless(const Way& way, const World& world, const std::vector<Loaded>& loaded, Coverage* coverage);
 
 // Everything above for one case.
 void check_case(const Machine& machine, const Case& c, Coverage* coverage);

@@ -130,6 +130,21 @@ void place_by_map(const World& world, uint64_t step, const std::vector<std::vect
 
 }  // namespace
 
+Delivery::Delivery(const Place& place, const Feed& feed)
+    : rows(feed.rows),
+      narrow(place, feed.narrow),
+      wide(place, feed.wide),
+      lse(place, feed.lse),
+      row_map(place, feed.row_map) {
+  if (feed.rows.dtype == SIDBEAM_F32) {
+    rows.data = wide.data() + (static_cast<const float*>(feed.rows.data) - feed.wide.data());
+  } else {
+    rows.data = narrow.data() + (static_cast<const uint16_t*>(feed.rows.data) - feed.narrow.data());
+  }
+  rows.device_type = place.device_type();
+  rows.device_id = place.device_id();
+}
+
 Feed make_feed(const World& world, uint64_t step, const std::vector<int>& slots,
                const std::vector<std::vector<bool>>& fed) {
   Feed feed;

@@ -6,6 +6,7 @@
 
 #include <sidbeam/sidbeam.h>
 
+#include "place.h"
 #include "world.h"
 
 namespace differential {
@@ -17,6 +18,15 @@ struct Feed {
   std::vector<int32_t> row_map;           // empty: none
   std::vector<float> lse;                 // empty: none
   std::vector<std::vector<RawRow>> seen;  // [slot of the call][beam], empty where it is not fed
+};
+
+// A feed where the work is: what a step or a stateless form is given.
+struct Delivery {
+  Delivery(const Place& place, const Feed& feed);
+  sidbeam_rows rows;
+  Array<uint16_t> narrow;
+  Array<float> wide, lse;
+  Array<int32_t> row_map;
 };
 
 // fed[i][m]: whether beam m of the call's i-th slot, slot slots[i], must be fed.

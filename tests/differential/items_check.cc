@@ -1,4 +1,4 @@
-// What the beams stand for, and the same life lived elsewhere.
+// What the beams stand for.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 namespace differential {
 namespace {
 
-// The caller's buffers for one call.
+// What one call wrote.
 struct Buffers {
   std::vector<int64_t> ordinals, rows, offsets;
   std::vector<int32_t> sids, lengths, truncated;
@@ -75,39 +75,10 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
   if (truncated) ++(*coverage)["item lists cut by a limit"];
 }
 
-void replay(const World& world, sidbeam_runtime* runtime, const Loaded& loaded, int strategy, const Life& life,
-            const std::string& what) {
-  const auto stride = static_cast<int64_t>(life.prefix.size());
-  const auto length = static_cast<int32_t>(life.prefix.size());
-  const Session session = make_session(runtime, loaded.constraint.get(), world, strategy, 1);
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.count = 1;
-  start.widths = &life.width;
-  if (length > 0) {
-    start.prefixes = life.prefix.data();
-    start.prefix_lengths = &length;
-    start.prefix_stride = stride;
-  }
-  call("sidbeam_session_start", sidbeam_session_start, session.get(), &start);
-  const bool with_states = strategy == world.c.strategy;
-  expect_same(snapshot(beams_of(session.get()), 0), life.after[0], with_states, what + ", after the start");
-  for (size_t k = 0; k < life.rows.size(); ++k) {
-    const Feed feed = plain_feed(world, life.rows[k], world.c.beams, static_cast<int64_t>(k % 3));
-    sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-    args.rows = &feed.rows;
-    args.lse = feed.lse.empty() ? nullptr : feed.lse.data();
-    args.inverse_temperature = world.rules.inverse_temperature;
-    args.soft_cap = world.rules.soft_cap;
-    call("sidbeam_session_step", sidbeam_session_step, session.get(), &args);
-    expect_same(snapshot(beams_of(session.get()), 0), life.after[k + 1], with_states,
-                what + ", after its step " + std::to_string(k + 1));
-  }
-}
-
 }  // namespace
 
-void check_items(const World& world, const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
-                 Coverage* coverage) {
+void check_items(const World& world, const Place& place, const sidbeam_session* session,
+                 const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage) {
   const uint64_t hash = mix(world.seed(), kDrawItemLimits, draw);
   const auto beams = static_cast<size_t>(world.c.beams), levels = static_cast<size_t>(world.c.levels);
   Limits limits{hash % 2 == 0 ? 0 : static_cast<int>(1 + hash / 2 % 2), static_cast<int64_t>(1 + hash / 4 % 12),
@@ -117,48 +88,28 @@ void check_items(const World& world, const sidbeam_session* session, const std::
   std::vector<int32_t> order;  // from the last to the first
   for (size_t i = slots.size(); i > 0; --i) order.push_back(static_cast<int32_t>(i - 1));
   const size_t count = order.size();
-  Buffers buffers;
-  buffers.ordinals.assign(count * beams, -9);
-  buffers.lengths.assign(count * beams, -9);
-  buffers.sids.assign(count * beams * levels, -9);
-  buffers.offsets.assign(count * (beams + 1), -9);
-  buffers.rows.assign(count * static_cast<size_t>(limits.total), -9);
-  buffers.truncated.assign(count, -9);
+  Array<int64_t> ordinals(place, count * beams, -9), offsets(place, count * (beams + 1), -9);
+  Array<int64_t> rows(place, count * static_cast<size_t>(limits.total), -9);
+  Array<int32_t> sids(place, count * beams * levels, -9), lengths(place, count * beams, -9);
+  Array<int32_t> truncated(place, count, -9);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit_per_sid = limits.per_sid;
   items.limit = limits.total;
-  items.ordinals = buffers.ordinals.data();
-  items.sids = buffers.sids.data();
-  items.lengths = buffers.lengths.data();
-  items.rows = limits.written ? buffers.rows.data() : nullptr;
-  items.offsets = buffers.offsets.data();
-  items.truncated = buffers.truncated.data();
+  items.ordinals = ordinals.data();
+  items.sids = sids.data();
+  items.lengths = lengths.data();
+  items.rows = limits.written ? rows.data() : nullptr;
+  items.offsets = offsets.data();
+  items.truncated = truncated.data();
+  items.stream = place.stream();
   call("sidbeam_session_get_items", sidbeam_session_get_items, session, static_cast<const int32_t*>(order.data()),
        static_cast<int64_t>(count), &items);
+  const Buffers buffers{ordinals.fetch(), rows.fetch(),    offsets.fetch(),
+                        sids.fetch(),     lengths.fetch(), truncated.fetch()};
   for (size_t i = 0; i < count; ++i) {
     const SlotItems& slot = slots[static_cast<size_t>(order[i])];
     check_slot_sids(world, slot, buffers, i);
     check_slot_rows(world, slot, buffers, i, limits, coverage);
-  }
-}
-
-void check_replays(const Machine& machine, const World& world, const std::vector<Loaded>& loaded, const Life& life,
-                   Coverage* coverage) {
-  const auto strategy = static_cast<int>(world.c.strategy);
-  const Loaded& own = loaded[life.catalogue];
-  // A session is as long as its constraint, and the columns of a shorter SID would no longer agree.
-  if (world.catalogues[life.catalogue].levels() != world.c.levels) return;
-  if (world.c.slots > 1) ++(*coverage)["lives repeated alone"];
-  replay(world, machine.best(), own, strategy, life, "alone");
-  const bool exact = strategy == SIDBEAM_STRATEGY_TRIE || strategy == SIDBEAM_STRATEGY_SORTED;
-  if (exact && world.c.lean == 0) {
-    ++(*coverage)["lives repeated with trie and sorted"];
-    replay(world, machine.best(), own, SIDBEAM_STRATEGY_TRIE + SIDBEAM_STRATEGY_SORTED - strategy, life,
-           "with the other exact strategy");
-  }
-  for (size_t r = 1; r < machine.runtimes.size(); ++r) {
-    ++(*coverage)["lives repeated on " + machine.runtimes[r].first];
-    replay(world, machine.runtimes[r].second.get(), own, strategy, life, "on cpu target " + machine.runtimes[r].first);
   }
 }
 

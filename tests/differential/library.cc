@@ -95,8 +95,8 @@ Vocabulary::Vocabulary(const World& world) {
   view.end_column = world.end_column;
 }
 
-Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const World& world, int strategy,
-                     int slots) {
+Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_constraint* constraint, const World& world,
+                     int strategy, int slots) {
   const Case& c = world.c;
   const Vocabulary vocabulary(world);
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
@@ -108,15 +108,31 @@ Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, c
   config.constraint = constraint;
   const bool plain = c.offsets == 0 && c.maps == 0 && c.variable == 0;
   config.vocabulary = plain ? nullptr : &vocabulary.view;
+  config.device_type = place.device_type();
+  config.device_id = place.device_id();
   config.log_probs_promised = static_cast<int32_t>(c.promised);
   sidbeam_session* session = nullptr;
   call("sidbeam_session_create", sidbeam_session_create, runtime, &config, &session);
   return Session(session);
 }
 
-sidbeam_beams beams_of(const sidbeam_session* session) {
+Table make_table(sidbeam_runtime* runtime, const Place& place, const std::vector<sidbeam_constraint*>& constraints,
+                 const sidbeam_vocabulary* vocabulary) {
+  sidbeam_table_config config = SIDBEAM_TABLE_CONFIG_INIT;
+  config.constraints = constraints.data();
+  config.constraint_count = static_cast<int32_t>(constraints.size());
+  config.vocabulary = vocabulary;
+  config.device_type = place.device_type();
+  config.device_id = place.device_id();
+  sidbeam_table* table = nullptr;
+  call("sidbeam_table_create", sidbeam_table_create, runtime, &config, &table);
+  return Table(table);
+}
+
+sidbeam_beams beams_of(const Place& place, sidbeam_session* session) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  call("sidbeam_session_get_beams", sidbeam_session_get_beams, session, &beams);
+  call("sidbeam_session_fetch", sidbeam_session_fetch, session, &beams, place.stream());
+  place.wait();
   return beams;
 }
 

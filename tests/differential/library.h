@@ -10,6 +10,7 @@
 #include <sidbeam/sidbeam.h>
 
 #include "../handles.h"
+#include "place.h"
 #include "world.h"
 
 namespace differential {
@@ -47,8 +48,10 @@ struct Loaded {
 };
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which);
 
-Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const World& world, int strategy,
-                     int slots);
+Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_constraint* constraint, const World& world,
+                     int strategy, int slots);
+Table make_table(sidbeam_runtime* runtime, const Place& place, const std::vector<sidbeam_constraint*>& constraints,
+                 const sidbeam_vocabulary* vocabulary);
 
 // The world's vocabulary in the ABI's form; borrows from the world.
 struct Vocabulary {
@@ -66,7 +69,8 @@ struct Snapshot {
   std::vector<sidbeam_state> states;  // [M, W]
   int32_t live = 0, active = 0, level = 0, error = 0;
 };
-sidbeam_beams beams_of(const sidbeam_session* session);
+// The beams in the host's memory, once all work is done.
+sidbeam_beams beams_of(const Place& place, sidbeam_session* session);
 Snapshot snapshot(const sidbeam_beams& beams, size_t slot);
 // Same bits; states compared only where the strategies are the same.
 void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what);

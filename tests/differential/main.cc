@@ -1,293 +1,74 @@
-// The differential test: random small cases, the library against the oracle.
-//
-//   differential --cases N --seed S    cases of seeds S .. S+N-1; the first that fails is shrunk to a line
-//   differential --case 'LINE'         that line
-//   --coverage                         also fail when a listed path was never reached
-//
+// The differential test: random small cases, the library against the oracle. Its command line is driver.h's.
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
-#include <iostream>
-
-#include "checks.h"
-
-namespace differential {
+#include "driver.h"
 
 namespace {
 
-// Which form the tail of a compact trie has, and what is in it.
-void count_tail(const Loaded& loaded, Coverage* coverage) {
-  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  call("sidbeam_index_get_info", sidbeam_index_get_info, loaded.index.get(), &info);
-  if ((info.kinds & SIDBEAM_KIND_COMPACT_TRIE) == 0) return;
-  std::string form;
-  int32_t level = 0;
-  for (int32_t i = 0; i < info.section_count; ++i) {
-    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
-    call("sidbeam_index_get_section", sidbeam_index_get_section, loaded.index.get(), i, &section);
-    if (std::string(section.kind) != "tail") continue;
-    form = section.encoding;
-    level = section.level;
-  }
-  ++(*coverage)["tails, " + form];
-  if (level > 1) ++(*coverage)["tails that begin below level 1"];
-  if (info.shortest < info.longest) ++(*coverage)["tails with ends"];
-  if (info.shortest < level - 1) ++(*coverage)["tails with SIDs that ended above the node before"];
-  if (info.collisions > 0) ++(*coverage)["tails with several items a SID"];
-}
+using differential::make_runtime;
 
-}  // namespace
+const differential::Place kHere;
 
-void check_case(const Machine& machine, const Case& c, Coverage* coverage) {
-  const World world = make_world(c);
-  std::vector<Loaded> loaded;
-  for (size_t k = 0; k < world.catalogues.size(); ++k) {
-    loaded.push_back(load(machine.best(), world, k));
-    count_tail(loaded.back(), coverage);
-  }
-  const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
-  if (!lives.empty())
-    check_replays(machine, world, loaded, lives[mix(world.seed(), kDrawReplay) % lives.size()], coverage);
-  const bool has_trie = c.lean == 0 || c.strategy == SIDBEAM_STRATEGY_TRIE;
-  if (c.stateless != 0 && has_trie) check_stateless(world, loaded, coverage);
-}
-
-namespace {
-
-// The default run must reach each of these. Forced targets are left out, since machines differ.
-constexpr const char* kListed[] = {"steps compared bit for bit",
-                                   "steps compared within tolerance",
-                                   "steps that leave nothing",
-                                   "steps with fewer candidates than the width",
-                                   "bad rows that are errors",
-                                   "bad rows that cannot matter",
-                                   "ended beams that compete",
-                                   "starts at a prefix",
-                                   "starts at a prefix that no SID has",
-                                   "stops in the middle",
-                                   "steps of slots at different levels",
-                                   "steps of slots with different constraints",
-                                   "rows read",
-                                   "rows skipped",
-                                   "rows bad",
-                                   "dead beams",
-                                   "selection workspace cut back",
-                                   "rows with one child, summed",
-                                   "rows with one child, not summed",
-                                   "slots divided among threads",
-                                   "lives repeated on two threads",
-                                   "lives repeated on seven threads of the host's, backwards",
-                                   "rows with listed children",
-                                   "unconstrained rows",
-                                   "probed rows",
-                                   "beams with several items",
-                                   "item lists cut by a limit",
-                                   "lives repeated alone",
-                                   "lives repeated with trie and sorted",
-                                   "states advanced",
-                                   "states ended",
-                                   "rows of rows_topk",
-                                   "tails, item_column_tail",
-                                   "tails, wide_item_column_tail",
-                                   "tails, u16",
-                                   "tails that begin below level 1",
-                                   "tails with ends",
-                                   "tails with SIDs that ended above the node before",
-                                   "tails with several items a SID"};
-// And these that often: few rows hardly reach the corners of a scan by blocks.
-struct Floor {
-  const char* name;
-  int64_t least;
-};
-constexpr Floor kFloors[] = {{"rows with dense children, f32", 150},
-                             {"rows with dense children, f16", 150},
-                             {"rows with dense children, bf16", 150},
-                             {"rows with dense children, too wide for maxima", 150}};
-constexpr const char* kStrategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
-constexpr const char* kNormalizations[] = {"full", "level", "valid", "none"};
-constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};
-
-void count_case(const Case& c, Coverage* coverage) {
-  const std::string normalization = c.given_lse != 0 ? "given lse" : kNormalizations[c.normalization];
-  ++(*coverage)["cases of " + std::string(kStrategies[c.strategy]) + ", " + normalization];
-  ++(*coverage)["cases of " + std::string(kDtypes[c.dtype]) + (c.layout < 6 ? ", by slot" : ", row map")];
-  if (c.variable != 0) ++(*coverage)["cases of variable length"];
-  if (c.soft_cap != 0) ++(*coverage)["cases with soft-cap"];
-  if (c.beams == SIDBEAM_MAX_BEAMS) ++(*coverage)["cases of 4096 beams"];
-  if (c.levels > 6) ++(*coverage)["cases of many levels"];
-  if (c.codes > 65536) ++(*coverage)["cases of more than 65536 codes"];
-}
-
-// What the library said was wrong, "" where nothing was.
-std::string failure(const Machine& machine, const Case& c) {
-  Coverage ignored;
-  try {
-    check_case(machine, c, &ignored);
-  } catch (const Mismatch& error) {
-    return error.what();
-  }
-  return "";
-}
-
-char current[2048];  // the case being run, for when the library dies
-
-void set_current(const Case& c) { std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str()); }
-
-extern "C" void report_death(int number) {
-  if (write(STDERR_FILENO, current, std::strlen(current)) < 0) _exit(1);
-  raise(number);
-}
-
-// Smaller cases that might fail too, the boldest first.
-std::vector<Case> smaller(const Case& c) {
-  std::vector<Case> all;
-  const auto add = [&](int64_t Case::*value, int64_t to) {
-    Case next = c;
-    next.*value = to;
-    all.push_back(repaired(next));
+differential::Machine make_machine() {
+  differential::Machine machine;
+  const auto add = [&](const std::string& name, differential::Runtime runtime) {
+    if (runtime) machine.ways.push_back({name, std::move(runtime), &kHere});
   };
-  const Case plain;
-  for (const Knob& knob : knobs()) {
-    const int64_t now = c.*knob.value, least = plain.*knob.value;
-    if (knob.value == &Case::seed || now == least) continue;
-    add(knob.value, least);
-    if (now > least + 3) add(knob.value, least + (now - least) / 2);
-    if (now > least + 1) add(knob.value, now - 1);
-  }
-  if (c.sids > 1) {  // the other end of the list
-    Case next = c;
-    next.first += c.sids / 2;
-    next.sids -= c.sids / 2;
-    all.push_back(next);
-    next = c;
-    ++next.first;
-    --next.sids;
-    all.push_back(next);
-  }
-  return all;
-}
-
-Case shrunk(const Machine& machine, Case c) {
-  for (int budget = 3000; budget > 0;) {
-    bool better = false;
-    for (const Case& next : smaller(c)) {
-      if (to_line(next) == to_line(c) || --budget < 0) continue;
-      set_current(next);
-      if (failure(machine, next).empty()) continue;
-      c = next;
-      better = true;
-      break;
-    }
-    if (!better) break;
-  }
-  return c;
-}
-
-Machine make_machine() {
-  Machine machine;
-  machine.runtimes.emplace_back("this machine's best", make_runtime(nullptr));
+  add("this machine's best", make_runtime(nullptr));
   for (const char* target : {"baseline", "avx2", "avx512", "neon"}) {
-    Runtime runtime = make_runtime(target);
-    if (runtime) machine.runtimes.emplace_back(target, std::move(runtime));
+    add(std::string("cpu target ") + target, make_runtime(target));
   }
-  machine.runtimes.emplace_back("two threads", make_runtime(nullptr, 2));
-  machine.runtimes.emplace_back("seven threads of the host's, backwards", make_runtime(nullptr, 7, true));
+  add("two threads", make_runtime(nullptr, 2));
+  add("seven threads of the host's, backwards", make_runtime(nullptr, 7, true));
   return machine;
 }
 
-int report(const Machine& machine, const Case& c, const std::string& message, bool shrink) {
-  std::cout << "FAILED: " << message << "\n  case: " << to_line(c) << '\n';
-  if (!shrink) return 1;
-  const Case small = shrunk(machine, c);
-  std::cout << "shrunk: " << failure(machine, small) << "\n  --case '" << to_line(small) << "'\n";
-  return 1;
-}
-
-int check_coverage(const Coverage& coverage) {
-  int missing = 0;
-  const auto expect_reached = [&](const char* name, int64_t least) {
-    const auto found = coverage.find(name);
-    const int64_t count = found == coverage.end() ? 0 : found->second;
-    if (count >= least) return;
-    std::cout << "reached " << count << " times, expected " << least << " at least: " << name << '\n';
-    ++missing;
-  };
-  for (const char* name : kListed) expect_reached(name, 1);
-  for (const Floor& floor : kFloors) expect_reached(floor.name, floor.least);
-  return missing == 0 ? 0 : 1;
-}
-
-struct Options {
-  int64_t cases = 3000, seed = 1;
-  std::string line;
-  bool coverage = false;
-};
-
-int run(const Options& options) {
-  const Machine machine = make_machine();
-  if (!options.line.empty()) {
-    const Case c = from_line(options.line);
-    set_current(c);
-    const std::string message = failure(machine, c);
-    if (message.empty()) std::cout << "passed\n";
-    return message.empty() ? 0 : report(machine, c, message, false);
-  }
-  std::cout << "seeds " << options.seed << " .. " << options.seed + options.cases - 1 << '\n';
-  Coverage coverage;
-  for (int64_t i = 0; i < options.cases; ++i) {
-    const Case c = draw_case(static_cast<uint64_t>(options.seed + i));
-    set_current(c);
-    try {
-      check_case(machine, c, &coverage);
-    } catch (const Mismatch& error) {
-      return report(machine, c, error.what(), true);
-    }
-    count_case(c, &coverage);
-  }
-  for (const auto& [name, count] : coverage) std::cout << "  " << count << '\t' << name << '\n';
-  std::cout << options.cases << " cases passed\n";
-  return options.coverage ? check_coverage(coverage) : 0;
-}
-
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string name = argv[i];
-    if (name == "--coverage") {
-      options.coverage = true;
-      continue;
-    }
-    if (i + 1 == argc)
-      throw std::invalid_argument("expected --cases N, --seed S, --case LINE or --coverage, got '" + name + "'");
-    const std::string value = argv[++i];
-    if (name == "--cases") {
-      options.cases = std::stoll(value);
-    } else if (name == "--seed") {
-      options.seed = std::stoll(value);
-    } else if (name == "--case") {
-      options.line = value;
-    } else {
-      throw std::invalid_argument("expected --cases, --seed, --case or --coverage, got '" + name + "'");
-    }
-  }
-  return options;
-}
+// The default run must reach each of these, few rows hardly reach the corners of a scan by blocks. Forced targets are
+// left out, since machines differ.
+const std::vector<differential::Floor> kFloors = {{"steps compared bit for bit", 1},
+                                                  {"steps compared within tolerance", 1},
+                                                  {"steps that leave nothing", 1},
+                                                  {"steps with fewer candidates than the width", 1},
+                                                  {"bad rows that are errors", 1},
+                                                  {"bad rows that cannot matter", 1},
+                                                  {"ended beams that compete", 1},
+                                                  {"starts at a prefix", 1},
+                                                  {"starts at a prefix that no SID has", 1},
+                                                  {"stops in the middle", 1},
+                                                  {"steps of slots at different levels", 1},
+                                                  {"steps of slots with different constraints", 1},
+                                                  {"rows read", 1},
+                                                  {"rows skipped", 1},
+                                                  {"rows bad", 1},
+                                                  {"dead beams", 1},
+                                                  {"selection workspace cut back", 1},
+                                                  {"rows with one child, summed", 1},
+                                                  {"rows with one child, not summed", 1},
+                                                  {"slots divided among threads", 1},
+                                                  {"lives repeated on two threads", 1},
+                                                  {"lives repeated on seven threads of the host's, backwards", 1},
+                                                  {"rows with listed children", 1},
+                                                  {"unconstrained rows", 1},
+                                                  {"probed rows", 1},
+                                                  {"beams with several items", 1},
+                                                  {"item lists cut by a limit", 1},
+                                                  {"lives repeated alone", 1},
+                                                  {"lives repeated with trie and sorted", 1},
+                                                  {"states advanced", 1},
+                                                  {"states ended", 1},
+                                                  {"rows of rows_topk", 1},
+                                                  {"tails, item_column_tail", 1},
+                                                  {"tails, wide_item_column_tail", 1},
+                                                  {"tails, u16", 1},
+                                                  {"tails that begin below level 1", 1},
+                                                  {"tails with ends", 1},
+                                                  {"tails with SIDs that ended above the node before", 1},
+                                                  {"tails with several items a SID", 1},
+                                                  {"steps compared with a full sort", 100},
+                                                  {"rows with dense children, f32", 150},
+                                                  {"rows with dense children, f16", 150},
+                                                  {"rows with dense children, bf16", 150},
+                                                  {"rows with dense children, too wide for maxima", 150}};
 
 }  // namespace
-}  // namespace differential
 
-int main(int argc, char** argv) {
-  struct sigaction action = {};
-  action.sa_handler = differential::report_death;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
-  try {
-    return differential::run(differential::parse(argc, argv));
-  } catch (const std::exception& error) {
-    std::cerr << "differential: " << error.what() << '\n';
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return differential::drive(argc, argv, make_machine, kFloors); }

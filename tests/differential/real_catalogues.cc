@@ -197,7 +197,7 @@ void check_decoding(sidbeam_runtime* runtime, const Subject& subject, std::mt199
     const uint64_t seed = random();
     const std::vector<int64_t> ordinals = decode(subject, trie.get(), wanted, seed);
     expect(ordinals == decode(subject, sorted.get(), wanted, seed), "trie and sorted returned other ordinals");
-    const sidbeam_beams a = differential::beams_of(trie.get()), b = differential::beams_of(sorted.get());
+    const sidbeam_beams a = differential::beams_of({}, trie.get()), b = differential::beams_of({}, sorted.get());
     for (size_t i = 0; i < wanted.size(); ++i) {
       differential::expect_same(differential::snapshot(a, i), differential::snapshot(b, i), false, "trie and sorted");
       expect(ordinals[i] >= 0, "decode returned a SID that does not exist");

@@ -17,6 +17,7 @@ struct Slot {
 };
 
 struct Run {
+  const Way& way;
   const World& world;
   const std::vector<Loaded>& loaded;
   Coverage* coverage;
@@ -82,7 +83,7 @@ void check_counts(const Run& run, const Slot& slot, const Snapshot& now) {
 // Applies `check` to the slots touched and expects the others as they were.
 template <typename Check>
 void check_slots(Run* run, const std::vector<int>& touched, const char* what, Check check) {
-  const sidbeam_beams beams = beams_of(run->session.get());
+  const sidbeam_beams beams = beams_of(*run->way.place, run->session.get());
   for (size_t s = 0; s < run->slots.size(); ++s) {
     Slot& slot = run->slots[s];
     const Snapshot now = snapshot(beams, s);
@@ -148,6 +149,7 @@ void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>
     args.prefix_lengths = lengths.data();
     args.prefix_stride = static_cast<int64_t>(stride);
   }
+  args.stream = run->way.place->stream();
   call("sidbeam_session_start", sidbeam_session_start, run->session.get(), &args);
 }
 
@@ -172,9 +174,9 @@ void start(Run* run, const std::vector<int>& slots) {
 
 void stop(Run* run, const std::vector<int>& slots) {
   call("sidbeam_session_stop", sidbeam_session_stop, run->session.get(), slots.data(),
-       static_cast<int64_t>(slots.size()), static_cast<void*>(nullptr));
+       static_cast<int64_t>(slots.size()), run->way.place->stream());
   ++(*run->coverage)["stops in the middle"];
-  const sidbeam_beams beams = beams_of(run->session.get());
+  const sidbeam_beams beams = beams_of(*run->way.place, run->session.get());
   for (const int s : slots) {
     Slot& slot = run->slots[static_cast<size_t>(s)];
     if (!slot.idle) run->lives.push_back(slot.life);
@@ -196,17 +198,19 @@ void count_mixture(Run* run, const std::vector<int>& slots) {
 }
 
 void call_step(Run* run, const std::vector<int>& slots, bool named, const Feed& feed) {
+  const Place& place = *run->way.place;
+  const Delivery there(place, feed);
+  const Array<int32_t> list(place, named ? slots : std::vector<int32_t>());
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-  if (named) {
-    args.slots = slots.data();
-    args.count = static_cast<int64_t>(slots.size());
-  }
-  args.rows = &feed.rows;
-  args.row_map = feed.row_map.empty() ? nullptr : feed.row_map.data();
-  args.lse = feed.lse.empty() ? nullptr : feed.lse.data();
+  args.slots = list.data();
+  args.count = static_cast<int64_t>(list.size());
+  args.rows = &there.rows;
+  args.row_map = there.row_map.data();
+  args.lse = there.lse.data();
   args.inverse_temperature = run->world.rules.inverse_temperature;
   args.soft_cap = run->world.rules.soft_cap;
-  call("sidbeam_session_step", sidbeam_session_step, run->session.get(), &args);
+  args.stream = place.stream();
+  place.step(run->session.get(), &args);
 }
 
 // Steps `stepped`; the call names them, or (named false) means all slots.
@@ -267,7 +271,7 @@ void check_stats(const Run& run) {
 void check_all_items(const Run& run) {
   std::vector<SlotItems> slots;
   for (const Slot& slot : run.slots) slots.push_back({slot.life.catalogue, slot.beams});
-  check_items(run.world, run.session.get(), slots, run.operation, run.coverage);
+  check_items(run.world, *run.way.place, run.session.get(), slots, run.operation, run.coverage);
 }
 
 }  // namespace
@@ -275,15 +279,18 @@ void check_all_items(const Run& run) {
 std::vector<Life> check_session(const Machine& machine, const World& world, const std::vector<Loaded>& loaded,
                                 Coverage* coverage) {
   const auto slots = static_cast<int>(world.c.slots);
-  Run run{world,
+  const Way& way = machine.for_seed(world.seed());
+  Run run{way,
+          world,
           loaded,
           coverage,
-          make_session(machine.for_seed(world.seed()), loaded[0].constraint.get(), world,
+          make_session(way.runtime.get(), *way.place, loaded[0].constraint.get(), world,
                        static_cast<int>(world.c.strategy), slots),
           {},
           {}};
   run.slots.resize(static_cast<size_t>(slots));
-  for (size_t s = 0; s < run.slots.size(); ++s) run.slots[s].last = snapshot(beams_of(run.session.get()), s);
+  for (size_t s = 0; s < run.slots.size(); ++s)
+    run.slots[s].last = snapshot(beams_of(*run.way.place, run.session.get()), s);
   const auto any = [](const Slot&) { return true; };
   for (; run.operation < static_cast<uint64_t>(world.c.operations); ++run.operation) {
     std::vector<int> ready;

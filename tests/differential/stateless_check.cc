@@ -1,6 +1,7 @@
 // The stateless forms on rows of mixed constraints.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <set>
 
@@ -14,14 +15,17 @@ constexpr size_t kRows = 12;
 // Rows of one call: each a beam of one of the constraints, perhaps of a prefix that no SID has.
 struct Batch {
   const World& world;
-  std::vector<sidbeam_constraint*> table;
+  const Place& place;
+  std::vector<sidbeam_constraint*> constraints;
+  Vocabulary vocabulary;
+  Table table;  // nullptr: the forms that take constraints as an array
   std::vector<int32_t> which;
   std::vector<oracle::Beam> beams;
   std::vector<bool> exists;
   std::vector<sidbeam_state> states;
 
   const oracle::Catalogue& catalogue(size_t i) const { return world.catalogues[static_cast<size_t>(which[i])]; }
-  int32_t table_size() const { return static_cast<int32_t>(table.size()); }
+  int32_t count() const { return static_cast<int32_t>(constraints.size()); }
   std::vector<int> children(size_t i) const {
     if (!exists[i] || beams[i].ended) return {};
     return oracle::children(catalogue(i), beams[i].prefix);
@@ -37,23 +41,35 @@ std::vector<sidbeam_state> from_prefixes(const Batch& batch, const std::vector<i
     std::copy(prefixes[i].begin(), prefixes[i].end(), codes.begin() + static_cast<std::ptrdiff_t>(i * stride));
     lengths.push_back(static_cast<int32_t>(prefixes[i].size()));
   }
-  std::vector<sidbeam_state> states(prefixes.size(), -9);
-  call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, batch.table.data(), batch.table_size(),
-       static_cast<const int32_t*>(which.data()), static_cast<const int32_t*>(codes.data()),
-       static_cast<int64_t>(stride), static_cast<const int32_t*>(lengths.data()), static_cast<int64_t>(prefixes.size()),
-       states.data(), static_cast<void*>(nullptr));
-  return states;
+  const Array<int32_t> follow(batch.place, which), code(batch.place, codes), length(batch.place, lengths);
+  Array<sidbeam_state> states(batch.place, prefixes.size(), -9);
+  const auto count = static_cast<int64_t>(prefixes.size()), width = static_cast<int64_t>(stride);
+  if (batch.table != nullptr) {
+    call("sidbeam_table_prefixes", sidbeam_table_prefixes, batch.table.get(), follow.data(), code.data(), width,
+         length.data(), count, states.data(), batch.place.stream());
+  } else {
+    call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, batch.constraints.data(), batch.count(),
+         follow.data(), code.data(), width, length.data(), count, states.data(), batch.place.stream());
+  }
+  return states.fetch();
 }
 
 std::vector<sidbeam_state> advanced(const Batch& batch, const std::vector<int32_t>& which,
-                                    const std::vector<sidbeam_state>& in, const int64_t* parents,
+                                    const std::vector<sidbeam_state>& in, const std::vector<int64_t>& parents,
                                     const std::vector<int32_t>& tokens) {
-  std::vector<sidbeam_state> out(tokens.size(), -9);
-  call("sidbeam_states_advance", sidbeam_states_advance, batch.table.data(), batch.table_size(),
-       static_cast<const int32_t*>(which.data()), static_cast<const sidbeam_state*>(in.data()),
-       static_cast<int64_t>(in.size()), parents, static_cast<const int32_t*>(tokens.data()),
-       static_cast<int64_t>(tokens.size()), out.data(), static_cast<void*>(nullptr));
-  return out;
+  const Array<int32_t> follow(batch.place, which), token(batch.place, tokens);
+  const Array<sidbeam_state> from(batch.place, in);
+  const Array<int64_t> parent(batch.place, parents);
+  Array<sidbeam_state> out(batch.place, tokens.size(), -9);
+  const auto before = static_cast<int64_t>(in.size()), count = static_cast<int64_t>(tokens.size());
+  if (batch.table != nullptr) {
+    call("sidbeam_table_advance", sidbeam_table_advance, batch.table.get(), follow.data(), from.data(), before,
+         parent.data(), token.data(), count, out.data(), batch.place.stream());
+  } else {
+    call("sidbeam_states_advance", sidbeam_states_advance, batch.constraints.data(), batch.count(), follow.data(),
+         from.data(), before, parent.data(), token.data(), count, out.data(), batch.place.stream());
+  }
+  return out.fetch();
 }
 
 oracle::Sid draw_prefix(const Batch& batch, size_t i) {
@@ -67,9 +83,13 @@ oracle::Sid draw_prefix(const Batch& batch, size_t i) {
   return prefix;
 }
 
-Batch make_batch(const World& world, const std::vector<Loaded>& loaded) {
-  Batch batch{world, {}, {}, {}, {}, {}};
-  for (const Loaded& one : loaded) batch.table.push_back(one.constraint.get());
+std::vector<sidbeam_constraint*> constraints_of(const std::vector<Loaded>& loaded) {
+  std::vector<sidbeam_constraint*> constraints;
+  for (const Loaded& one : loaded) constraints.push_back(one.constraint.get());
+  return constraints;
+}
+
+void fill_batch(const World& world, const std::vector<Loaded>& loaded, Batch& batch) {
   std::vector<oracle::Sid> prefixes;
   for (size_t i = 0; i < kRows; ++i) {
     batch.which.push_back(static_cast<int32_t>(batch.draw(7, i) % loaded.size()));
@@ -88,7 +108,6 @@ Batch make_batch(const World& world, const std::vector<Loaded>& loaded) {
              text(prefixes[i]), " and ", text(prefixes[j]), " are ", batch.states[i], " and ", batch.states[j]);
     }
   }
-  return batch;
 }
 
 // Each row after every kind of token, by parents in any order.
@@ -117,7 +136,7 @@ void check_advance(const Batch& batch, Coverage* coverage) {
     }
   }
   const auto expected = from_prefixes(batch, which, prefixes);
-  const auto came = advanced(batch, which, batch.states, parents.data(), tokens);
+  const auto came = advanced(batch, which, batch.states, parents, tokens);
   for (size_t n = 0; n < came.size(); ++n) {
     expect(came[n] == expected[n], "states_advance: from row ", parents[n], " with token ", tokens[n], " came ",
            came[n], ", expected ", expected[n]);
@@ -134,9 +153,9 @@ void end_some(Batch* batch, Coverage* coverage) {
     batch->beams[i].ended = may_end && batch->draw(11, i) % 3 == 0;
     tokens.push_back(batch->beams[i].ended ? children.back() : -1);
   }
-  const auto ended = advanced(*batch, batch->which, batch->states, nullptr, tokens);
-  const auto again = advanced(*batch, batch->which, ended, nullptr, std::vector<int32_t>(kRows, -1));
-  const auto wrong = advanced(*batch, batch->which, ended, nullptr, std::vector<int32_t>(kRows, 0));
+  const auto ended = advanced(*batch, batch->which, batch->states, {}, tokens);
+  const auto again = advanced(*batch, batch->which, ended, {}, std::vector<int32_t>(kRows, -1));
+  const auto wrong = advanced(*batch, batch->which, ended, {}, std::vector<int32_t>(kRows, 0));
   for (size_t i = 0; i < kRows; ++i) {
     if (!batch->beams[i].ended) continue;
     ++(*coverage)["states ended"];
@@ -174,25 +193,28 @@ Block make_block(const Batch& batch) {
   return block;
 }
 
-uint32_t bits_at(const Feed& feed, size_t index) {
-  if (feed.rows.dtype != SIDBEAM_F32) return feed.narrow[index];
-  uint32_t bits;
-  std::copy_n(reinterpret_cast<const char*>(&feed.wide[index]), sizeof bits, reinterpret_cast<char*>(&bits));
-  return bits;
-}
-
-void check_mask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
-  Block block = make_block(batch);
-  call("sidbeam_rows_mask", sidbeam_rows_mask, batch.table.data(), batch.table_size(),
-       static_cast<const int32_t*>(batch.which.data()), vocabulary,
-       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<const sidbeam_rows*>(&block.feed.rows),
-       static_cast<void*>(nullptr));
+void check_mask(const Batch& batch) {
+  const Block block = make_block(batch);
+  Delivery there(batch.place, block.feed);
+  const Array<int32_t> follow(batch.place, batch.which);
+  const Array<sidbeam_state> states(batch.place, batch.states);
+  const sidbeam_rows* rows = &there.rows;
+  if (batch.table != nullptr) {
+    call("sidbeam_table_mask", sidbeam_table_mask, batch.table.get(), follow.data(), states.data(), rows,
+         batch.place.stream());
+  } else {
+    call("sidbeam_rows_mask", sidbeam_rows_mask, batch.constraints.data(), batch.count(), follow.data(),
+         &batch.vocabulary.view, states.data(), rows, batch.place.stream());
+  }
+  const std::vector<float> wide = there.wide.fetch();
+  const std::vector<uint16_t> narrow = there.narrow.fetch();
+  const auto bits_at = [&](size_t at) { return wide.empty() ? narrow[at] : std::bit_cast<uint32_t>(wide[at]); };
   const uint32_t minus_infinity = oracle::encode(static_cast<oracle::Dtype>(batch.world.c.dtype), -HUGE_VALF);
   const size_t columns = block.rows[0].elements.size();
   for (size_t i = 0; i < kRows; ++i) {
     const std::set<int> valid = valid_columns(batch, i);
     for (size_t k = 0; k < columns; ++k) {
-      const uint32_t came = bits_at(block.feed, static_cast<size_t>(batch.world.c.misalign) + i * columns + k);
+      const uint32_t came = bits_at(static_cast<size_t>(batch.world.c.misalign) + i * columns + k);
       const uint32_t expected = valid.count(static_cast<int>(k)) != 0 ? block.rows[i].elements[k] : minus_infinity;
       expect(came == expected, "rows_mask: row ", i, " after ", text(batch.beams[i].prefix), ", column ", k, ": bits ",
              came, ", expected ", expected);
@@ -200,13 +222,20 @@ void check_mask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
   }
 }
 
-void check_bitmask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
+void check_bitmask(const Batch& batch) {
   const auto words = static_cast<size_t>(batch.world.columns + 31) / 32 + batch.draw(13, 0) % 2;
-  std::vector<uint32_t> bits(kRows * words, 0xdeadbeef);
-  call("sidbeam_rows_bitmask", sidbeam_rows_bitmask, batch.table.data(), batch.table_size(),
-       static_cast<const int32_t*>(batch.which.data()), vocabulary,
-       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<int64_t>(kRows), bits.data(),
-       static_cast<int64_t>(words), static_cast<void*>(nullptr));
+  Array<uint32_t> written(batch.place, kRows * words, 0xdeadbeef);
+  const Array<int32_t> follow(batch.place, batch.which);
+  const Array<sidbeam_state> states(batch.place, batch.states);
+  const auto count = static_cast<int64_t>(kRows), width = static_cast<int64_t>(words);
+  if (batch.table != nullptr) {
+    call("sidbeam_table_bitmask", sidbeam_table_bitmask, batch.table.get(), follow.data(), states.data(), count,
+         written.data(), width, batch.place.stream());
+  } else {
+    call("sidbeam_rows_bitmask", sidbeam_rows_bitmask, batch.constraints.data(), batch.count(), follow.data(),
+         &batch.vocabulary.view, states.data(), count, written.data(), width, batch.place.stream());
+  }
+  const std::vector<uint32_t>& bits = written.fetch();
   for (size_t i = 0; i < kRows; ++i) {
     const std::set<int> valid = valid_columns(batch, i);
     for (size_t k = 0; k < words * 32; ++k) {
@@ -217,14 +246,20 @@ void check_bitmask(const Batch& batch, const sidbeam_vocabulary* vocabulary) {
   }
 }
 
+// What rows_topk wrote.
+struct Best {
+  std::vector<int32_t> tokens;
+  std::vector<float> log_probs;
+  std::vector<sidbeam_state> next;
+};
+
 // Row i's part of what rows_topk wrote, as a slot of one beam would have it.
-Snapshot as_step(const std::vector<int32_t>& tokens, const std::vector<float>& log_probs,
-                 const std::vector<sidbeam_state>& next, size_t i, size_t k) {
+Snapshot as_step(const Best& best, size_t i, size_t k) {
   const auto part = [&](const auto& all) {
     return std::vector(all.begin() + static_cast<std::ptrdiff_t>(i * k),
                        all.begin() + static_cast<std::ptrdiff_t>((i + 1) * k));
   };
-  Snapshot after{{}, part(tokens), part(log_probs), part(next), 0, 0, 0, 0};
+  Snapshot after{{}, part(best.tokens), part(best.log_probs), part(best.next), 0, 0, 0, 0};
   for (const int32_t token : after.tokens) {
     after.parents.push_back(token == -1 ? -1 : 0);
     after.live += token == -1 ? 0 : 1;
@@ -236,8 +271,27 @@ Snapshot as_step(const std::vector<int32_t>& tokens, const std::vector<float>& l
   return after;
 }
 
-void check_topk(const Batch& batch, const std::vector<Loaded>& loaded, const sidbeam_vocabulary* vocabulary,
-                Coverage* coverage) {
+Best call_topk(const Batch& batch, const Block& block, size_t k) {
+  const Delivery there(batch.place, block.feed);
+  const Array<int32_t> follow(batch.place, batch.which);
+  const Array<sidbeam_state> states(batch.place, batch.states);
+  Array<int32_t> tokens(batch.place, kRows * k, -9);
+  Array<float> log_probs(batch.place, kRows * k, -9.0F);
+  Array<sidbeam_state> next(batch.place, kRows * k, -9);
+  const sidbeam_rows* rows = &there.rows;
+  const auto normalization = static_cast<int32_t>(batch.world.c.normalization), most = static_cast<int32_t>(k);
+  if (batch.table != nullptr) {
+    call("sidbeam_table_topk", sidbeam_table_topk, batch.table.get(), follow.data(), states.data(), rows, normalization,
+         most, tokens.data(), log_probs.data(), next.data(), batch.place.stream());
+  } else {
+    call("sidbeam_rows_topk", sidbeam_rows_topk, batch.constraints.data(), batch.count(), follow.data(),
+         &batch.vocabulary.view, states.data(), rows, normalization, most, tokens.data(), log_probs.data(), next.data(),
+         batch.place.stream());
+  }
+  return {tokens.fetch(), log_probs.fetch(), next.fetch()};
+}
+
+void check_topk(const Batch& batch, const std::vector<Loaded>& loaded, Coverage* coverage) {
   World world = batch.world;  // rows_topk has neither soft-cap nor temperature
   world.c.given_lse = 0;
   world.rules.strategy = oracle::Strategy::kExact;
@@ -245,16 +299,9 @@ void check_topk(const Batch& batch, const std::vector<Loaded>& loaded, const sid
   world.rules.inverse_temperature = 1;
   const Block block = make_block(batch);
   const size_t k = 1 + batch.draw(14, 0) % 10;
-  std::vector<int32_t> tokens(kRows * k, -9);
-  std::vector<float> log_probs(kRows * k, -9);
-  std::vector<sidbeam_state> next(kRows * k, -9);
-  call("sidbeam_rows_topk", sidbeam_rows_topk, batch.table.data(), batch.table_size(),
-       static_cast<const int32_t*>(batch.which.data()), vocabulary,
-       static_cast<const sidbeam_state*>(batch.states.data()), static_cast<const sidbeam_rows*>(&block.feed.rows),
-       static_cast<int32_t>(world.c.normalization), static_cast<int32_t>(k), tokens.data(), log_probs.data(),
-       next.data(), static_cast<void*>(nullptr));
+  const Best best = call_topk(batch, block, k);
   for (size_t i = 0; i < kRows; ++i) {
-    const Snapshot after = as_step(tokens, log_probs, next, i, k);
+    const Snapshot after = as_step(best, i, k);
     std::vector<oracle::Beam> beams;  // none where nothing may follow
     if (!batch.children(i).empty()) beams.push_back(batch.beams[i]);
     int error = 0;
@@ -303,14 +350,16 @@ std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracl
   return states;
 }
 
-void check_stateless(const World& world, const std::vector<Loaded>& loaded, Coverage* coverage) {
-  Batch batch = make_batch(world, loaded);
-  const Vocabulary vocabulary(world);
+void check_stateless(const Way& way, const World& world, const std::vector<Loaded>& loaded, Coverage* coverage) {
+  Batch batch{world, *way.place, constraints_of(loaded), Vocabulary(world), {}, {}, {}, {}, {}};
+  if (way.place->device_type() != SIDBEAM_CPU || world.seed() % 2 == 0)
+    batch.table = make_table(way.runtime.get(), *way.place, batch.constraints, &batch.vocabulary.view);
+  fill_batch(world, loaded, batch);
   check_advance(batch, coverage);
   end_some(&batch, coverage);
-  check_mask(batch, &vocabulary.view);
-  check_bitmask(batch, &vocabulary.view);
-  check_topk(batch, loaded, &vocabulary.view, coverage);
+  check_mask(batch);
+  check_bitmask(batch);
+  check_topk(batch, loaded, coverage);
 }
 
 }  // namespace differential

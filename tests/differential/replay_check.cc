@@ -1,0 +1,135 @@
+// The same life lived elsewhere.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "checks.h"
+
+namespace differential {
+namespace {
+
+// The slot after its start and after each step.
+std::vector<Snapshot> relive(const World& world, const Way& way, const Loaded& loaded, int strategy, const Life& life) {
+  const Place& place = *way.place;
+  const auto stride = static_cast<int64_t>(life.prefix.size());
+  const auto length = static_cast<int32_t>(life.prefix.size());
+  const Session session = make_session(way.runtime.get(), place, loaded.constraint.get(), world, strategy, 1);
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  start.count = 1;
+  start.widths = &life.width;
+  start.stream = place.stream();
+  if (length > 0) {
+    start.prefixes = life.prefix.data();
+    start.prefix_lengths = &length;
+    start.prefix_stride = stride;
+  }
+  call("sidbeam_session_start", sidbeam_session_start, session.get(), &start);
+  std::vector<Snapshot> after{snapshot(beams_of(place, session.get()), 0)};
+  for (size_t k = 0; k < life.rows.size(); ++k) {
+    const Feed feed = plain_feed(world, life.rows[k], world.c.beams, static_cast<int64_t>(k % 3));
+    const Delivery there(place, feed);
+    sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+    args.rows = &there.rows;
+    args.lse = there.lse.data();
+    args.inverse_temperature = world.rules.inverse_temperature;
+    args.soft_cap = world.rules.soft_cap;
+    args.stream = place.stream();
+    place.step(session.get(), &args);
+    after.push_back(snapshot(beams_of(place, session.get()), 0));
+  }
+  return after;
+}
+
+void expect_equal(const Life& life, const std::vector<Snapshot>& elsewhere, bool with_states, const std::string& what) {
+  for (size_t k = 0; k < elsewhere.size(); ++k) {
+    expect_same(elsewhere[k], life.after[k], with_states,
+                what + (k == 0 ? ", after the start" : ", after its step " + std::to_string(k)));
+  }
+}
+
+double ulp(float value) {
+  return double{std::nextafter(std::fabs(value), std::numeric_limits<float>::infinity())} - std::fabs(double{value});
+}
+
+using Chosen = std::map<std::pair<int, int>, float>;
+Chosen chosen(const Snapshot& after) {
+  Chosen all;
+  for (size_t k = 0; k < static_cast<size_t>(after.live); ++k)
+    all[{after.parents[k], after.tokens[k]}] = after.scores[k];
+  return all;
+}
+
+// Candidates of `a` that `b` lacks must be as good as its last one, but for the rounding.
+int64_t count_only(const Chosen& a, const Chosen& b, double last, double allowed, const std::string& what) {
+  int64_t count = 0;
+  for (const auto& [place, score] : a) {
+    const auto found = b.find(place);
+    if (found == b.end()) ++count;
+    const double difference = std::fabs(double{score} - (found == b.end() ? last : double{found->second}));
+    expect(difference <= allowed, what, ": candidate (parent ", place.first, ", token ", place.second, ") of score ",
+           score, found == b.end() ? " is on one side only, and the last has " : " has on the other side ",
+           found == b.end() ? last : double{found->second}, ": ", difference, " apart, allowed ", allowed);
+  }
+  return count;
+}
+
+}  // namespace
+
+// Each side's log-sum-exp is within 1e-6, so that a score moves by 2e-6 against another, and the last one of the other
+// side by as much; each score is rounded. Beams that agree carry what they differ by to the next step. Rows belong to
+// beams by their place: once two have changed places the sides are given different rows and are followed no further.
+void expect_near(const World& world, const Life& life, const std::vector<Snapshot>& elsewhere, Coverage* coverage) {
+  double allowed = 0;
+  for (size_t k = 0; k < elsewhere.size(); ++k) {
+    const Snapshot &a = life.after[k], &b = elsewhere[k];
+    const std::string what = "on the CPU, after its step " + std::to_string(k);
+    expect(a.live == b.live && a.level == b.level, what, ": live ", a.live, " and ", b.live, ", level ", a.level,
+           " and ", b.level);
+    if (a.live == 0) return;
+    const auto last = static_cast<size_t>(a.live - 1);
+    double largest = 0;
+    for (size_t m = 0; m <= last; ++m) largest = std::max(largest, ulp(a.scores[m]));
+    if (k > 0) allowed += 4e-6 + 2 * largest;
+    const Chosen ours = chosen(a), theirs = chosen(b);
+    const int64_t differ = count_only(ours, theirs, double{b.scores[last]}, allowed, what) +
+                           count_only(theirs, ours, double{a.scores[last]}, allowed, what);
+    (*coverage)["steps compared between device and CPU"] += 1;
+    (*coverage)["candidates that device and CPU chose differently"] += differ;
+    if (a.parents != b.parents || a.tokens != b.tokens) return;
+    expect(a.active == b.active, what, ": active ", a.active, " and ", b.active);
+    expect(world.c.bad_rows != 0 || a.error == b.error, what, ": error ", a.error, " and ", b.error);
+  }
+}
+
+void check_replays(const Machine& machine, const World& world, const std::vector<Loaded>& loaded, const Life& life,
+                   Coverage* coverage) {
+  const auto strategy = static_cast<int>(world.c.strategy);
+  const Loaded& own = loaded[life.catalogue];
+  // A session is as long as its constraint, and the columns of a shorter SID would no longer agree.
+  if (world.catalogues[life.catalogue].levels() != world.c.levels) return;
+  const Way& best = machine.best();
+  if (world.c.slots > 1) ++(*coverage)["lives repeated alone"];
+  expect_equal(life, relive(world, best, own, strategy, life), true, "alone");
+  const bool exact = strategy == SIDBEAM_STRATEGY_TRIE || strategy == SIDBEAM_STRATEGY_SORTED;
+  if (exact && world.c.lean == 0) {
+    ++(*coverage)["lives repeated with trie and sorted"];
+    const int other = SIDBEAM_STRATEGY_TRIE + SIDBEAM_STRATEGY_SORTED - strategy;
+    expect_equal(life, relive(world, best, own, other, life), false, "with the other exact strategy");
+  }
+  const bool same_everywhere = world.c.given_lse != 0 || world.c.normalization == SIDBEAM_NORMALIZE_NONE;
+  for (size_t r = 1; r < machine.ways.size(); ++r) {
+    const Way& way = machine.ways[r];
+    ++(*coverage)["lives repeated on " + way.name];
+    const std::vector<Snapshot> elsewhere = relive(world, way, own, strategy, life);
+    if (same_everywhere || way.place->device_type() == best.place->device_type()) {
+      expect_equal(life, elsewhere, true, "on " + way.name);
+      continue;
+    }
+    expect_near(world, life, elsewhere, coverage);
+  }
+  check_sorted(machine.for_seed(world.seed()), world, own, life, coverage);
+}
+
+}  // namespace differential
