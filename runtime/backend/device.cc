@@ -20,9 +20,21 @@ Ref<Device> Devices::open(int32_t id) {
   if (plugin_ == nullptr) plugin_ = &load_cuda_plugin(library_);
   const auto found = opened_.find(id);
   if (found != opened_.end()) return Ref<Device>::share(found->second.get());
-  Ref<Device> device = Ref<Device>::adopt(new Device(*plugin_, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
+  Ref<Device> device =
+      Ref<Device>::adopt(new Device(*plugin_, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
   opened_[id] = Ref<Device>::share(device.get());
   return device;
+}
+
+Upload::Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream)
+    : device_(std::move(device)), kinds_(kinds), bytes_(bytes) {
+  call_plugin(device_->plugin().upload_begin, device_->handle(), bytes, chunk_bytes, stream, &handle_, &base_);
+}
+
+int64_t Upload::finish(const IndexView& view, bool verify) {
+  int64_t damage = 0;
+  call_plugin(device_->plugin().upload_finish, handle_, &view, verify, &damage);
+  return damage;
 }
 
 }  // namespace sidbeam

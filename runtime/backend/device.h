@@ -54,8 +54,8 @@ class Devices {
 // The sections of some kinds of an index, on a device.
 class Upload final : public RefCounted<Upload> {
  public:
-  Upload(Ref<Device> device, UploadHandle* handle, int32_t kinds, int64_t bytes)
-      : device_(std::move(device)), handle_(handle), kinds_(kinds), bytes_(bytes) {}
+  // Memory for it: a header of kUploadHeaderBytes and sections, which are copied in at most chunk_bytes at a time.
+  Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream);
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
   ~Upload() { device_->plugin().upload_free(handle_); }
@@ -63,12 +63,19 @@ class Upload final : public RefCounted<Upload> {
   UploadHandle* handle() const { return handle_; }
   int32_t kinds() const { return kinds_; }
   int64_t bytes() const { return bytes_; }
+  const uint8_t* base() const { return base_; }  // on the device
+  void copy(int64_t at, const void* from, int64_t bytes) {
+    call_plugin(device_->plugin().upload_copy, handle_, at, from, bytes);
+  }
+  // Waits for the copies; returns the number of faults where `verify` looks for them.
+  int64_t finish(const IndexView& view, bool verify);
   // What is enqueued on the stream by now may use it.
   void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
 
  private:
   Ref<Device> device_;
-  UploadHandle* handle_;
+  UploadHandle* handle_ = nullptr;
+  const uint8_t* base_ = nullptr;
   int32_t kinds_;
   int64_t bytes_;
 };

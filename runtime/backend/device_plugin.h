@@ -70,6 +70,9 @@ struct DevicePlugin {
   void (*upload_mark)(UploadHandle* upload, void* stream);
   void (*upload_free)(UploadHandle* upload);
 
+  // Fails where a list that the host is to read is in a device's memory.
+  sidbeam_status (*check_host)(const void* address, const char* name, sidbeam_error* err);
+
   sidbeam_status (*session_create)(DeviceHandle* device, const DeviceSessionShape* shape, DeviceSessionHandle** out,
                                    sidbeam_error* err);
   sidbeam_status (*session_start)(DeviceSessionHandle* session, const DeviceStart* starts, int64_t count,

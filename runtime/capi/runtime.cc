@@ -27,6 +27,18 @@ Allocator allocator_of(const sidbeam_allocator* given) {
   return {allocator.context, allocator.allocate, allocator.release};
 }
 
+// nullptr where none is given.
+const sidbeam_device_allocator* read_device_allocator(const sidbeam_device_allocator* given,
+                                                      sidbeam_device_allocator& copy) {
+  if (given == nullptr) return nullptr;
+  copy = read_struct(given, "config.device_allocator");
+  if (copy.allocate == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.device_allocator.allocate is NULL, expected a function");
+  if (copy.release == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.device_allocator.release is NULL, expected a function");
+  return &copy;
+}
+
 void check_threads(const char* what, int32_t given, const char* meaning_of_0) {
   if (given < 0 || given > kMaxThreads)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.%s is %d, expected 1..%d, or 0 for %s", what, given, kMaxThreads,
@@ -52,6 +64,8 @@ void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out)
   if (config.log_level < SIDBEAM_LOG_ERROR || config.log_level > SIDBEAM_LOG_INFO)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.log_level is %d, expected %d..%d", config.log_level, SIDBEAM_LOG_ERROR,
          SIDBEAM_LOG_INFO);
+  sidbeam_device_allocator device_allocator;
+  runtime->devices.configure(config.cuda_library, read_device_allocator(config.device_allocator, device_allocator));
   runtime->log = config.log;
   runtime->log_context = config.log_context;
   runtime->log_level = config.log_level;
@@ -81,10 +95,9 @@ const char* sidbeam_version(void) {
 uint32_t sidbeam_abi_version(void) { return SIDBEAM_ABI_VERSION; }
 
 const char* sidbeam_status_name(sidbeam_status code) {
-  static const char* const names[] = {"ok",        "invalid argument", "out of memory",   "i/o error",
-                                      "corrupt",   "unsupported",      "missing section", "collision",
-                                      "cancelled", "bad state",        "no device",       "internal error",
-                                      "device error"};
+  static const char* const names[] = {"ok",          "invalid argument", "out of memory", "i/o error", "corrupt",
+                                      "unsupported", "missing section",  "collision",     "cancelled", "bad state",
+                                      "no device",   "internal error",   "device error"};
   const bool known = code >= 0 && static_cast<size_t>(code) < sizeof names / sizeof names[0];
   return known ? names[code] : "unknown status";
 }

@@ -48,6 +48,14 @@ sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session, sidbeam
   });
 }
 
+sidbeam_status sidbeam_session_fetch(sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    check_output(out, "out");
+    fetch_beams(*session, *out, stream);
+  });
+}
+
 sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const int32_t* slots, int64_t count,
                                          sidbeam_items* out, sidbeam_error* err) {
   return guarded(err, [&] {
@@ -59,10 +67,9 @@ sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const i
 
 sidbeam_status sidbeam_session_stop(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream,
                                     sidbeam_error* err) {
-  (void)stream;  // work of a CPU session is done when a call returns
   return guarded(err, [&] {
     require(session, "session");
-    stop_slots(*session, slots, count);
+    stop_slots(*session, slots, count, stream);
   });
 }
 

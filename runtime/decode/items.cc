@@ -92,7 +92,9 @@ void check_items(const sidbeam_session& session, const int32_t* slots, int64_t c
 }  // namespace
 
 void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, sidbeam_items& out) {
+  if (session.device != nullptr) check_host(*session.device, slots, "slots");
   check_items(session, slots, count, out);
+  if (session.device != nullptr) return get_items_on_device(session, slots, count, out);
   for (int64_t i = 0; i < count; ++i) fill_slot(session, slots != nullptr ? slots[i] : i, i, out);
 }
 

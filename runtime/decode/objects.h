@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/device.h"
+#include "decode/upload.h"
 #include "index/index.h"
 #include "support/memory.h"
 #include "support/ref_counted.h"
@@ -16,11 +18,13 @@ struct sidbeam_runtime final : sidbeam::RefCounted<sidbeam_runtime> {
   void* log_context = nullptr;
   int32_t log_level = 0;
   std::unique_ptr<sidbeam::Backend> cpu;
+  sidbeam::Devices devices;
 };
 
 struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::Ref<sidbeam_runtime> runtime;  // before the index: its memory goes back to the runtime's allocator
   sidbeam::Index index;
+  sidbeam::Uploads uploads;
 };
 
 struct sidbeam_constraint final : sidbeam::RefCounted<sidbeam_constraint> {

@@ -36,10 +36,7 @@ void check_config(const sidbeam_session_config& config) {
          "codes",
          config.strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
   check_range("config.device_type", config.device_type, SIDBEAM_CPU, SIDBEAM_CUDA);
-  if (config.device_type != SIDBEAM_CPU)
-    fail(SIDBEAM_NO_DEVICE,
-         "config.device_type is CUDA, expected CPU: this build has no CUDA backend (libsidbeam_cuda.so.1)");
-  if (config.device_id != 0)
+  if (config.device_type == SIDBEAM_CPU && config.device_id != 0)
     fail(SIDBEAM_NO_DEVICE, "config.device_id is %d, expected 0 for the CPU", config.device_id);
 }
 
@@ -49,7 +46,7 @@ void take(Buffer<T>& buffer, const Allocator& allocator, int64_t count, T value)
   std::fill(buffer.begin(), buffer.end(), value);
 }
 
-void take_memory(sidbeam_session& session, const Allocator& allocator) {
+void take_beams(sidbeam_session& session, const Allocator& allocator) {
   const int64_t slots = session.slots, beams = slots * session.beams, history = checked_bytes(beams, session.levels);
   take(session.states, allocator, beams, kDeadState);
   if (uses_columns(session.strategy)) take(session.range_ends, allocator, beams, uint64_t{0});
@@ -62,11 +59,10 @@ void take_memory(sidbeam_session& session, const Allocator& allocator) {
   take(session.active, allocator, slots, 0);
   take(session.level, allocator, slots, -1);
   take(session.errors, allocator, slots, int32_t{SIDBEAM_SLOT_OK});
-  take(session.marks, allocator, slots, int64_t{0});
+  take(session.slot_constraints, allocator, slots, static_cast<sidbeam_constraint*>(nullptr));
   take(session.start_states, allocator, slots, kDeadState);
   take(session.start_range_ends, allocator, slots, int64_t{0});
   session.steps = Buffer<SlotStep>(allocator, slots);
-  take(session.slot_constraints, allocator, slots, static_cast<sidbeam_constraint*>(nullptr));
   take(session.widths, allocator, slots, 0);
 }
 
@@ -135,16 +131,23 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->log_probs_promised = config.log_probs_promised != 0;
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
   check_vocabulary(session->vocabulary, index, "config.constraint");
-  take_memory(*session, runtime->allocator);
+  take(session->marks, runtime->allocator, config.slots, int64_t{0});
+  if (config.device_type == SIDBEAM_CUDA) {
+    session->device = make_device_session(*session, config.device_id);
+    return session;
+  }
+  take_beams(*session, runtime->allocator);
   session->stepper = runtime->cpu->make_stepper(runtime->allocator);
   session->stepper->reserve({session->beams, session->levels, session->top_k, widest_level(index)});
   return session;
 }
 
-void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count) {
+void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
   check_slot_count(session, count);
+  if (session.device != nullptr) check_host(*session.device, slots, "slots");
   ++session.calls;
   for (int64_t i = 0; i < count; ++i) named_slot(session, slots, i);
+  if (session.device != nullptr) return stop_on_device(session, slots, count, stream);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = slots != nullptr ? slots[i] : i;
     hold_constraint(session, slot, nullptr);
@@ -156,6 +159,7 @@ void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count) {
 }
 
 void get_beams(const sidbeam_session& session, sidbeam_beams& out) {
+  if (session.device != nullptr) return get_beams_on_device(session, out);
   out.slots = session.slots;
   out.beams = session.beams;
   out.levels = session.levels;
@@ -170,7 +174,13 @@ void get_beams(const sidbeam_session& session, sidbeam_beams& out) {
   out.errors = session.errors.data();
 }
 
+void fetch_beams(sidbeam_session& session, sidbeam_beams& out, void* stream) {
+  if (session.device != nullptr) return fetch_from_device(session, out, stream);
+  get_beams(session, out);
+}
+
 void get_stats(const sidbeam_session& session, sidbeam_stats& out) {
+  if (session.device != nullptr) return get_stats_of_device(session, out);
   const uint32_t size = out.struct_size;
   out = session.stats;
   out.struct_size = size;

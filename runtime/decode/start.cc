@@ -39,11 +39,6 @@ int32_t prefix_length_of(const sidbeam_start_args& args, int64_t i) {
   return args.prefixes != nullptr ? args.prefix_lengths[i] : 0;
 }
 
-sidbeam_constraint* constraint_of(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
-  sidbeam_constraint* named = args.constraints != nullptr ? args.constraints[i] : nullptr;
-  return named != nullptr ? named : session.constraint.get();
-}
-
 void check_constraint(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
   const sidbeam_constraint* constraint = constraint_of(session, args, i);
   if (constraint == session.constraint.get()) return;
@@ -82,6 +77,7 @@ uint32_t prepare(sidbeam_session& session, const sidbeam_start_args& args, int64
   check_constraint(session, args, i);
   const IndexView& index = constraint_of(session, args, i)->view();
   check_prefix(index, args, i);
+  if (session.device != nullptr) return 0;  // begun there
   const Beginning beginning = beginning_of(session.strategy, index, prefix_of(args, i), prefix_length_of(args, i));
   session.start_states[slot] = beginning.state;
   session.start_range_ends[slot] = static_cast<int64_t>(beginning.range_end);
@@ -114,8 +110,14 @@ void begin_slot(sidbeam_session& session, const sidbeam_start_args& args, int64_
 
 }  // namespace
 
+sidbeam_constraint* constraint_of(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
+  sidbeam_constraint* named = args.constraints != nullptr ? args.constraints[i] : nullptr;
+  return named != nullptr ? named : session.constraint.get();
+}
+
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
   check_slot_count(session, args.count);
+  if (session.device != nullptr) check_start_lists(*session.device, args);
   if (args.prefixes != nullptr && args.prefix_lengths == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths is NULL, expected the lengths of prefixes");
   if (args.prefixes != nullptr && args.prefix_stride < 0)
@@ -124,6 +126,7 @@ void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
   ++session.calls;
   StepLimits limits{session.beams, session.levels, session.top_k, 0};
   for (int64_t i = 0; i < args.count; ++i) limits.codes = std::max(limits.codes, prepare(session, args, i));
+  if (session.device != nullptr) return start_on_device(session, args);
   session.stepper->reserve(limits);
   for (int64_t i = 0; i < args.count; ++i) begin_slot(session, args, i);
 }

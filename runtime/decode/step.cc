@@ -109,9 +109,14 @@ void advance(sidbeam_session& session, const SlotStep& step) {
 }  // namespace
 
 void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
-  check_rows(args.rows, "rows");
+  if (session.device != nullptr) {
+    check_rows(args.rows, "rows", SIDBEAM_CUDA, session.device->id());
+  } else {
+    check_rows(args.rows, "rows");
+  }
   check_scalars(session, args);
   check_shape(session, args);
+  if (session.device != nullptr) return step_on_device(session, args);
   ++session.calls;
   StepJob job;
   const int64_t count = args.slots != nullptr ? args.count : session.slots;

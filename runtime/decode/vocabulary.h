@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/backend.h"
+#include "backend/device_plugin.h"
 #include "index/views.h"
 #include "support/memory.h"
 
@@ -28,5 +29,8 @@ void check_vocabulary(const Vocabulary& vocabulary, const IndexView& index, cons
 
 // Columns that a row needs for a level of an index.
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level);
+
+// The same for a device's plugin; borrows.
+DeviceVocabulary device_vocabulary(const Vocabulary& vocabulary);
 
 }  // namespace sidbeam

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "index/index.h"
 #include "sidbeam/builder.h"
 
 namespace sidbeam {
@@ -112,7 +113,7 @@ void add_items(const Shape& shape, SpecList& list) {
 
 void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
   LevelView& level = view.level[spec.level < 0 ? 0 : spec.level];
-  const UintArray array{data, static_cast<int32_t>(element_bytes(spec.encoding))};
+  const UintArray array{data, data != nullptr ? static_cast<int32_t>(element_bytes(spec.encoding)) : 0};
   switch (spec.kind) {
     case SectionKind::RowPointers:
       level.row_pointers = array;
@@ -231,6 +232,32 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   }
   for (const Section& section : sections) set_view(section.spec, base + section.offset, view);
   return view;
+}
+
+bool is_read(const SectionInfo& section, int32_t kinds) {
+  switch (static_cast<SectionKind>(section.kind)) {
+    case SectionKind::ItemOffsets:
+      return true;
+    case SectionKind::Columns:
+      return (kinds & SIDBEAM_KIND_SORTED) != 0;
+    case SectionKind::HashKeys:
+    case SectionKind::HashOrdinals:
+      return (kinds & SIDBEAM_KIND_HASH) != 0;
+    case SectionKind::None:
+    case SectionKind::ItemIds:
+    case SectionKind::ItemNameOffsets:
+    case SectionKind::ItemNames:
+      return false;
+    default:
+      return section.kind <= static_cast<uint16_t>(SectionKind::MAX) && (kinds & SIDBEAM_KIND_TRIE) != 0;
+  }
+}
+
+void place_section(const SectionInfo& section, const void* data, IndexView& view) {
+  if (section.kind > static_cast<uint16_t>(SectionKind::MAX)) return;
+  set_view({static_cast<SectionKind>(section.kind), static_cast<Encoding>(section.encoding), section.level,
+            section.bytes},
+           data, view);
 }
 
 void set_kinds(int32_t kinds, Shape& shape) {

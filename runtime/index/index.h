@@ -69,6 +69,11 @@ Index open_index_memory(const void* data, int64_t bytes, std::function<void()> r
 // Throws Failure(CORRUPT) with what is wrong and where. depth: SIDBEAM_VERIFY_*.
 void verify_index(const Index& index, int32_t depth, int threads);
 
+// Whether decoding with these SIDBEAM_KIND_* reads a section.
+bool is_read(const SectionInfo& section, int32_t kinds);
+// Lets a view of an index read a section at another address, as on a device; nullptr: as if the index had none.
+void place_section(const SectionInfo& section, const void* data, IndexView& view);
+
 const char* section_kind_name(uint16_t kind);
 const char* section_encoding_name(uint16_t encoding);
 

@@ -87,4 +87,13 @@ void check_address(int32_t device_id, const void* address, const char* name) {
          device_id);
 }
 
+void check_host(const void* address, const char* name) {
+  if (address == nullptr) return;
+  cudaPointerAttributes attributes{};
+  check(cudaPointerGetAttributes(&attributes, address), "look at an address");
+  if (attributes.type == cudaMemoryTypeDevice)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is memory of CUDA device %d, expected memory of the host", name,
+         attributes.device);
+}
+
 }  // namespace sidbeam::cuda

@@ -29,5 +29,7 @@ void check_stream(int32_t device_id, void* stream);
 void check_not_captured(void* stream, const char* what);
 // Throws where an address is not in the memory of the device; nullptr is in any.
 void check_address(int32_t device_id, const void* address, const char* name);
+// Throws where an address is in the memory of a device.
+void check_host(const void* address, const char* name);
 
 }  // namespace sidbeam::cuda

@@ -16,13 +16,18 @@ sidbeam_status open_device(int32_t device_id, const sidbeam_device_allocator* al
   return guarded(err, [&] { *out = new DeviceHandle(device_id, allocator); });
 }
 
+sidbeam_status check_host_address(const void* address, const char* name, sidbeam_error* err) {
+  return guarded(err, [&] { check_host(address, name); });
+}
+
 void close_device(DeviceHandle* device) { delete device; }
 
 constexpr DevicePlugin kPlugin = {
-    kDevicePluginVersion, kBuildId,      open_device,    close_device,    upload_begin, upload_copy,   upload_finish,
-    upload_mark,          upload_free,   session_create, session_start,   session_stop, session_step,  session_beams,
-    session_fetch,        session_items, session_stats,  session_destroy, table_create, table_destroy, table_prefixes,
-    table_advance,        table_mask,    table_bitmask,  table_topk,
+    kDevicePluginVersion, kBuildId,     open_device,   close_device,       upload_begin,   upload_copy,
+    upload_finish,        upload_mark,  upload_free,   check_host_address, session_create, session_start,
+    session_stop,         session_step, session_beams, session_fetch,      session_items,  session_stats,
+    session_destroy,      table_create, table_destroy, table_prefixes,     table_advance,  table_mask,
+    table_bitmask,        table_topk,
 };
 
 }  // namespace

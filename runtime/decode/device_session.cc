@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/device_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "decode/session.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+// The upload that entry i decodes with.
+Ref<Upload> upload_of(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
+  const sidbeam_index& index = *constraint_of(session, args, i)->index;
+  if (&index == session.constraint->index.get()) return Ref<Upload>::share(session.device->upload().get());
+  Ref<Upload> upload = index.uploads.find(session.device->id(), kinds_for(session.strategy, index.index.view));
+  if (!upload)
+    fail(SIDBEAM_BAD_STATE,
+         "the index of constraints[%lld] is not on CUDA device %d, expected sidbeam_index_upload() before",
+         static_cast<long long>(i), session.device->id());
+  return upload;
+}
+
+// The codes of all prefixes, one after the other, as `starts` have their places.
+std::vector<int32_t> gather_codes(const sidbeam_start_args& args, std::vector<DeviceStart>& starts) {
+  std::vector<int32_t> codes;
+  if (args.prefixes == nullptr) return codes;
+  for (int64_t i = 0; i < args.count; ++i) {
+    DeviceStart& start = starts[static_cast<size_t>(i)];
+    start.prefix_at = static_cast<int32_t>(codes.size());
+    start.prefix_length = args.prefix_lengths[i];
+    const int32_t* prefix = args.prefixes + i * args.prefix_stride;
+    codes.insert(codes.end(), prefix, prefix + start.prefix_length);
+  }
+  return codes;
+}
+
+// The fewest columns that some level of the session's index needs: with less no step can be right. What each slot needs
+// at its level is known on the device alone.
+void check_columns(const sidbeam_session& session, const sidbeam_rows& rows) {
+  const IndexView& index = session.constraint->view();
+  int64_t fewest = columns_needed(session.vocabulary, index, 0);
+  for (int32_t level = 1; level < index.levels; ++level)
+    fewest = std::min(fewest, columns_needed(session.vocabulary, index, level));
+  if (rows.columns < fewest)
+    fail(SIDBEAM_INVALID_ARGUMENT, "rows.columns is %lld, expected at least %lld for the codes of any level",
+         static_cast<long long>(rows.columns), static_cast<long long>(fewest));
+}
+
+}  // namespace
+
+DeviceSession::DeviceSession(Ref<Device> device, Ref<Upload> upload, const DeviceSessionShape& shape)
+    : device_(std::move(device)), upload_(std::move(upload)), slots_(static_cast<size_t>(shape.slots)) {
+  call_plugin(plugin().session_create, device_->handle(), &shape, &handle_);
+}
+
+void DeviceSession::hold(int64_t slot, Ref<Upload> upload, void* stream) {
+  Ref<Upload>& held = slots_[static_cast<size_t>(slot)];
+  if (upload.get() == upload_.get()) upload = {};
+  if (held && held.get() != upload.get()) held->mark(stream);
+  held = std::move(upload);
+}
+
+std::unique_ptr<DeviceSession> make_device_session(const sidbeam_session& session, int32_t device_id) {
+  sidbeam_index& index = *session.constraint->index;
+  sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+  config.device_id = device_id;
+  config.kinds = kinds_for(session.strategy, index.index.view);
+  Ref<Device> device = session.runtime->devices.open(device_id);
+  Ref<Upload> upload = index.uploads.bring(index.runtime->devices, index.index, config);
+  DeviceSessionShape shape;
+  shape.slots = session.slots;
+  shape.beams = session.beams;
+  shape.levels = session.levels;
+  shape.strategy = session.strategy;
+  shape.normalization = session.normalization;
+  shape.top_k = session.top_k;
+  shape.vocabulary = device_vocabulary(session.vocabulary);
+  return std::make_unique<DeviceSession>(std::move(device), std::move(upload), shape);
+}
+
+void check_host(const DeviceSession& device, const void* list, const char* name) {
+  call_plugin(device.plugin().check_host, list, name);
+}
+
+void check_start_lists(const DeviceSession& device, const sidbeam_start_args& args) {
+  check_host(device, args.slots, "slots");
+  check_host(device, args.constraints, "constraints");
+  check_host(device, args.widths, "widths");
+  check_host(device, args.prefixes, "prefixes");
+  check_host(device, args.prefix_lengths, "prefix_lengths");
+}
+
+void start_on_device(sidbeam_session& session, const sidbeam_start_args& args) {
+  DeviceSession& device = *session.device;
+  std::vector<DeviceStart> starts(static_cast<size_t>(args.count));
+  std::vector<Ref<Upload>> uploads;
+  uploads.reserve(starts.size());
+  for (int64_t i = 0; i < args.count; ++i) {
+    uploads.push_back(upload_of(session, args, i));
+    DeviceStart& start = starts[static_cast<size_t>(i)];
+    start.slot = args.slots != nullptr ? args.slots[i] : static_cast<int32_t>(i);
+    start.width = args.widths != nullptr && args.widths[i] > 0 ? args.widths[i] : session.beams;
+    start.upload = uploads.back()->handle();
+  }
+  const std::vector<int32_t> codes = gather_codes(args, starts);
+  call_plugin(device.plugin().session_start, device.handle(), starts.data(), args.count, codes.data(), args.stream);
+  for (size_t i = 0; i < starts.size(); ++i) device.hold(starts[i].slot, std::move(uploads[i]), args.stream);
+}
+
+void step_on_device(sidbeam_session& session, const sidbeam_step_args& args) {
+  check_columns(session, *args.rows);
+  sidbeam_step_args whole = args;
+  if (args.slots == nullptr) whole.count = session.slots;
+  if (args.inverse_temperature == 0.0F) whole.inverse_temperature = 1.0F;
+  call_plugin(session.device->plugin().session_step, session.device->handle(), &whole);
+}
+
+void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
+  DeviceSession& device = *session.device;
+  std::vector<int32_t> all;
+  if (slots == nullptr) {
+    for (int32_t slot = 0; slot < count; ++slot) all.push_back(slot);
+    slots = all.data();
+  }
+  call_plugin(device.plugin().session_stop, device.handle(), slots, count, stream);
+  for (int64_t i = 0; i < count; ++i) device.hold(slots[i], {}, stream);
+}
+
+void get_beams_on_device(const sidbeam_session& session, sidbeam_beams& out) {
+  session.device->plugin().session_beams(session.device->handle(), &out);
+}
+
+void fetch_from_device(sidbeam_session& session, sidbeam_beams& out, void* stream) {
+  call_plugin(session.device->plugin().session_fetch, session.device->handle(), stream, &out);
+}
+
+void get_items_on_device(const sidbeam_session& session, const int32_t* slots, int64_t count,
+                         const sidbeam_items& out) {
+  call_plugin(session.device->plugin().session_items, session.device->handle(), slots, count, &out);
+}
+
+void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out) {
+  call_plugin(session.device->plugin().session_stats, session.device->handle(), &out);
+  out.memory_bytes += session.vocabulary.maps.bytes() + session.marks.bytes();
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/upload.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "sidbeam/builder.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int64_t kDefaultChunk = int64_t{8} << 20;
+
+// A section and where it lies in the upload.
+struct Part {
+  const SectionInfo* section;
+  int64_t at;
+};
+
+struct Plan {
+  std::vector<Part> parts;
+  int64_t bytes = kUploadHeaderBytes;
+};
+
+Plan plan_of(const Index& index, int32_t kinds) {
+  Plan plan;
+  for (const SectionInfo& section : index.header.sections) {
+    if (!is_read(section, kinds)) continue;
+    plan.parts.push_back({&section, plan.bytes});
+    const auto bytes = static_cast<int64_t>(section.bytes);
+    plan.bytes += (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
+  }
+  return plan;
+}
+
+IndexView device_view(const Index& index, const Plan& plan, const uint8_t* base) {
+  IndexView view = index.view;
+  for (const SectionInfo& section : index.header.sections) place_section(section, nullptr, view);
+  for (const Part& part : plan.parts) place_section(*part.section, base + part.at, view);
+  view.has_trie = static_cast<bool>(view.level[0].row_pointers);
+  view.has_columns = static_cast<bool>(view.level[0].column);
+  return view;
+}
+
+// Keeps copies below a rate by sleeping between chunks.
+class Throttle {
+ public:
+  explicit Throttle(int64_t bytes_per_second) : rate_(static_cast<double>(bytes_per_second)) {}
+  void passed(int64_t bytes) {
+    if (rate_ <= 0) return;
+    bytes_ += static_cast<double>(bytes);
+    std::this_thread::sleep_until(begin_ + std::chrono::duration<double>(bytes_ / rate_));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double rate_, bytes_ = 0;
+  std::chrono::time_point<Clock> begin_ = Clock::now();
+};
+
+Ref<Upload> upload(Ref<Device> device, const Index& index, const sidbeam_upload_config& config) {
+  const Plan plan = plan_of(index, config.kinds);
+  const int64_t chunk = config.chunk_bytes > 0 ? config.chunk_bytes : kDefaultChunk;
+  auto made = Ref<Upload>::adopt(new Upload(std::move(device), config.kinds, plan.bytes, chunk, config.stream));
+  Throttle throttle(config.bytes_per_second);
+  for (const Part& part : plan.parts) {
+    const uint8_t* data = index.bytes.data() + part.section->offset;
+    const auto bytes = static_cast<int64_t>(part.section->bytes);
+    for (int64_t at = 0; at < bytes; at += chunk) {
+      const int64_t n = std::min(chunk, bytes - at);
+      made->copy(part.at + at, data + at, n);
+      throttle.passed(n);
+    }
+  }
+  const int64_t damage = made->finish(device_view(index, plan, made->base()), config.verify != 0);
+  if (damage != 0)
+    fail(SIDBEAM_CORRUPT, "the structure of the index has %lld faults, found on CUDA device %d",
+         static_cast<long long>(damage), config.device_id);
+  return made;
+}
+
+}  // namespace
+
+int32_t kinds_of(const IndexView& index) {
+  return (index.has_trie ? SIDBEAM_KIND_TRIE : 0) | (index.has_columns ? SIDBEAM_KIND_SORTED : 0) |
+         (index.hash.keys != nullptr ? SIDBEAM_KIND_HASH : 0);
+}
+
+int32_t kinds_for(int32_t strategy, const IndexView& index) {
+  if (strategy == SIDBEAM_STRATEGY_TRIE) return SIDBEAM_KIND_TRIE;
+  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL) return SIDBEAM_KIND_HASH | SIDBEAM_KIND_SORTED;
+  // The baseline needs something to find SIDs in at the end.
+  if (strategy == SIDBEAM_STRATEGY_NONE && index.has_trie) return SIDBEAM_KIND_TRIE;
+  return SIDBEAM_KIND_SORTED;
+}
+
+Ref<Upload> Uploads::find(int32_t device_id, int32_t kinds) const {
+  const std::lock_guard lock(mutex_);
+  for (const Ref<Upload>& made : uploads_)
+    if (made->device().id() == device_id && (made->kinds() & kinds) == kinds) return Ref<Upload>::share(made.get());
+  return {};
+}
+
+Ref<Upload> Uploads::bring(Devices& devices, const Index& index, const sidbeam_upload_config& config) {
+  const std::lock_guard bringing(bringing_);
+  if (Ref<Upload> found = find(config.device_id, config.kinds)) return found;
+  Ref<Upload> made = upload(devices.open(config.device_id), index, config);
+  const std::lock_guard lock(mutex_);
+  uploads_.push_back(Ref<Upload>::share(made.get()));
+  return made;
+}
+
+void Uploads::forget(int32_t device_id) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(uploads_, [&](const Ref<Upload>& made) { return made->device().id() == device_id; });
+}
+
+void Uploads::describe(int32_t device_id, sidbeam_upload_info& out) const {
+  const std::lock_guard lock(mutex_);
+  out.kinds = 0;
+  out.bytes = 0;
+  for (const Ref<Upload>& made : uploads_) {
+    if (made->device().id() != device_id) continue;
+    out.kinds |= made->kinds();
+    out.bytes += made->bytes();
+  }
+}
+
+}  // namespace sidbeam

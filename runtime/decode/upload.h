@@ -1,0 +1,35 @@
+// An index's copies on devices.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "backend/device.h"
+#include "index/index.h"
+
+namespace sidbeam {
+
+// SIDBEAM_KIND_*, of which compact tries count as tries.
+int32_t kinds_of(const IndexView& index);
+// The kinds that a strategy reads on a device.
+int32_t kinds_for(int32_t strategy, const IndexView& index);
+
+// Any number of threads at a time.
+class Uploads {
+ public:
+  // One that is on the device and has these kinds; null where there is none.
+  Ref<Upload> find(int32_t device_id, int32_t kinds) const;
+  // The same, made where there is none; config.kinds are the index's. Throws, and then nothing has changed.
+  Ref<Upload> bring(Devices& devices, const Index& index, const sidbeam_upload_config& config);
+  void forget(int32_t device_id);
+  // Kinds and bytes on a device.
+  void describe(int32_t device_id, sidbeam_upload_info& out) const;
+
+ private:
+  mutable std::mutex mutex_;  // of the list
+  std::mutex bringing_;       // so that nothing is copied twice; held as long as that takes
+  std::vector<Ref<Upload>> uploads_;
+};
+
+}  // namespace sidbeam
