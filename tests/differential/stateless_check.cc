@@ -89,7 +89,7 @@ std::vector<sidbeam_constraint*> constraints_of(const std::vector<Loaded>& loade
   return constraints;
 }
 
-void fill_batch(const World& world, const std::vector<Loaded>& loaded, Batch& batch) {
+void fill_batch(const std::vector<Loaded>& loaded, Batch& batch) {
   std::vector<oracle::Sid> prefixes;
   for (size_t i = 0; i < kRows; ++i) {
     batch.which.push_back(static_cast<int32_t>(batch.draw(7, i) % loaded.size()));
@@ -354,7 +354,7 @@ void check_stateless(const Way& way, const World& world, const std::vector<Loade
   Batch batch{world, *way.place, constraints_of(loaded), Vocabulary(world), {}, {}, {}, {}, {}};
   if (way.place->device_type() != SIDBEAM_CPU || world.seed() % 2 == 0)
     batch.table = make_table(way.runtime.get(), *way.place, batch.constraints, &batch.vocabulary.view);
-  fill_batch(world, loaded, batch);
+  fill_batch(loaded, batch);
   check_advance(batch, coverage);
   end_some(&batch, coverage);
   check_mask(batch);
