@@ -9,6 +9,7 @@
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
 #include "support/executor.h"
+#include "support/host_device.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -19,13 +20,13 @@ struct LevelColumns {
   const int32_t* map = nullptr;  // replaces offset + code
   int64_t end_column = -1;
 
-  int64_t column(uint32_t code) const { return map != nullptr ? map[code] : offset + static_cast<int64_t>(code); }
+  SIDBEAM_HD int64_t column(uint32_t code) const { return map != nullptr ? map[code] : offset + static_cast<int64_t>(code); }
 };
 
-inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
+SIDBEAM_HD inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
 
 // Whether a strategy walks the sorted columns, with a range of ordinals for a state.
-inline bool uses_columns(int32_t strategy) {
+SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
 }
 
