@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "backend/level_columns.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
@@ -14,16 +15,7 @@
 
 namespace sidbeam {
 
-// Where the codes of a level stand in a row. Checked: every column is inside the rows that come with it.
-struct LevelColumns {
-  int64_t offset = 0;
-  const int32_t* map = nullptr;  // replaces offset + code
-  int64_t end_column = -1;
-
-  SIDBEAM_HD int64_t column(uint32_t code) const { return map != nullptr ? map[code] : offset + static_cast<int64_t>(code); }
-};
-
-SIDBEAM_HD inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
+inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
 
 // Whether a strategy walks the sorted columns, with a range of ordinals for a state.
 SIDBEAM_HD inline bool uses_columns(int32_t strategy) {

@@ -37,7 +37,7 @@ void set_level(Vocabulary& vocabulary, const sidbeam_vocabulary& given, int leve
          given.map_codes[level]);
   columns.map = given.maps[level];
   vocabulary.map_codes[level] = given.map_codes[level];
-  vocabulary.map_columns[level] = check_map(columns.map, vocabulary.map_codes[level], level);
+  columns.map_columns = check_map(columns.map, vocabulary.map_codes[level], level);
 }
 
 void copy_maps(Vocabulary& vocabulary, const Allocator& allocator) {
@@ -92,10 +92,7 @@ void check_vocabulary(const Vocabulary& vocabulary, const IndexView& index, cons
 }
 
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level) {
-  const LevelColumns& columns = vocabulary.columns[level];
-  const int64_t codes =
-      columns.map != nullptr ? vocabulary.map_columns[level] : columns.offset + int64_t{index.level[level].codes};
-  return index.variable_length ? std::max(codes, vocabulary.end_column + 1) : codes;
+  return vocabulary.columns[level].needed(index.level[level].codes, index.variable_length);
 }
 
 }  // namespace sidbeam

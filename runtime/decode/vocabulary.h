@@ -14,9 +14,8 @@ struct Vocabulary {
   int32_t levels = 0;
   int64_t end_column = -1;
   LevelColumns columns[kMaxLevels];
-  int64_t map_codes[kMaxLevels] = {};    // codes that a map covers; of levels with one
-  int64_t map_columns[kMaxLevels] = {};  // columns that a row must have for it
-  Buffer<int32_t> maps;                  // copies, one after the other; empty where the caller's are used in place
+  int64_t map_codes[kMaxLevels] = {};  // codes that a map covers; of levels with one
+  Buffer<int32_t> maps;                // copies, one after the other; empty where the caller's are used in place
 };
 
 // What `given` says (nullptr: code t is column t at each of `levels` levels). Copies the maps where an allocator is

@@ -303,9 +303,7 @@ class Finish {
     shared_.counters[kSlotSteps] = 1;
     shared_.counters[kDeadBeams] = static_cast<uint32_t>(entry_.width - count);
     for (int i = 0; i < kCounters; ++i)
-      if (shared_.counters[i] != 0)
-        atomicAdd(reinterpret_cast<unsigned long long*>(session_.counters) + i,
-                  static_cast<unsigned long long>(shared_.counters[i]));
+      if (shared_.counters[i] != 0) count(session_, i, shared_.counters[i]);
   }
 
   const SessionView& session_;

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "backend/backend.h"
+#include "backend/level_columns.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 
@@ -32,7 +32,7 @@ struct SessionView {
   int32_t *parents = nullptr, *tokens = nullptr;                  // [S, M]
   int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [S, L, M]
   int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
-  int64_t* counters = nullptr;  // [kCounters], of sidbeam_stats; places in counters.h
+  int64_t* counters = nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0 (counters.h)
   void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
 };
 
@@ -41,7 +41,7 @@ inline constexpr int kCounters = 16;
 inline constexpr int32_t kSlotBadMap = 2;
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
-// Once, before the first step: the workspace and the counters.
+// Once, before the first step: the workspace and the counters. The host side has set everything else.
 cudaError_t launch_reset(const SessionView& session, cudaStream_t stream);
 
 // One step. Pointers are device addresses.
@@ -51,7 +51,8 @@ struct StepView {
   const void* data = nullptr;  // rows, as in sidbeam_rows
   int32_t dtype = 0;
   int64_t rows = 0, columns = 0, slot_stride = 0, row_stride = 0;
-  const int32_t* row_map = nullptr;  // [count, M]; a beam that must be fed and has no row puts its slot in error
+  const int32_t* row_map = nullptr;  // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
+                                     // do rows with fewer columns than LevelColumns::needed() says
   const float* lse = nullptr;        // [count, rows], with a row map [rows]
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
 };

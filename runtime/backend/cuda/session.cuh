@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cuda/children.cuh"
+#include "backend/cuda/counters.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/rows.cuh"
@@ -30,6 +31,10 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
   entry.index = held.index;
   return held.index != nullptr && entry.level >= 0 && entry.level < held.index->levels &&
          entry.level < session.levels && session.active[slot] > 0;
+}
+
+__device__ inline void count(const SessionView& session, int counter, uint64_t by) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(session.counters) + counter, static_cast<unsigned long long>(by));
 }
 
 // The places of a slot in the session's arrays.
@@ -141,10 +146,8 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   const int64_t row = mapped ? step.row_map[entry.batch * session.beams + m] : m;
   if (row < 0 || row >= step.rows) return false;
   out.columns = session.columns[entry.level];
-  const int64_t codes = entry.index->level[entry.level].codes;
-  const bool ends = entry.index->variable_length;
-  if (out.columns.map == nullptr && out.columns.offset + codes > step.columns) return false;
-  if (ends && out.columns.end_column >= step.columns) return false;
+  if (out.columns.needed(entry.index->level[entry.level].codes, entry.index->variable_length) > step.columns)
+    return false;
   const int64_t offset = (mapped ? 0 : entry.batch * step.slot_stride) + row * step.row_stride;
   const int64_t bytes = element_bytes(step.dtype);
   out.row.data = static_cast<const char*>(step.data) + offset * bytes;
