@@ -160,7 +160,7 @@ struct Options {
   bool coverage = false;
 };
 
-int run(const Machine& machine, const std::vector<Floor>& floors, const Options& options) {
+int run(const Machine& machine, const std::vector<Floor>& floors, const Options& options, Case (*adjusted)(Case)) {
   if (!options.line.empty()) {
     const Case c = from_line(options.line);
     set_current(c);
@@ -172,7 +172,7 @@ int run(const Machine& machine, const std::vector<Floor>& floors, const Options&
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
   int64_t i = 0;
   for (; i < options.cases && std::chrono::steady_clock::now() < end; ++i) {
-    const Case c = draw_case(static_cast<uint64_t>(options.seed + i));
+    const Case c = adjusted(draw_case(static_cast<uint64_t>(options.seed + i)));
     set_current(c);
     try {
       check_case(machine, c, &coverage);
@@ -215,14 +215,14 @@ Options parse(int argc, char** argv) {
 
 }  // namespace
 
-int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors) {
+int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors, Case (*adjusted)(Case)) {
   struct sigaction action = {};
   action.sa_handler = report_death;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
   try {
     const Options options = parse(argc, argv);
-    return run(make_machine(), floors, options);
+    return run(make_machine(), floors, options, adjusted);
   } catch (const std::exception& error) {
     std::cerr << "differential: " << error.what() << '\n';
     return 2;

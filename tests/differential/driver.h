@@ -16,7 +16,8 @@ struct Floor {
   const char* name;
   int64_t least;
 };
-// The exit status.
-int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors);
+// The exit status. Every case is adjusted before it is run.
+int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors,
+          Case (*adjusted)(Case) = repaired);
 
 }  // namespace differential
