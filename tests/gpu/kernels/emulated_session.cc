@@ -22,7 +22,7 @@ DeviceMemory::DeviceMemory(size_t bytes) {
   memory_.reset(memory);
 }
 DeviceMemory::DeviceMemory(const void* from, size_t bytes) : DeviceMemory(bytes) {
-  if (bytes > 0) check(cudaMemcpy(data(), from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  if (from != nullptr && bytes > 0) check(cudaMemcpy(data(), from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
 const void* DeviceIndex::copy(const void* data, uint64_t bytes) {
