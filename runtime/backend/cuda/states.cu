@@ -155,7 +155,7 @@ __device__ void sort_in_memory(uint64_t* keys, uint32_t padded) {
     }
 }
 
-__host__ __device__ inline uint32_t power_of_two_from(uint32_t n) {
+SIDBEAM_HD inline uint32_t power_of_two_from(uint32_t n) {
   uint32_t power = 2 * kWarp;
   while (power < n) power *= 2;
   return power;
@@ -214,9 +214,11 @@ __device__ void write_topk(const TopkOut& out, int64_t i, const Children& childr
   }
 }
 
-// Keys of a row: one a child, then room to sort the best k of them.
+// Keys of a row: one for each number that a child may have, then room to sort the best k of them.
+SIDBEAM_HD inline uint32_t most_children(uint32_t codes) { return codes < kMaxRun ? kMaxRun : codes + 1; }
 SIDBEAM_HD inline int64_t topk_keys(int32_t k, uint32_t codes) {
-  return int64_t{codes} + 1 + power_of_two_from(static_cast<uint32_t>(std::min<int64_t>(k, int64_t{codes} + 1)));
+  const uint32_t children = most_children(codes), wanted = static_cast<uint32_t>(k);
+  return int64_t{children} + power_of_two_from(wanted < children ? wanted : children);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -238,12 +240,12 @@ __global__ void __launch_bounds__(kThreads)
   session.normalization = normalization;
   uint64_t* keys = workspace + i * topk_keys(out.k, codes);
   const Note note =
-      scan_row<kThreads>(session, beam, children, nullptr, room, codes + 1, keys, shared.row);
+      scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
   const bool good = note.found == Found::kCandidates;
   const uint64_t* best = nullptr;
   uint32_t count = 0;
   if (good) {
-    best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + codes + 1, shared);
+    best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + most_children(codes), shared);
     count = shared.sort.count;
   }
   write_topk(out, i, children, best, count, note.found == Found::kBad);
@@ -285,7 +287,8 @@ cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* column
   int64_t room = 0;
   if (normalization == SIDBEAM_NORMALIZE_FULL && rows.columns <= kMostHeld) room = rows.columns;
   if (normalization == SIDBEAM_NORMALIZE_LEVEL) room = std::min(rows.columns, kMostHeld);
-  const LaunchShape shape{rows.rows, kThreads, sizeof(TopkShared) + static_cast<size_t>(room) * sizeof(float)};
+  const size_t held = sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
+  const LaunchShape shape{rows.rows, kThreads, std::max(held, sizeof(TopkShared))};
   return launch(topk_kernel, shape, stream, table, columns, states, rows, normalization,
                 TopkOut{k, tokens, log_probs, next}, codes, static_cast<uint64_t*>(workspace), room);
 }
