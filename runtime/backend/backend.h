@@ -10,6 +10,7 @@
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
 #include "support/executor.h"
+#include "support/host_device.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -17,7 +18,7 @@ namespace sidbeam {
 inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
 
 // Whether a strategy walks the sorted columns, with a range of ordinals for a state.
-inline bool uses_columns(int32_t strategy) {
+SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
 }
 

@@ -1,7 +1,6 @@
 target_sources(sidbeam_core PRIVATE
   backend/cpu/cpu_backend.cc
   backend/cpu/kernels.cc
-  backend/cpu/partial_sum.cc
   backend/cpu/row_scan.cc
   backend/cpu/selection.cc
   backend/cpu/stepper.cc

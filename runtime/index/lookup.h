@@ -4,30 +4,17 @@
 
 #include <cstdint>
 
+#include "index/find.h"
 #include "index/state.h"
 #include "index/views.h"
 
 namespace sidbeam {
-
-struct OrdinalRange {
-  uint64_t lo = 0, hi = 0;
-};
 
 // The ordinals below `node` of level `level` (0 .. levels), by walking to its first and to its last leaf. In an index
 // of variable length the first leaf of the next node would not do: SIDs that ended above may lie between.
 OrdinalRange trie_ordinals(const IndexView& index, int level, uint64_t node);
 // The same for a state of the trie.
 OrdinalRange state_ordinals(const IndexView& index, const State& state);
-// The ordinal of a state of the trie that is a whole SID: ended, or at the last level; sids where damage hides it.
-uint64_t sid_ordinal(const IndexView& index, const State& state);
-// The ordinal of a leaf: an edge of the last level, seen as node of level `levels`.
-uint64_t leaf_ordinal(const IndexView& index, uint64_t node);
-// The ordinal of the end that is edge `edge` of level `level`; sids where it is none.
-uint64_t end_ordinal(const IndexView& index, int level, uint64_t edge);
-
-// SIDs in [lo, hi) that have `token` (V_l: the end) at `level`, where all of [lo, hi) share the codes before.
-OrdinalRange column_range(const IndexView& index, int level, OrdinalRange within, uint32_t token);
-
 // Ordinals of the SIDs that begin with a prefix; from the trie, else the columns. Codes out of range give an empty
 // range.
 OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int length);
@@ -39,8 +26,5 @@ int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes);
 // The key of a SID in the hash set, and the slot walk that finds it.
 uint64_t hash_key(const IndexView& index, const int32_t* codes);
 int64_t hash_find(const IndexView& index, const int32_t* codes);
-
-// Item rows of an ordinal < sids, clamped to the items.
-OrdinalRange item_rows(const IndexView& index, uint64_t ordinal);
 
 }  // namespace sidbeam

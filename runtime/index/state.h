@@ -30,22 +30,22 @@ struct State {
   uint64_t node = 0;
 };
 
-inline int64_t encode_state(const State& state) {
+SIDBEAM_HD inline int64_t encode_state(const State& state) {
   return static_cast<int64_t>(static_cast<uint64_t>(state.level) << 56 | static_cast<uint64_t>(state.ended) << 55 |
                               static_cast<uint64_t>(state.kind) << 53 | state.node);
 }
 
-inline bool is_live(int64_t word) { return word >= 0; }
-inline bool is_ended(int64_t word) { return word >= 0 && (word >> 55 & 1) != 0; }
-inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & ((uint64_t{1} << 48) - 1); }
+SIDBEAM_HD inline bool is_live(int64_t word) { return word >= 0; }
+SIDBEAM_HD inline bool is_ended(int64_t word) { return word >= 0 && (word >> 55 & 1) != 0; }
+SIDBEAM_HD inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & ((uint64_t{1} << 48) - 1); }
 
-inline State decode_state(int64_t word) {
+SIDBEAM_HD inline State decode_state(int64_t word) {
   return {static_cast<int32_t>(word >> 56), (word >> 55 & 1) != 0, static_cast<NodeKind>(word >> 53 & 3),
           state_node(word)};
 }
 
 // Whether a word can be a state of the trie of `index`; the only promise about the others is that they are dead.
-inline bool is_trie_state(const IndexView& index, int64_t word) {
+SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   if (word < 0) return false;
   const State state = decode_state(word);
   if (encode_state(state) != word || state.level > index.levels) return false;
@@ -60,7 +60,7 @@ inline bool is_trie_state(const IndexView& index, int64_t word) {
 }
 
 // Moves a state of the trie that is neither ended nor at the last level on by `token`; false where that may not follow.
-inline bool follow(const IndexView& index, State& state, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token, BitsBefore count = bits_before) {
   const LevelView& level = index.level[state.level];
   const bool ended = index.variable_length && token == level.codes;
   if (is_tail_level(index, state.level)) {
@@ -77,13 +77,13 @@ inline bool follow(const IndexView& index, State& state, uint32_t token, BitsBef
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
-inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
   State state = decode_state(word);
   return follow(index, state, token, count) ? encode_state(state) : kDeadState;
 }
 
 // Moves the first state on by a prefix of codes; false where no SID has it.
-inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
+SIDBEAM_HD inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
   for (int l = 0; l < length; ++l) {
     if (!is_code(index.level[l], prefix[l]) || !follow(index, state, static_cast<uint32_t>(prefix[l]))) return false;
   }
@@ -92,7 +92,7 @@ inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int len
 
 // Calls visit(token) for what may follow in the node of a state that is neither dead, ended nor at the last level.
 template <class Visit>
-void for_each_child(const IndexView& index, const State& state, const Visit& visit) {
+SIDBEAM_HD void for_each_child(const IndexView& index, const State& state, const Visit& visit) {
   if (is_tail_level(index, state.level)) {
     uint32_t tokens[kMaxRun];
     const uint32_t count = tail_children(index, state.level, run_of(index, state.level, state.node), tokens);

@@ -18,7 +18,7 @@ namespace sidbeam {
 inline constexpr uint32_t kMaxRun = 64;
 inline constexpr int kOrdinalBits = 40;  // kMaxItems
 
-inline bool is_tail_level(const IndexView& index, int level) { return level >= index.csr_levels; }
+SIDBEAM_HD inline bool is_tail_level(const IndexView& index, int level) { return level >= index.csr_levels; }
 
 // The SIDs below a node: ordinals [lo, lo + count). Count 0 for a node that does not exist.
 struct Run {
@@ -27,8 +27,8 @@ struct Run {
 };
 
 // A run as the node of a state.
-inline uint64_t pack_run(const Run& run) { return run.lo | uint64_t{run.count - 1} << kOrdinalBits; }
-inline Run unpack_run(uint64_t node) {
+SIDBEAM_HD inline uint64_t pack_run(const Run& run) { return run.lo | uint64_t{run.count - 1} << kOrdinalBits; }
+SIDBEAM_HD inline Run unpack_run(uint64_t node) {
   return {node & ((uint64_t{1} << kOrdinalBits) - 1), static_cast<uint32_t>(node >> kOrdinalBits & (kMaxRun - 1)) + 1};
 }
 
@@ -37,36 +37,36 @@ template <class Word>
 struct SplitInWord {
   static constexpr int kSplitBit = sizeof(Word) * 8 - 1;
   const Word* words;
-  uint32_t token(uint64_t at) const { return words[at] & ((uint32_t{1} << kSplitBit) - 1); }
-  bool split(uint64_t at) const { return words[at] >> kSplitBit != 0; }
+  SIDBEAM_HD uint32_t token(uint64_t at) const { return words[at] & ((uint32_t{1} << kSplitBit) - 1); }
+  SIDBEAM_HD bool split(uint64_t at) const { return words[at] >> kSplitBit != 0; }
 };
 struct SplitInBitmap {
   const uint16_t* words;
   const uint64_t* splits;
-  uint32_t token(uint64_t at) const { return words[at]; }
-  bool split(uint64_t at) const { return (splits[at / 64] >> at % 64 & 1) != 0; }
+  SIDBEAM_HD uint32_t token(uint64_t at) const { return words[at]; }
+  SIDBEAM_HD bool split(uint64_t at) const { return (splits[at / 64] >> at % 64 & 1) != 0; }
 };
 
 // Calls read(entries) with the index's form, so that no loop over entries has to tell them apart.
 template <class Read>
-auto read_tail(const TailView& tail, const Read& read) {
+SIDBEAM_HD auto read_tail(const TailView& tail, const Read& read) {
   if (tail.tokens.width == 4) return read(SplitInWord<uint32_t>{static_cast<const uint32_t*>(tail.tokens.data)});
   const auto* words = static_cast<const uint16_t*>(tail.tokens.data);
   return tail.splits != nullptr ? read(SplitInBitmap{words, tail.splits}) : read(SplitInWord<uint16_t>{words});
 }
 
-inline uint64_t tail_width(const IndexView& index) { return static_cast<uint64_t>(index.levels - index.csr_levels); }
+SIDBEAM_HD inline uint64_t tail_width(const IndexView& index) { return static_cast<uint64_t>(index.levels - index.csr_levels); }
 // Where the tail has the code of an ordinal < sids at a level of the tail.
-inline uint64_t tail_entry(const IndexView& index, uint64_t ordinal, int level) {
+SIDBEAM_HD inline uint64_t tail_entry(const IndexView& index, uint64_t ordinal, int level) {
   return ordinal * tail_width(index) + static_cast<uint64_t>(level - index.csr_levels);
 }
 
-inline bool is_tail_end(const IndexView& index, int level, uint32_t token) {
+SIDBEAM_HD inline bool is_tail_end(const IndexView& index, int level, uint32_t token) {
   return index.variable_length && token == index.level[level].codes;
 }
 
 // Whether an ordinal < sids is below no node of level T, since its SID ended above it.
-inline bool ended_above_tail(const IndexView& index, uint64_t ordinal) {
+SIDBEAM_HD inline bool ended_above_tail(const IndexView& index, uint64_t ordinal) {
   if (!index.variable_length) return false;
   const uint64_t at = tail_entry(index, ordinal, index.csr_levels);
   return read_tail(index.tail, [&](const auto& entries) {
@@ -75,7 +75,7 @@ inline bool ended_above_tail(const IndexView& index, uint64_t ordinal) {
 }
 
 // The SIDs below a node of level T, which has a number still, or below a node of a deeper level, as in a state's word.
-inline Run run_of(const IndexView& index, int level, uint64_t node) {
+SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   if (level > index.csr_levels) {
     const Run run = unpack_run(node);
     if (run.lo >= index.sids) return {};
@@ -92,7 +92,7 @@ inline Run run_of(const IndexView& index, int level, uint64_t node) {
 
 // The codes that may follow in the node with this run, rising, the end (V_l) last: their number, at most kMaxRun and at
 // most V_l + 1.
-inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
+SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
@@ -110,7 +110,7 @@ inline uint32_t tail_children(const IndexView& index, int level, const Run& run,
 }
 
 // The SIDs below the child by `token` of the node with this run; count 0 where there is none.
-inline Run tail_child(const IndexView& index, int level, const Run& run, uint32_t token) {
+SIDBEAM_HD inline Run tail_child(const IndexView& index, int level, const Run& run, uint32_t token) {
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   return read_tail(index.tail, [&](const auto& entries) {
     const auto token_of = [&](uint32_t i) { return entries.token(first + i * width); };
@@ -130,7 +130,7 @@ inline Run tail_child(const IndexView& index, int level, const Run& run, uint32_
 }
 
 // Whether `run` is that of a node of level `level` > T, which was led to by the end where `ended`.
-inline bool is_run(const IndexView& index, int level, const Run& run, bool ended) {
+SIDBEAM_HD inline bool is_run(const IndexView& index, int level, const Run& run, bool ended) {
   if (run.lo >= index.sids || run.count > index.sids - run.lo) return false;
   const uint64_t first = tail_entry(index, run.lo, level - 1), width = tail_width(index);
   return read_tail(index.tail, [&](const auto& entries) {

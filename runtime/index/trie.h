@@ -18,7 +18,7 @@ struct Row {
 };
 
 // The row of a node; empty for a node that does not exist.
-inline Row row_of(const LevelView& level, uint64_t node) {
+SIDBEAM_HD inline Row row_of(const LevelView& level, uint64_t node) {
   if (node >= level.nodes) return {};
   const uint64_t begin = std::min(level.row_pointers[node], level.edges);
   const uint64_t end = std::clamp(level.row_pointers[node + 1], begin, level.edges);
@@ -26,7 +26,7 @@ inline Row row_of(const LevelView& level, uint64_t node) {
 }
 
 // The edge of `token` in a row, or kNoEdge.
-inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token) {
+SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token) {
   uint64_t lo = row.begin, hi = row.begin + row.count;
   while (lo < hi) {
     const uint64_t middle = lo + (hi - lo) / 2;
@@ -40,8 +40,10 @@ inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token
 }
 
 // Bits set in a word. x86-64 without -mpopcnt would call a function of libgcc for it, ten times a child.
-inline uint64_t bits_set(uint64_t word) {
-#if defined(__POPCNT__) || defined(__aarch64__)
+SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<uint64_t>(__popcll(word));
+#elif defined(__POPCNT__) || defined(__aarch64__)
   return static_cast<uint64_t>(__builtin_popcountll(word));
 #else
   word -= word >> 1 & 0x5555555555555555;
@@ -52,7 +54,7 @@ inline uint64_t bits_set(uint64_t word) {
 
 // Bits set before `bit` among those that share a rank with it. BitsBefore: the same by other instructions.
 using BitsBefore = uint64_t (*)(const uint64_t* words, uint64_t bit);
-inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
+SIDBEAM_HD inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
   const uint64_t word = bit / 64;
   uint64_t count = bits_set(words[word] & ((uint64_t{1} << bit % 64) - 1));
   for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += bits_set(words[w]);
@@ -60,7 +62,7 @@ inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
 }
 
 // The place of a node among the dense ones, or -1.
-inline int64_t dense_rank(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
+SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
   if (level.dense_nodes == 0 || node >= level.nodes) return -1;
   if ((level.dense_bits[node / 64] >> node % 64 & 1) == 0) return -1;
   const uint64_t rank = level.dense_ranks[node / kRankBits] + count(level.dense_bits, node);
@@ -69,7 +71,7 @@ inline int64_t dense_rank(const LevelView& level, uint64_t node, BitsBefore coun
 
 // The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
 // dense node, else by search in the list.
-inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token, BitsBefore count = bits_before) {
   const Row row = row_of(level, node);
   if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
     return row.begin + token;
@@ -83,12 +85,12 @@ inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token
   return rank < row.count ? row.begin + rank : kNoEdge;
 }
 
-inline bool is_code(const LevelView& level, int32_t code) {
+SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {
   return code >= 0 && static_cast<uint32_t>(code) < level.codes;
 }
 
 // Whether a node of a level, at most the first of the tail, is the end of a SID, and no node at all. No SID is empty, so no edge of the root is an end.
-inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
+SIDBEAM_HD inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
   if (!index.variable_length || level < 2) return false;
   const LevelView& above = index.level[level - 1];
   return node < above.edges && above.tokens[node] == above.codes;

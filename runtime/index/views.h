@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "support/host_device.h"
+
 namespace sidbeam {
 
 inline constexpr int kMaxLevels = 64;
@@ -19,8 +21,8 @@ struct UintArray {
   const void* data = nullptr;
   int32_t width = 0;  // bytes of an element; 0: absent
 
-  explicit operator bool() const { return width != 0; }
-  uint64_t operator[](uint64_t i) const {
+  SIDBEAM_HD explicit operator bool() const { return width != 0; }
+  SIDBEAM_HD uint64_t operator[](uint64_t i) const {
     if (width == 2) return static_cast<const uint16_t*>(data)[i];
     if (width == 4) return static_cast<const uint32_t*>(data)[i];
     return static_cast<const uint64_t*>(data)[i];
@@ -54,8 +56,8 @@ struct LevelView {
 
   UintArray column;  // [sids] of a sorted index, 2 or 4 bytes; V_l from the end of a SID on
 
-  uint64_t mask_words() const { return (uint64_t{codes} + 1 + 63) / 64; }
-  uint64_t mask_rank_count() const { return (uint64_t{codes} + 1 + kRankBits - 1) / kRankBits; }
+  SIDBEAM_HD uint64_t mask_words() const { return (uint64_t{codes} + 1 + 63) / 64; }
+  SIDBEAM_HD uint64_t mask_rank_count() const { return (uint64_t{codes} + 1 + kRankBits - 1) / kRankBits; }
 };
 
 // The codes of the deep levels of a compact trie, by SID: [sids, levels - csr_levels] (tail.h).

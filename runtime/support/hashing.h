@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "support/host_device.h"
+
 namespace sidbeam {
 
 struct Hash128 {
@@ -29,7 +31,7 @@ class Stream128 {
 };
 
 // Spreads the bits of a key (the finaliser of MurmurHash3); a bijection, and part of the file format.
-inline uint64_t mix64(uint64_t key) {
+SIDBEAM_HD inline uint64_t mix64(uint64_t key) {
   key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
   key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53u;
   return key ^ key >> 33;

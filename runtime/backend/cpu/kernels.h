@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "support/host_device.h"
+
 namespace sidbeam::cpu {
 
 // Elements of a logits row, and what turns one into x: x = inverse_temperature * softcap(element).
@@ -38,7 +40,7 @@ struct RowScore {
 };
 
 // The score of a candidate: fl(score + log-prob), log-prob = (x - ref) - rest, never -0.
-inline float score_of_one(const RowScore& row, float x) {
+SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
   float log_prob = (x - row.normalizer.ref) - row.normalizer.rest;
   if (row.clamp) log_prob = log_prob < 0.0F ? log_prob : 0.0F;
   return row.score + (log_prob + 0.0F);
@@ -111,12 +113,5 @@ struct Kernels {
 
 // The table of an instruction set by name, nullptr for the best; nullptr where this machine or this build lacks it.
 const Kernels* find_kernels(const char* name);
-
-// Sums of two halves of a row.
-PartialSum merge(const PartialSum& a, const PartialSum& b);
-// Whether a sum met NaN or +inf.
-bool is_bad(const PartialSum& sum);
-// Of a sum that is neither bad nor empty.
-LogSum log_of(const PartialSum& sum);
 
 }  // namespace sidbeam::cpu

@@ -25,6 +25,7 @@
 #include <bit>
 #include <cmath>
 
+#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/portable_math.h"
 #include "backend/cpu/rows-inl.h"
 

@@ -7,15 +7,17 @@
 #include <cmath>
 #include <cstdint>
 
+#include "support/host_device.h"
+
 namespace sidbeam::cpu {
 
 inline constexpr double kLn2 = 0.693147180559945309417;
 
 // floor(log2(x)) of a normal x > 0.
-inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
+SIDBEAM_HD inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
 
 // log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
-inline double portable_log(double x) {
+SIDBEAM_HD inline double portable_log(double x) {
   constexpr double kSqrt2 = 1.41421356237309504880;
   int exponent = exponent_of(x);
   double mantissa = std::bit_cast<double>((std::bit_cast<uint64_t>(x) & 0xFFFFFFFFFFFFF) | uint64_t{1023} << 52);
@@ -30,7 +32,7 @@ inline double portable_log(double x) {
 }
 
 // exp(x), x <= 0, to about 1e-16 relative; 0 far below.
-inline double portable_exp(double x) {
+SIDBEAM_HD inline double portable_exp(double x) {
   if (x < -745.0) return 0.0;
   const double n = std::floor(x / kLn2 + 0.5), r = x - n * kLn2;
   double series = 1.0;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backend/cpu/half.h"
+#include "backend/cpu/partial_sum.h"
 
 namespace sidbeam::cpu {
 namespace {

@@ -32,11 +32,13 @@ struct SessionView {
   int32_t *parents = nullptr, *tokens = nullptr;                                    // [S, M]
   int32_t *history_parents = nullptr, *history_tokens = nullptr;                    // [S, L, M]
   int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
-  int64_t* counters = nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0
+  int64_t* counters = nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0 (counters.h)
   void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
 };
 
 inline constexpr int kCounters = 16;
+// SIDBEAM_SLOT_BAD_MAP: a beam that must be fed has no row.
+inline constexpr int32_t kSlotBadMap = 2;
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
 // Once, before the first step: the workspace and the counters. The host side has set everything else.

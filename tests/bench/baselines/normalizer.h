@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/partial_sum.h"
 #include "method.h"
 
 namespace bench {

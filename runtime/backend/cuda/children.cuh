@@ -1,0 +1,173 @@
+// What may follow in a beam, as an enumeration [0, count) in the order of codes, that any thread can ask about any of:
+//
+//   edges     of a node of the trie with a list
+//   run       ordinals of a node of the trie's tail, of which those count where the code changes
+//   codes     of the level, the end last; all, or of a row's best top_k those that exist
+//   ordinals  of a range of the sorted columns, of which those count where the code changes
+//   search    codes of the level, each looked up in the range: where the range is longer than the level has codes
+//
+// A candidate's place is its beam and its number in this enumeration, beam * 2^20 + number: places come in the order of
+// beam and code, and the number leads to the code and to the next state without a search.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cuda/hash_key.cuh"
+#include "index/find.h"
+
+namespace sidbeam::cuda {
+
+inline constexpr int kNumberBits = 20;
+__device__ inline uint32_t place_of(int beam, uint32_t number) {
+  return static_cast<uint32_t>(beam) << kNumberBits | number;
+}
+__device__ inline int beam_of(uint32_t place) { return static_cast<int>(place >> kNumberBits); }
+__device__ inline uint32_t number_of(uint32_t place) { return place & ((1U << kNumberBits) - 1); }
+
+// Candidates in the order of keys: score rising, place falling. No candidate has key 0.
+__device__ inline uint32_t ordered(float score) {
+  const uint32_t bits = __float_as_uint(score);
+  return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+}
+__device__ inline float unordered(uint32_t bits) {
+  return __uint_as_float((bits & 0x80000000U) != 0 ? bits & 0x7FFFFFFFU : ~bits);
+}
+__device__ inline uint64_t key_of(float score, uint32_t place) {
+  return uint64_t{ordered(score)} << 32 | static_cast<uint32_t>(~place);
+}
+__device__ inline float score_of_key(uint64_t key) { return unordered(static_cast<uint32_t>(key >> 32)); }
+__device__ inline uint32_t place_of_key(uint64_t key) { return ~static_cast<uint32_t>(key); }
+
+enum class Ways : int32_t { kNone, kEdges, kRun, kCodes, kOrdinals, kSearch };
+
+struct Next {
+  int64_t state = kDeadState;
+  uint64_t range_end = 0;
+};
+
+struct Children {
+  const IndexView* index = nullptr;
+  const LevelView* at = nullptr;
+  int32_t level = 0, strategy = 0;
+  Ways ways = Ways::kNone;
+  bool ends = false;    // the end may be among them
+  bool probes = false;  // codes are looked up one by one: those whose key is at least `least`
+  uint32_t count = 0, codes = 0;
+  uint64_t first = 0, last = 0;     // edges or ordinals
+  uint64_t least = 0;               // set by whoever has read the row; see row_key()
+  const int32_t* prefix = nullptr;  // the codes before, where they are looked up in the hash set
+
+  // The code of child i < count; false where there is none. A code that has to be looked up is not.
+  __device__ bool at_number(uint32_t i, uint32_t& token) const {
+    switch (ways) {
+      case Ways::kEdges:
+        token = static_cast<uint32_t>(at->tokens[first + i]);
+        return is_valid(token);
+      case Ways::kRun:
+        token = run_token(i);
+        return is_valid(token) && (i == 0 || run_token(i - 1) != token);
+      case Ways::kOrdinals:
+        token = static_cast<uint32_t>(at->column[first + i]);
+        return is_valid(token) && (i == 0 || at->column[first + i - 1] != token);
+      case Ways::kSearch: {
+        token = i;
+        const OrdinalRange found = column_range(*index, level, {first, last}, token);
+        return found.lo < found.hi;
+      }
+      case Ways::kCodes:
+        token = i;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // Whether a code among a row's best exists.
+  __device__ bool exists(uint32_t token) const {
+    if (strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
+      const OrdinalRange found = column_range(*index, level, {first, last}, token);
+      return found.lo < found.hi;
+    }
+    int32_t sid[kMaxLevels];
+    for (int l = 0; l < level; ++l) sid[l] = prefix[l];
+    sid[level] = static_cast<int32_t>(token);
+    return hash_find(*index, sid, HashKey()) >= 0;
+  }
+
+  // The state after child i, with its code.
+  __device__ Next next(uint32_t i, uint32_t token) const {
+    State state{level + 1, index->variable_length && token == codes, NodeKind::kOpaque, 0};
+    uint64_t range_end = 0;
+    if (ways == Ways::kEdges) {
+      state.kind = NodeKind::kTrie;
+      state.node = first + i;
+    } else if (ways == Ways::kRun) {
+      uint32_t end = i + 1;
+      while (end < count && run_token(end) == token) ++end;
+      state.kind = NodeKind::kTail;
+      state.node = pack_run({first + i, end - i});
+    } else if (uses_columns(strategy)) {
+      const OrdinalRange found = column_range(*index, level, {first, last}, token);
+      state.kind = NodeKind::kSorted;
+      state.node = found.lo;
+      range_end = found.hi;
+    }
+    return {encode_state(state), range_end};
+  }
+
+ private:
+  __device__ bool is_valid(uint32_t token) const { return token < codes || (ends && token == codes); }
+  __device__ uint32_t run_token(uint32_t i) const {
+    const uint64_t entry = tail_entry(*index, first + i, level);
+    return read_tail(index->tail, [&](const auto& entries) { return entries.token(entry); });
+  }
+};
+
+// Of a beam that is live, not ended and at `level`, below the index's last.
+__device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level, bool has_end_column,
+                                       int64_t state, uint64_t range_end) {
+  Children children;
+  children.index = &index;
+  children.at = &index.level[level];
+  children.level = level;
+  children.strategy = strategy;
+  children.codes = children.at->codes;
+  children.ends = index.variable_length && has_end_column;
+  const uint64_t node = state_node(state);
+  const uint32_t all = children.codes + (children.ends ? 1 : 0);
+  if (strategy == SIDBEAM_STRATEGY_TRIE && is_tail_level(index, level)) {
+    const Run run = run_of(index, level, node);
+    children.ways = Ways::kRun;
+    children.first = run.lo;
+    children.count = run.count;
+  } else if (strategy == SIDBEAM_STRATEGY_TRIE) {
+    const sidbeam::Row row = row_of(*children.at, node);
+    children.ways = Ways::kEdges;
+    children.first = row.begin;
+    children.count = row.count;
+  } else if (uses_columns(strategy)) {
+    children.first = node;
+    children.last = std::min(range_end, index.sids);
+    const uint64_t ordinals = children.last > node ? children.last - node : 0;
+    children.probes = strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
+    children.ways = children.probes ? Ways::kCodes : ordinals <= all ? Ways::kOrdinals : Ways::kSearch;
+    children.count = children.ways == Ways::kOrdinals ? static_cast<uint32_t>(ordinals) : all;
+  } else {
+    children.ways = Ways::kCodes;
+    children.probes = strategy == SIDBEAM_STRATEGY_HASH_FINAL && level == index.levels - 1;
+    children.count = children.codes;
+  }
+  return children;
+}
+
+// The codes of a beam before `level`, walking its parents back; histories of the slot are [L, M].
+__device__ inline void beam_codes(const int32_t* parents, const int32_t* tokens, int32_t beams, int32_t level,
+                                  int32_t beam, int32_t* codes) {
+  for (int32_t l = level - 1; l >= 0; --l) {
+    if (beam < 0 || beam >= beams) beam = 0;  // damaged by a slot that was named twice
+    codes[l] = tokens[int64_t{l} * beams + beam];
+    beam = parents[int64_t{l} * beams + beam];
+  }
+}
+
+}  // namespace sidbeam::cuda

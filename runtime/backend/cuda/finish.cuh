@@ -1,0 +1,317 @@
+// The end of a slot's step, by one block: the best of what the rows left, in order, written as the new beams.
+//
+// Every candidate among the best `width` lies in a group whose key is at least the width-th largest key, and there are at
+// most `width` such groups. Groups of one child are their own candidates; the others are gone through again, and what
+// reaches the bound is collected. So the selection is exact, and what it needs is bounded however many candidates tie.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/counters.h"
+#include "backend/cuda/select.cuh"
+#include "backend/cuda/session.cuh"
+
+namespace sidbeam::cuda {
+
+inline constexpr int kSortedOfThread = 4;
+// Children of a group that a warp goes through between two looks at how full the workspace is.
+inline constexpr int kRounds = 8;
+
+template <int kThreads>
+struct FinishShared {
+  uint64_t keys[kSortedOfThread * kThreads];
+  SelectStorage select;
+  uint32_t count, chosen, most_groups, total, worst_bad, ended;
+  int32_t no_row;
+  uint32_t counters[kCounters];
+  int32_t prefix[kThreads / kWarp][kMaxLevels];
+};
+
+template <int kThreads>
+class Finish {
+ public:
+  __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry,
+                    FinishShared<kThreads>& shared)
+      : session_(session), step_(step), entry_(entry), shared_(shared), work_(workspace_of(session, entry.slot)) {}
+
+  __device__ void run() {
+    read_notes();
+    find_candidates();
+    const auto width = static_cast<uint32_t>(entry_.width);
+    uint32_t count = shared_.count;
+    if (in_workspace_) {
+      if (count > width) {
+        keep_best(width);
+        count = width;
+      } else {
+        for (uint32_t i = own(); i < count; i += kThreads) shared_.keys[i] = work_.candidates[i];
+      }
+    }
+    write_beams(sorted(count));
+  }
+
+ private:
+  __device__ static uint32_t own() { return static_cast<uint32_t>(thread_id()); }
+
+  // Sums up the notes of the slot's rows.
+  __device__ void read_notes() {
+    if (thread_id() == 0) {
+      shared_.count = shared_.chosen = shared_.most_groups = shared_.total = shared_.worst_bad = shared_.ended = 0;
+      shared_.no_row = 0;
+    }
+    for (uint32_t i = own(); i < kCounters; i += kThreads) shared_.counters[i] = 0;
+    __syncthreads();
+    for (uint32_t m = own(); m < static_cast<uint32_t>(entry_.live); m += kThreads) {
+      const Note note = work_.notes[m];
+      if (note.read) atomicAdd(&shared_.counters[kRowsRead], 1U);
+      if (note.found == Found::kNoRow) shared_.no_row = 1;
+      if (note.found == Found::kBad) {
+        atomicMax(&shared_.worst_bad, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
+        atomicAdd(&shared_.counters[kRowsBad], 1U);
+      }
+      if (note.found != Found::kCandidates) continue;
+      if (note.read) atomicAdd(&shared_.counters[kCandidates], note.count);
+      atomicAdd(&shared_.total, note.groups);
+      atomicMax(&shared_.most_groups, note.groups);
+    }
+    __syncthreads();
+  }
+
+  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row a thread where rows left few, a
+  // row a warp where they left many.
+  template <class Visit>
+  __device__ void for_each_key(const Visit& visit) const {
+    const uint32_t stride = keys_of_row(session_.beams, entry_.live);
+    const bool few = shared_.most_groups <= 4;
+    const uint32_t first = few ? own() : own() / kWarp, step = few ? kThreads : kThreads / kWarp;
+    for (uint32_t m = first; m < static_cast<uint32_t>(entry_.live); m += step) {
+      const Note& note = work_.notes[m];
+      if (note.found != Found::kCandidates) continue;
+      const uint64_t* keys = work_.keys + int64_t{m} * stride;
+      const uint32_t groups = note.groups;
+      const bool single = note.single();
+      for (uint32_t g = few ? 0 : own() % kWarp; g < groups; g += few ? 1 : kWarp)
+        if (keys[g] != 0) visit(keys[g], m, g, single);
+    }
+  }
+
+  // Candidates into shared memory where all of them are known at once; else into the workspace.
+  __device__ void find_candidates() {
+    const auto width = static_cast<uint32_t>(entry_.width);
+    uint64_t bound = 1;
+    if (shared_.total > width) {
+      if (count_keys() > width)
+        bound = select_bound<kThreads>(
+            [&](const auto& visit) { for_each_key([&](uint64_t key, uint32_t, uint32_t, bool) { visit(key); }); },
+            width, shared_.select);
+      __syncthreads();
+      if (thread_id() == 0) shared_.count = 0;
+      __syncthreads();
+    }
+    for_each_key([&](uint64_t key, uint32_t m, uint32_t group, bool single) {
+      if (key < bound) return;
+      if (single) {
+        const uint32_t at = atomicAdd(&shared_.count, 1U);
+        if (at < kSortedOfThread * kThreads) shared_.keys[at] = key;
+      } else {
+        const uint32_t at = atomicAdd(&shared_.chosen, 1U);
+        // A place needs 12 bits of a beam; groups of a row that has several children each are no more than 2^18.
+        if (at < static_cast<uint32_t>(session_.beams)) work_.chosen[at] = m << kNumberBits | group;
+      }
+    });
+    __syncthreads();
+    in_workspace_ = shared_.chosen > 0;
+    if (!in_workspace_) return;
+    for (uint32_t i = own(); i < shared_.count; i += kThreads) work_.candidates[i] = shared_.keys[i];
+    __syncthreads();
+    open_groups(bound);
+  }
+
+  // Keys that are not 0.
+  __device__ uint32_t count_keys() {
+    uint32_t count = 0;
+    for_each_key([&](uint64_t, uint32_t, uint32_t, bool) { ++count; });
+    atomicAdd(&shared_.count, count);
+    __syncthreads();
+    return shared_.count;
+  }
+
+  // Goes through the groups chosen, a group a warp, and collects what reaches the bound; cuts the workspace back to the
+  // best where it could overflow, which raises the bound.
+  __device__ void open_groups(uint64_t bound) {
+    const auto width = static_cast<uint32_t>(entry_.width);
+    const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
+    const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams));
+    uint32_t next = own() / kWarp;
+    Opened group;
+    if (next < chosen) open(work_.chosen[next], group);
+    for (;;) {
+      for (int round = 0; round < kRounds && next < chosen; ++round) {
+        const uint32_t i = group.at + own() % kWarp;
+        bool bad = false;
+        const uint64_t key = i < group.end ? candidate_key(group.beam, group.children, i, bad) : 0;
+        if (key >= bound) {
+          const uint32_t at = atomicAdd(&shared_.count, 1U);
+          if (at < capacity) work_.candidates[at] = key;
+        }
+        group.at += kWarp;
+        if (group.at < group.end) continue;
+        next += kThreads / kWarp;
+        if (next < chosen) open(work_.chosen[next], group);
+      }
+      if (!__syncthreads_or(next < chosen)) break;
+      const uint32_t count = shared_.count;
+      __syncthreads();  // before anybody adds to it
+      if (count + kThreads * kRounds <= capacity) continue;
+      bound = keep_best(width);
+      for (uint32_t i = own(); i < width; i += kThreads) work_.candidates[i] = shared_.keys[i];
+      __syncthreads();
+    }
+  }
+
+  // A group that a warp goes through.
+  struct Opened {
+    BeamRow beam;
+    Children children;
+    uint32_t at = 0, end = 0;
+  };
+  __device__ void open(uint32_t chosen, Opened& out) const {
+    const auto m = static_cast<int32_t>(chosen >> kNumberBits);
+    const uint32_t group = number_of(chosen);
+    const Note& note = work_.notes[m];
+    const float* lse = nullptr;
+    find_row(session_, step_, entry_, m, out.beam, lse);
+    out.beam.reads_row = true;  // nothing bad is there: it was looked at
+    out.beam.score.normalizer = note.normalizer;
+    out.beam.score.clamp = note.clamp;
+    out.children = children_of_beam(session_, entry_, m);
+    out.children.least = note.least;
+    out.at = note.begin(group);
+    out.end = note.begin(group + 1);
+    if (!out.children.probes || session_.strategy != SIDBEAM_STRATEGY_HASH_FINAL) return;
+    int32_t* prefix = shared_.prefix[warp_id()];
+    __syncwarp();
+    if (lane_id() == 0) {
+      const int64_t history = history_at(session_, entry_.slot);
+      beam_codes(session_.history_parents + history, session_.history_tokens + history, session_.beams, entry_.level, m,
+                 prefix);
+    }
+    __syncwarp();
+    out.children.prefix = prefix;
+  }
+
+  // Leaves the best k of more candidates in the workspace in shared memory; returns a bound that those reach.
+  __device__ uint64_t keep_best(uint32_t k) {
+    const uint32_t count = std::min(shared_.count, static_cast<uint32_t>(work_.candidate_capacity));
+    const auto keys = [&](const auto& visit) {
+      for (uint32_t i = own(); i < count; i += kThreads) visit(work_.candidates[i]);
+    };
+    const uint64_t bound = select_bound<kThreads>(keys, k, shared_.select);
+    __syncthreads();
+    if (thread_id() == 0) {
+      shared_.count = 0;
+      ++shared_.counters[kShrinks];
+    }
+    __syncthreads();
+    keys([&](uint64_t key) {
+      if (key < bound) return;
+      const uint32_t at = atomicAdd(&shared_.count, 1U);
+      if (at < k) shared_.keys[at] = key;
+    });
+    __syncthreads();
+    return bound;
+  }
+
+  // Sorts the keys in shared memory; returns their number.
+  __device__ uint32_t sorted(uint32_t count) {
+    count = std::min(count, static_cast<uint32_t>(entry_.width));
+    int padded = 2 * kWarp;
+    while (padded < static_cast<int>(count)) padded *= 2;
+    for (uint32_t i = count + own(); i < static_cast<uint32_t>(padded); i += kThreads) shared_.keys[i] = 0;
+    __syncthreads();
+    sort_falling<kThreads>(shared_.keys, padded);
+    return count;
+  }
+
+  struct Beam {
+    int64_t state = kDeadState;
+    uint64_t range_end = 0;
+    float score = -kInfinity;
+    int32_t parent = -1, token = -1;
+  };
+  __device__ Beam continued(uint64_t key) const {
+    Beam beam;
+    beam.score = score_of_key(key);
+    const uint32_t place = place_of_key(key);
+    beam.parent = beam_of(place);
+    const int64_t at = beams_at(session_, entry_.slot) + beam.parent, before = session_.states[at];
+    if (is_ended(before)) {
+      beam.state = before;
+      if (uses_columns(session_.strategy)) beam.range_end = session_.range_ends[at];
+      return beam;
+    }
+    const Children children = children_of_beam(session_, entry_, beam.parent);
+    uint32_t token = 0;
+    if (number_of(place) < children.count) children.at_number(number_of(place), token);
+    const Next next = children.next(number_of(place), token);
+    beam.state = next.state;
+    beam.range_end = next.range_end;
+    beam.token = static_cast<int32_t>(token);
+    return beam;
+  }
+
+  // All old beams are read before any is overwritten.
+  __device__ void write_beams(uint32_t count) {
+    Beam beams[kSortedOfThread];
+#pragma unroll
+    for (int j = 0; j < kSortedOfThread; ++j) {
+      const uint32_t i = own() + static_cast<uint32_t>(j * kThreads);
+      if (i < count) beams[j] = continued(shared_.keys[i]);
+      if (i < count && is_ended(beams[j].state)) atomicAdd(&shared_.ended, 1U);
+    }
+    __syncthreads();
+    const int64_t first = beams_at(session_, entry_.slot);
+    const int64_t history = history_at(session_, entry_.slot) + int64_t{entry_.level} * session_.beams;
+#pragma unroll
+    for (int j = 0; j < kSortedOfThread; ++j) {
+      const uint32_t i = own() + static_cast<uint32_t>(j * kThreads);
+      if (i >= static_cast<uint32_t>(session_.beams)) continue;
+      const Beam& beam = beams[j];
+      session_.states[first + i] = beam.state;
+      session_.scores[first + i] = beam.score;
+      session_.parents[first + i] = beam.parent;
+      session_.tokens[first + i] = beam.token;
+      if (uses_columns(session_.strategy)) session_.range_ends[first + i] = beam.range_end;
+      if (i >= count) continue;
+      session_.history_parents[history + i] = beam.parent;
+      session_.history_tokens[history + i] = beam.token;
+    }
+    if (thread_id() == 0) write_slot(static_cast<int32_t>(count));
+  }
+
+  // A row that is bad could have mattered where its beam scored at least as well as the last that is kept.
+  __device__ void write_slot(int32_t count) {
+    const int32_t slot = entry_.slot;
+    const bool mattered =
+        shared_.worst_bad != 0 &&
+        (count < entry_.width || shared_.worst_bad >= ordered(score_of_key(shared_.keys[count - 1])));
+    if (mattered) session_.errors[slot] = SIDBEAM_SLOT_BAD_ROW;
+    if (shared_.no_row != 0) session_.errors[slot] = kSlotBadMap;
+    session_.live[slot] = count;
+    session_.active[slot] =
+        entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
+    session_.level[slot] = entry_.level + 1;
+    shared_.counters[kSlotSteps] = 1;
+    shared_.counters[kDeadBeams] = static_cast<uint32_t>(entry_.width - count);
+    for (int i = 0; i < kCounters; ++i)
+      if (shared_.counters[i] != 0) count(session_, i, shared_.counters[i]);
+  }
+
+  const SessionView& session_;
+  const StepView& step_;
+  const Entry& entry_;
+  FinishShared<kThreads>& shared_;
+  Workspace work_;
+  bool in_workspace_ = false;
+};
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,55 @@
+// Launching, in one form that the emulator can stand in for. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+namespace sidbeam::cuda {
+
+struct LaunchShape {
+  int64_t blocks = 0;
+  int threads = 0;
+  size_t shared_bytes = 0;
+  // May begin while the kernel before it on the stream drains; that one's writes are waited for by wait_for_kernel().
+  bool overlaps = false;
+};
+
+// Whether the current device lets kernels overlap (programmatic dependent launch: compute capability 9.0).
+inline bool device_overlaps() {
+  int device = 0, major = 0;
+  return cudaGetDevice(&device) == cudaSuccess &&
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cudaStream_t stream,
+                   Arguments&&... arguments) {
+  if (shape.blocks == 0) return cudaSuccess;
+  if (shape.blocks > INT32_MAX) return cudaErrorInvalidConfiguration;
+  cudaLaunchAttribute overlap{};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(shape.threads));
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  config.attrs = &overlap;
+  config.numAttrs = shape.overlaps && device_overlaps() ? 1 : 0;
+  return cudaLaunchKernelEx(&config, kernel, static_cast<Arguments&&>(arguments)...);
+}
+
+// Lets a kernel that overlaps begin; what this one writes is nevertheless seen by it only after wait_for_kernel().
+__device__ inline void let_next_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+__device__ inline void wait_for_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,152 @@
+// The sum of exp over a row, by one block, in one read.
+//
+// Every thread sums its columns relative to a power of two of its own, 2^exponent with exponent = round(L * the largest x
+// it has met), so that no barrier is needed before the end; a move is exact. A term is ex2(fma(x, L, -exponent)). Which
+// thread has which column depends on the number of columns, the dtype and the number of threads alone, and the number
+// of threads on that of the columns: so do the bits of the sum.
+//
+// Error, relative to the whole sum, however the terms conspire:
+//   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has |argument| <=
+//              1/2. 2^20 columns on 256 threads are 4096 a thread: all at -8 they weigh 16 times the largest with 2^-21 ln 2
+//              each, and at twice the argument 1/16 of it: at most 3.4e-7.
+//   ex2.approx 2^-22: 2.4e-7 (PTX promises 2^-22.5 in the newer of its manuals).
+//   sum        trees of 8 terms in f32: 3 * 2^-24 = 1.8e-7; then in double.
+//   L          the float nearest log2(e), 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x), which one
+//              multiplication puts right as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
+// Together 8.6e-7.
+//
+// Where the largest |x| of the row passes 2^20 no integer power of two can be told from its neighbours; such a row is
+// read again relative to its maximum. Rows whose masked elements alone are so low (-1e9) are not such rows.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cpu/partial_sum.h"
+#include "backend/cuda/rows.cuh"
+
+namespace sidbeam::cuda {
+
+inline constexpr float kLog2E = 1.44269502162933349609F;
+inline constexpr double kDeficit = 1.3349758171622139e-8;
+inline constexpr float kHuge = 1048576.0F;
+inline constexpr int kColumnsOfThread = 16;  // of a tile
+
+// 2^octaves for octaves <= 0; 0 far below.
+__device__ inline double power_of_two(int octaves) {
+  return octaves < -1022 ? 0.0 : __longlong_as_double(static_cast<long long>(1023 + octaves) << 52);
+}
+
+__device__ inline float exp2_approximate(float x) {
+#if defined(__CUDA_ARCH__)
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return std::exp2(x);
+#endif
+}
+
+// round(L * x), for x of any size: a number of octaves that an int holds.
+__device__ inline int octaves_of(float x) {
+  return static_cast<int>(rintf(fminf(fmaxf(x, -kHuge), kHuge) * kLog2E));
+}
+
+// What a thread, or a block, has summed: exp(x) of so many x is sum * 2^octaves_of(largest).
+struct Terms {
+  double sum = 0.0;
+  float largest = -kInfinity;  // NaN does not count, but makes the sum NaN
+
+  __device__ void raise(float x) {
+    sum *= power_of_two(octaves_of(largest) - octaves_of(x));
+    largest = x;
+  }
+  __device__ float term(float x, float minus_octaves) const {
+    return exp2_approximate(__fmaf_rn(x, kLog2E, minus_octaves));
+  }
+  __device__ void add(const float (&x)[kColumnsOfThread]) {
+    float top = x[0];
+#pragma unroll
+    for (int i = 1; i < kColumnsOfThread; ++i) top = fmaxf(top, x[i]);
+    if (top > largest) raise(top);
+    const auto minus_octaves = static_cast<float>(-octaves_of(largest));
+    float p[kColumnsOfThread];
+#pragma unroll
+    for (int i = 0; i < kColumnsOfThread; ++i) p[i] = term(x[i], minus_octaves);
+#pragma unroll
+    for (int i = 0; i < kColumnsOfThread; i += 8)
+      sum += static_cast<double>(((p[i] + p[i + 1]) + (p[i + 2] + p[i + 3])) +
+                                 ((p[i + 4] + p[i + 5]) + (p[i + 6] + p[i + 7])));
+  }
+  __device__ void add(float x) {
+    if (x > largest) raise(x);
+    sum += static_cast<double>(term(x, static_cast<float>(-octaves_of(largest))));
+  }
+};
+
+struct JoinTerms {
+  __device__ Terms operator()(const Terms& a, const Terms& b) const {
+    Terms low = a.largest < b.largest ? a : b, high = a.largest < b.largest ? b : a;
+    low.raise(high.largest);
+    high.sum += low.sum;
+    return high;
+  }
+};
+
+// Whether the row must be summed again relative to its largest x; then the sum says nothing, not even by being NaN.
+__device__ inline bool is_far(const Terms& terms) {
+  return terms.largest < kInfinity && terms.largest > -kInfinity && !(fabsf(terms.largest) <= kHuge);
+}
+
+__device__ inline cpu::PartialSum partial_sum(const Terms& terms, int64_t n, float base) {
+  if (terms.largest == kInfinity || terms.sum != terms.sum)
+    return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
+  if (terms.sum == 0.0) return {};
+  const int exponent = octaves_of(terms.largest);
+  const int width = 64 - __clzll(static_cast<long long>(n));
+  const double octaves = exponent + cpu::exponent_of(terms.sum) + 0.5 - 0.5 * width;
+  const double z = kDeficit * cpu::kLn2 * octaves;
+  return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
+}
+
+// The columns of this thread; keeps the row's x in `held`, where that is given.
+template <int kDtype, int kThreads>
+__device__ Terms sum_row_of(const Row& row, float* held) {
+  constexpr int kPer = Chunk<kDtype>::kColumns, kChunks = kColumnsOfThread / kPer;
+  constexpr int64_t kTile = int64_t{kThreads} * kColumnsOfThread;
+  Terms terms;
+  for (int64_t tile = 0; tile < row.columns; tile += kTile) {
+    float x[kColumnsOfThread];
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c)
+      Chunk<kDtype>::load(row, tile / kPer + c * kThreads + thread_id(), x + c * kPer);
+    if (held != nullptr) {
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        const int64_t column = tile + (int64_t{c} * kThreads + thread_id()) * kPer;
+        for (int i = 0; i < kPer; ++i)
+          if (column + i < row.columns) held[column + i] = x[c * kPer + i];
+      }
+    }
+    terms.add(x);
+  }
+  return terms;
+}
+
+template <int kThreads>
+__device__ Terms sum_row(const Row& row, float* held) {
+  if (row.dtype == SIDBEAM_F32) return sum_row_of<SIDBEAM_F32, kThreads>(row, held);
+  if (row.dtype == SIDBEAM_F16) return sum_row_of<SIDBEAM_F16, kThreads>(row, held);
+  return sum_row_of<SIDBEAM_BF16, kThreads>(row, held);
+}
+
+// The sum of exp over what `sum(origin)` sums, n terms, relative to an origin: by all threads, to all threads.
+template <int kThreads, class Sum>
+__device__ cpu::PartialSum block_sum_exp(int64_t n, const Sum& sum,
+                                         typename BlockFold<Terms, kThreads>::Storage& storage) {
+  Terms terms = BlockFold<Terms, kThreads>::all(sum(0.0F), JoinTerms(), storage);
+  if (!is_far(terms)) return partial_sum(terms, n, 0.0F);
+  const float base = terms.largest;
+  terms = BlockFold<Terms, kThreads>::all(sum(base), JoinTerms(), storage);
+  return partial_sum(terms, n, base);
+}
+
+}  // namespace sidbeam::cuda

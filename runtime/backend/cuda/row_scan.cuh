@@ -1,0 +1,194 @@
+// One beam's row, by one block: its normaliser, and the best of each group of its children.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/log_sum_exp.cuh"
+#include "backend/cuda/select.cuh"
+#include "backend/cuda/session.cuh"
+
+namespace sidbeam::cuda {
+
+// Rows of so many columns are kept, as x, for the children.
+inline constexpr int64_t kMostHeld = 8192;
+
+template <int kThreads>
+struct RowShared {
+  typename BlockFold<Terms, kThreads>::Storage fold;
+  SelectStorage select;
+  int32_t prefix[kMaxLevels];
+  alignas(16) float held[4];  // as many as the launch says
+};
+
+enum class Outcome { kReady, kEmpty, kBad };
+
+__device__ inline Outcome use_sum(const cpu::PartialSum& sum, cpu::RowScore& score) {
+  if (cpu::is_bad(sum)) return Outcome::kBad;
+  if (sum.sum == 0.0) return Outcome::kEmpty;
+  score.normalizer = cpu::log_of(sum);
+  score.clamp = true;
+  return Outcome::kReady;
+}
+
+__device__ inline Row relative(Row row, float origin) {
+  row.transform.origin = origin;
+  row.transform.active = row.transform.active || origin != 0.0F;
+  return row;
+}
+
+// Of columns that follow each other; keeps their x where there is room.
+template <int kThreads>
+__device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
+                                       RowShared<kThreads>& shared) {
+  Row part = beam.row;
+  part.data = static_cast<const char*>(part.data) + first * element_bytes(part.dtype);
+  part.columns = count;
+  float* held = count <= room ? shared.held : nullptr;
+  const cpu::PartialSum sum = block_sum_exp<kThreads>(
+      count, [&](float origin) { return sum_row<kThreads>(relative(part, origin), origin == 0.0F ? held : nullptr); },
+      shared.fold);
+  if (held != nullptr) {  // whole: folding had a barrier
+    beam.held = held;
+    beam.held_first = first;
+    beam.held_count = count;
+  }
+  return sum;
+}
+
+// Of x(i), i < n, -inf where there is none; each term in double.
+template <int kThreads, class X>
+__device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
+  return block_sum_exp<kThreads>(
+      n,
+      [&](float origin) {
+        Terms terms;
+        for (uint32_t i = static_cast<uint32_t>(thread_id()); i < n; i += kThreads) terms.add(x(i) - origin);
+        return terms;
+      },
+      shared.fold);
+}
+
+template <int kThreads>
+__device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
+                                     RowShared<kThreads>& shared) {
+  const uint32_t codes = children.codes;
+  const cpu::PartialSum sum =
+      beam.columns.map == nullptr
+          ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
+          : sum_values<kThreads>(codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
+  if (!children.ends) return sum;
+  Terms end;
+  const float x = beam.x(codes, codes);
+  end.add(x);
+  if (!is_far(end)) return cpu::merge(sum, partial_sum(end, 1, 0.0F));
+  return cpu::merge(sum, {x, 0, 1.0});
+}
+
+template <int kThreads>
+__device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children, const float* lse,
+                             int64_t room, RowShared<kThreads>& shared) {
+  beam.score.clamp = false;
+  beam.score.normalizer = {};
+  if (lse != nullptr) {
+    const float given = *lse;
+    if (!(given < kInfinity)) return Outcome::kBad;
+    if (given == -kInfinity) return Outcome::kEmpty;
+    beam.score.normalizer.ref = given;
+    return Outcome::kReady;
+  }
+  if (session.normalization == SIDBEAM_NORMALIZE_FULL)
+    return use_sum(sum_columns<kThreads>(beam, 0, beam.row.columns, room, shared), beam.score);
+  if (session.normalization == SIDBEAM_NORMALIZE_LEVEL)
+    return use_sum(sum_level<kThreads>(beam, children, room, shared), beam.score);
+  return Outcome::kReady;
+}
+
+// Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
+template <int kThreads>
+__device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children, RowShared<kThreads>& shared) {
+  const auto keys = [&](const auto& visit) {
+    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads)
+      visit(code_key(beam.x(i, children.codes), i));
+  };
+  bool bad = false;
+  uint32_t count = 0;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
+    const float x = beam.x(i, children.codes);
+    bad = bad || !(x < kInfinity);
+    count += x > -kInfinity ? 1 : 0;
+  }
+  if (__syncthreads_or(bad)) return false;
+  for (int i = thread_id(); i < kBins; i += kThreads) shared.select.bins[i] = 0;
+  __syncthreads();
+  atomicAdd(&shared.select.bins[0], count);
+  __syncthreads();
+  const uint32_t all = shared.select.bins[0];
+  __syncthreads();
+  children.least = all <= static_cast<uint32_t>(top_k)
+                       ? 1
+                       : select_bound<kThreads>(keys, static_cast<uint32_t>(top_k), shared.select);
+  return true;
+}
+
+// VALID: over the children themselves.
+template <int kThreads>
+__device__ Outcome normalize_children(BeamRow& beam, const Children& children, RowShared<kThreads>& shared) {
+  const auto x = [&](uint32_t i) {
+    uint32_t token = 0;
+    if (!children.at_number(i, token)) return -kInfinity;
+    const float value = beam.x(token, children.codes);
+    if (children.probes && (code_key(value, token) < children.least || !children.exists(token))) return -kInfinity;
+    return value;
+  };
+  return use_sum(sum_values<kThreads>(children.count, x, shared), beam.score);
+}
+
+// Writes the keys of the row's groups; returns whether a child makes the row bad.
+template <int kThreads>
+__device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note, uint64_t* keys) {
+  bool bad = false;
+  if (note.single()) {
+    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < note.count; i += kThreads)
+      keys[i] = candidate_key(beam, children, i, bad);
+  } else {
+    for (uint32_t g = static_cast<uint32_t>(warp_id()); g < note.groups; g += kThreads / kWarp) {
+      uint64_t best = 0;
+      const uint32_t end = note.begin(g + 1);
+      for (uint32_t i = note.begin(g) + static_cast<uint32_t>(lane_id()); i < end; i += kWarp) {
+        const uint64_t key = candidate_key(beam, children, i, bad);
+        best = key > best ? key : best;
+      }
+      best = warp_max(best);
+      if (lane_id() == 0) keys[g] = best;
+    }
+  }
+  return __syncthreads_or(bad) != 0;
+}
+
+// Scans a row whose beam and children are known; the note says what was found.
+template <int kThreads>
+__device__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children, const float* lse, int64_t room,
+                         uint32_t most_keys, uint64_t* keys, RowShared<kThreads>& shared) {
+  Note note;
+  note.read = true;
+  Outcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
+  if (outcome == Outcome::kReady && children.probes &&
+      !find_best_codes<kThreads>(session.top_k, beam, children, shared))
+    outcome = Outcome::kBad;
+  if (outcome == Outcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
+    outcome = normalize_children<kThreads>(beam, children, shared);
+    beam.reads_row = true;
+  }
+  if (outcome != Outcome::kReady) {
+    note.found = outcome == Outcome::kBad ? Found::kBad : Found::kNothing;
+    return note;
+  }
+  note.normalizer = beam.score.normalizer;
+  note.clamp = beam.score.clamp;
+  note.least = children.least;
+  note.count = children.count;
+  note.groups = groups_of(children.count, most_keys);
+  note.found = write_keys<kThreads>(beam, children, note, keys) ? Found::kBad : Found::kCandidates;
+  return note;
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,110 @@
+// The k-th largest of many different 64-bit keys, and sorting few of them, by one block.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/block.cuh"
+
+namespace sidbeam::cuda {
+
+inline constexpr int kDigitBits = 8, kBins = 1 << kDigitBits;
+
+struct SelectStorage {
+  unsigned long long least, most;
+  uint32_t bins[kBins];
+  uint32_t digit, left, in_bin;
+};
+
+// The digit that the left-th largest key has, by the first warp.
+__device__ inline void find_digit(SelectStorage& storage, uint32_t left) {
+  constexpr int kOfLane = kBins / kWarp;
+  const int top = kBins - 1 - lane_id() * kOfLane;  // lane 0 has the largest digits
+  uint32_t sum = 0;
+  for (int i = 0; i < kOfLane; ++i) sum += storage.bins[top - i];
+  const uint32_t through = warp_sum_through(sum);
+  uint32_t before = through - sum;
+  if (before >= left || through < left) return;
+  for (int i = 0; i < kOfLane; ++i) {
+    const uint32_t here = storage.bins[top - i];
+    if (before + here >= left) {
+      storage.digit = static_cast<uint32_t>(top - i);
+      storage.left = left - before;
+      storage.in_bin = here;
+      return;
+    }
+    before += here;
+  }
+}
+
+// A bound that k keys reach, k at least 1 and at most the number of keys that are not 0. `keys(visit)` calls visit(key)
+// for the keys of this thread, the same ones every time. Bits in which all keys agree are passed over: scores share
+// their sign and most of their exponent, and a digit that all have would make every thread wait for the same bin.
+template <int kThreads, class Keys>
+__device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& storage) {
+  __syncthreads();  // the storage may still be read from a call before
+  if (thread_id() == 0) {
+    storage.least = ~0ULL;
+    storage.most = 0;
+  }
+  __syncthreads();
+  unsigned long long least = ~0ULL, most = 0;
+  keys([&](uint64_t key) {
+    if (key == 0) return;
+    least = key < least ? key : least;
+    most = key > most ? key : most;
+  });
+  if (most != 0) {
+    atomicMin(&storage.least, least);
+    atomicMax(&storage.most, most);
+  }
+  __syncthreads();
+  most = storage.most;
+  least = storage.least;
+  int above = 64 - __clzll(static_cast<long long>(most ^ least));  // bits that are not decided
+  uint64_t prefix = above == 64 ? 0 : most >> above;
+  uint32_t left = k;
+  while (above > 0) {
+    const int below = above > kDigitBits ? above - kDigitBits : 0;
+    for (int i = thread_id(); i < kBins; i += kThreads) storage.bins[i] = 0;
+    __syncthreads();
+    keys([&](uint64_t key) {
+      if (key == 0 || (above < 64 && key >> above != prefix)) return;
+      atomicAdd(&storage.bins[key >> below & ((1U << (above - below)) - 1)], 1U);
+    });
+    __syncthreads();
+    if (warp_id() == 0) find_digit(storage, left);
+    __syncthreads();
+    prefix = (above == 64 ? 0 : prefix << (above - below)) | storage.digit;
+    left = storage.left;
+    above = below;
+    if (storage.in_bin == left) break;  // all of the bin; before it is written again there is a barrier
+  }
+  return prefix << above;
+}
+
+// Sorts keys [0, padded) falling; padded is a power of two, at least 64. Pairs that lie 32 or fewer apart are a
+// warp's own, so that most steps need no barrier of the block. (CUB's BlockRadixSort takes sixteen passes over 64-bit
+// keys, with several barriers each, whatever their number; here 128 keys take 28 steps, of which 7 have one.)
+template <int kThreads>
+__device__ void sort_falling(uint64_t* keys, int padded) {
+  for (int size = 2; size <= padded; size *= 2) {
+    for (int apart = size / 2; apart > 0; apart /= 2) {
+      for (int pair = thread_id(); pair < padded / 2; pair += kThreads) {
+        const int i = 2 * pair - (pair & (apart - 1)), j = i + apart;
+        const bool falling = (i & size) == 0;
+        const uint64_t a = keys[i], b = keys[j];
+        if ((a < b) == falling) {
+          keys[i] = b;
+          keys[j] = a;
+        }
+      }
+      const bool own = apart <= kWarp && (apart > 1 || size < kWarp * 2);
+      if (own) {
+        __syncwarp();
+      } else {
+        __syncthreads();
+      }
+    }
+  }
+}
+
+}  // namespace sidbeam::cuda

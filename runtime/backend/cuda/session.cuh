@@ -1,0 +1,173 @@
+// What both kernels of a step know of a slot, and what the first leaves for the second.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cpu/kernels.h"
+#include "backend/cuda/children.cuh"
+#include "backend/cuda/counters.h"
+#include "backend/cuda/kernels.h"
+#include "backend/cuda/launch.h"
+#include "backend/cuda/rows.cuh"
+
+namespace sidbeam::cuda {
+
+// An entry of the list of slots that is stepped.
+struct Entry {
+  int64_t batch = 0;  // which rows are its own
+  int32_t slot = 0, level = 0, width = 0, live = 0;
+  const IndexView* index = nullptr;
+};
+
+// False where there is nothing to step. Values that a captured graph cannot check are clamped.
+__device__ inline bool find_entry(const SessionView& session, const StepView& step, int64_t batch, Entry& entry) {
+  const int64_t slot = step.slots != nullptr ? step.slots[batch] : batch;
+  if (slot < 0 || slot >= session.slots) return false;
+  const Slot held = session.table[slot];
+  entry.batch = batch;
+  entry.slot = static_cast<int32_t>(slot);
+  entry.level = session.level[slot];
+  entry.width = std::min(held.width, session.beams);
+  entry.live = std::min(session.live[slot], session.beams);
+  entry.index = held.index;
+  return held.index != nullptr && entry.level >= 0 && entry.level < held.index->levels &&
+         entry.level < session.levels && session.active[slot] > 0;
+}
+
+__device__ inline void count(const SessionView& session, int counter, uint64_t by) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(session.counters) + counter, static_cast<unsigned long long>(by));
+}
+
+// The places of a slot in the session's arrays.
+__device__ inline int64_t beams_at(const SessionView& session, int32_t slot) { return int64_t{slot} * session.beams; }
+__device__ inline int64_t history_at(const SessionView& session, int32_t slot) {
+  return beams_at(session, slot) * session.levels;
+}
+
+// What was found of a beam's row. Its keys are those of groups of children, the best of each group: key g of children
+// [g * count / groups, (g + 1) * count / groups).
+enum class Found : int32_t { kNothing, kCandidates, kBad, kNoRow };
+struct Note {
+  cpu::LogSum normalizer;
+  uint64_t least = 0;  // of Children
+  uint32_t count = 0, groups = 0;
+  Found found = Found::kNothing;
+  bool clamp = false, read = false;
+
+  __device__ bool single() const { return groups == count; }
+  __device__ uint32_t begin(uint32_t group) const {
+    return static_cast<uint32_t>(uint64_t{group} * count / groups);
+  }
+};
+
+// Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M].
+inline constexpr int64_t kKeysOfBeam = 64;
+inline constexpr int64_t kCandidatesOfBeam = 32, kMoreCandidates = 8192;
+struct Workspace {
+  Note* notes;
+  uint64_t *keys, *candidates;
+  uint32_t* chosen;
+  int64_t candidate_capacity;
+};
+SIDBEAM_HD inline int64_t candidate_capacity(int64_t beams) { return kCandidatesOfBeam * beams + kMoreCandidates; }
+SIDBEAM_HD inline int64_t slot_workspace_bytes(int64_t beams) {
+  const int64_t bytes = beams * static_cast<int64_t>(sizeof(Note) + kKeysOfBeam * sizeof(uint64_t) + sizeof(uint32_t)) +
+                        candidate_capacity(beams) * static_cast<int64_t>(sizeof(uint64_t));
+  return (bytes + 255) / 256 * 256;
+}
+__device__ inline Workspace workspace_of(const SessionView& session, int32_t slot) {
+  const int64_t beams = session.beams;
+  char* at = static_cast<char*>(session.workspace) + slot * slot_workspace_bytes(beams);
+  Workspace work;
+  work.notes = reinterpret_cast<Note*>(at);
+  work.keys = reinterpret_cast<uint64_t*>(work.notes + beams);
+  work.candidates = work.keys + beams * kKeysOfBeam;
+  work.candidate_capacity = candidate_capacity(beams);
+  work.chosen = reinterpret_cast<uint32_t*>(work.candidates + work.candidate_capacity);
+  return work;
+}
+
+// Keys that a row may leave: a power of two, the more the fewer rows there are.
+__device__ inline uint32_t keys_of_row(int32_t beams, int32_t live) {
+  const auto share = static_cast<uint32_t>(beams * kKeysOfBeam / (live > 0 ? live : 1));
+  return 1U << (31 - __clz(static_cast<int>(share)));
+}
+// Groups of n children: each its own group where there is room; else one for about a warp of children, but enough that
+// every warp has some and that the best of groups tell the best of all.
+__device__ inline uint32_t groups_of(uint32_t n, uint32_t keys) {
+  if (n <= keys) return n;
+  const uint32_t groups = 1U << (31 - __clz(static_cast<int>(n / kWarp | 8)));
+  return groups < keys ? groups : keys;
+}
+
+// A beam's row, and what its children are worth.
+struct BeamRow {
+  Row row;
+  LevelColumns columns;
+  const float* held = nullptr;  // x of columns [held_first, held_first + held_count), in shared memory
+  int64_t held_first = 0, held_count = 0;
+  cpu::RowScore score;
+  bool reads_row = false;  // the normaliser has met every element: none of a child is bad
+
+  __device__ float x(uint32_t token, uint32_t codes) const {
+    const int64_t column = token == codes ? columns.end_column : columns.column(token);
+    const int64_t at = column - held_first;
+    return at >= 0 && at < held_count ? held[at] : x_at(row, column);
+  }
+};
+
+// Whether an x that no sum has met makes its row bad (row_scan.cc).
+__device__ inline bool is_bad_value(const BeamRow& beam, float x) {
+  return !(x < kInfinity) || beam.score.score + (x - beam.score.normalizer.ref) == kInfinity;
+}
+
+// Of a code among a row's best, for strategies that look up only those. -0 counts as 0, -inf not at all.
+__device__ inline uint64_t code_key(float x, uint32_t token) {
+  return x > -kInfinity ? key_of(x + 0.0F, token) : 0;
+}
+
+// The key of child i, 0 where it is no candidate; sets `bad` where it makes its row bad.
+__device__ inline uint64_t candidate_key(const BeamRow& beam, const Children& children, uint32_t i, bool& bad) {
+  uint32_t token = 0;
+  if (!children.at_number(i, token)) return 0;
+  const float x = beam.x(token, children.codes);
+  if (children.probes && (code_key(x, token) < children.least || !children.exists(token))) return 0;
+  if (!beam.reads_row && is_bad_value(beam, x)) {
+    bad = true;
+    return 0;
+  }
+  const float score = cpu::score_of_one(beam.score, x);
+  return score > -kInfinity ? key_of(score, beam.score.place_base | i) : 0;
+}
+
+// The row of a beam that must be fed; false where it has none.
+__device__ inline bool find_row(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
+                                BeamRow& out, const float*& lse) {
+  const bool mapped = step.row_map != nullptr;
+  const int64_t row = mapped ? step.row_map[entry.batch * session.beams + m] : m;
+  if (row < 0 || row >= step.rows) return false;
+  out.columns = session.columns[entry.level];
+  if (out.columns.needed(entry.index->level[entry.level].codes, entry.index->variable_length) > step.columns)
+    return false;
+  const int64_t offset = (mapped ? 0 : entry.batch * step.slot_stride) + row * step.row_stride;
+  const int64_t bytes = element_bytes(step.dtype);
+  out.row.data = static_cast<const char*>(step.data) + offset * bytes;
+  out.row.columns = step.columns;
+  out.row.dtype = step.dtype;
+  out.row.transform = {step.inverse_temperature, step.soft_cap, 0.0F,
+                       step.inverse_temperature != 1.0F || step.soft_cap != 0.0F};
+  lse = step.lse != nullptr ? step.lse + (mapped ? row : entry.batch * step.rows + row) : nullptr;
+  out.reads_row = lse == nullptr && (session.normalization == SIDBEAM_NORMALIZE_FULL ||
+                                     session.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  const int64_t at = beams_at(session, entry.slot) + m;
+  out.score.score = session.scores[at];
+  out.score.place_base = place_of(m, 0);
+  return true;
+}
+
+__device__ inline Children children_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
+  const int64_t at = beams_at(session, entry.slot) + m;
+  return children_of(*entry.index, session.strategy, entry.level, session.columns[entry.level].end_column >= 0,
+                     session.states[at], uses_columns(session.strategy) ? session.range_ends[at] : 0);
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,120 @@
+// Starting and stopping slots; a block a slot. SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/session.cuh"
+
+namespace sidbeam::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+// What one launch takes: arguments of a kernel have room for 4 KB on every device.
+constexpr int kEntries = 48, kCodes = 448;
+struct StartBatch {
+  StartEntry entries[kEntries];
+  int32_t codes[kCodes];
+};
+static_assert(sizeof(SessionView) + sizeof(StartBatch) <= 4096);
+static_assert(kCodes >= kMaxLevels);
+constexpr int kStops = 512;
+struct StopBatch {
+  int32_t slots[kStops];
+};
+
+__device__ void clear_beams(const SessionView& session, int32_t slot) {
+  const int64_t first = beams_at(session, slot);
+  for (int32_t m = thread_id(); m < session.beams; m += kThreads) {
+    session.states[first + m] = kDeadState;
+    session.parents[first + m] = session.tokens[first + m] = -1;
+    session.scores[first + m] = -kInfinity;
+    if (session.range_ends != nullptr) session.range_ends[first + m] = 0;
+  }
+  __syncthreads();  // before thread 0 writes the first beam
+}
+
+// The first beam of a slot that begins at a prefix; dead where no SID has it.
+__device__ Next beginning_of(int32_t strategy, const IndexView& index, const int32_t* prefix, int32_t length) {
+  State state;
+  if (strategy == SIDBEAM_STRATEGY_TRIE)
+    return {follow_prefix(index, prefix, length, state) ? encode_state(state) : kDeadState, 0};
+  const int64_t opaque = encode_state({length, false, NodeKind::kOpaque, 0});
+  if (strategy == SIDBEAM_STRATEGY_NONE) return {opaque, 0};
+  if (!index.has_columns) return {follow_prefix(index, prefix, length, state) ? opaque : kDeadState, 0};
+  const OrdinalRange range = prefix_in_columns(index, prefix, length);
+  if (range.lo >= range.hi) return {};
+  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL) return {opaque, 0};
+  return {encode_state({length, false, NodeKind::kSorted, range.lo}), range.hi};
+}
+
+__global__ void __launch_bounds__(kThreads)
+    start_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch) {
+  const StartEntry& entry = batch.entries[blockIdx.x];
+  const int32_t slot = entry.slot, length = entry.prefix_length;
+  const int32_t* prefix = batch.codes + entry.prefix_at;
+  clear_beams(session, slot);
+  if (thread_id() != 0) return;
+  const int64_t first = beams_at(session, slot), history = history_at(session, slot);
+  for (int32_t l = 0; l < length; ++l) {
+    session.history_parents[history + int64_t{l} * session.beams] = 0;
+    session.history_tokens[history + int64_t{l} * session.beams] = prefix[l];
+  }
+  const Next begin = beginning_of(session.strategy, *entry.index, prefix, length);
+  const bool lives = is_live(begin.state);
+  if (lives) {
+    session.states[first] = begin.state;
+    session.scores[first] = 0.0F;
+    if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
+  }
+  session.table[slot] = {entry.index, entry.width};
+  session.live[slot] = lives ? 1 : 0;
+  session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
+  session.level[slot] = length;
+  session.errors[slot] = SIDBEAM_SLOT_OK;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    stop_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StopBatch batch) {
+  const int32_t slot = batch.slots[blockIdx.x];
+  clear_beams(session, slot);
+  if (thread_id() != 0) return;
+  session.table[slot] = {};
+  session.live[slot] = session.active[slot] = 0;
+  session.level[slot] = -1;
+  session.errors[slot] = SIDBEAM_SLOT_OK;
+}
+
+}  // namespace
+
+cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
+                         cudaStream_t stream) {
+  for (int64_t i = 0; i < count;) {
+    StartBatch batch{};
+    int taken = 0, used = 0;
+    for (; i < count && taken < kEntries && used + entries[i].prefix_length <= kCodes; ++i, ++taken) {
+      StartEntry& entry = batch.entries[taken] = entries[i];
+      std::copy_n(codes + entries[i].prefix_at, entry.prefix_length, batch.codes + used);
+      entry.prefix_at = used;
+      used += entry.prefix_length;
+    }
+    const cudaError_t error = launch(start_kernel, {taken, kThreads}, stream, session, batch);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream) {
+  for (int64_t i = 0; i < count; i += kStops) {
+    StopBatch batch{};
+    const int64_t taken = std::min<int64_t>(kStops, count - i);
+    std::copy_n(slots + i, taken, batch.slots);
+    const cudaError_t error = launch(stop_kernel, {taken, kThreads}, stream, session, batch);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t launch_reset(const SessionView& session, cudaStream_t stream) {
+  const cudaError_t error = cudaMemsetAsync(
+      session.workspace, 0, static_cast<size_t>(step_workspace_bytes(session.slots, session.beams)), stream);
+  if (error != cudaSuccess) return error;
+  return cudaMemsetAsync(session.counters, 0, kCounters * sizeof(int64_t), stream);
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,206 @@
+// The part of the CUDA runtime's host interface that sidbeam and its tests call. Work on a stream is put off until
+// something waits for it, as late as CUDA allows (SIDBEAM_EMULATOR_EAGER=1: done at once).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#define SIDBEAM_EMULATOR_API __attribute__((visibility("default")))
+
+enum cudaError_t : int {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorInvalidConfiguration = 9,
+  cudaErrorInsufficientDriver = 35,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+  cudaErrorInvalidResourceHandle = 400,
+  cudaErrorNotReady = 600,
+  cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorNotSupported = 801,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureImplicit = 906,
+};
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault
+};
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged
+};
+enum cudaStreamCaptureStatus {
+  cudaStreamCaptureStatusNone,
+  cudaStreamCaptureStatusActive,
+  cudaStreamCaptureStatusInvalidated
+};
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
+};
+enum cudaDeviceAttr {
+  cudaDevAttrMaxSharedMemoryPerBlock = 8,
+  cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrL2CacheSize = 38,
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrComputeCapabilityMinor = 76,
+};
+enum cudaFuncAttribute {
+  cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+  cudaFuncAttributePreferredSharedMemoryCarveout = 9
+};
+enum cudaLaunchAttributeID {
+  cudaLaunchAttributeIgnore = 0,
+  cudaLaunchAttributeProgrammaticStreamSerialization = 6
+};
+
+inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
+inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
+inline constexpr unsigned cudaHostAllocDefault = 0, cudaHostAllocPortable = 1, cudaHostAllocMapped = 2;
+
+struct EmulatedStream;
+struct EmulatedEvent;
+struct EmulatedGraph;
+struct EmulatedGraphExec;
+using cudaStream_t = EmulatedStream*;
+using cudaEvent_t = EmulatedEvent*;
+using cudaGraph_t = EmulatedGraph*;
+using cudaGraphExec_t = EmulatedGraphExec*;
+#define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(1))
+#define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(2))
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {}
+};
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+  void* devicePointer;
+  void* hostPointer;
+};
+struct cudaDeviceProp {
+  char name[256];
+  size_t totalGlobalMem;
+  int major, minor, multiProcessorCount, l2CacheSize;
+};
+struct cudaLaunchAttributeValue {
+  int programmaticStreamSerializationAllowed;
+};
+struct cudaLaunchAttribute {
+  cudaLaunchAttributeID id;
+  cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+  dim3 gridDim, blockDim;
+  size_t dynamicSmemBytes;
+  cudaStream_t stream;
+  cudaLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+extern "C" {
+#define EMULATED SIDBEAM_EMULATOR_API cudaError_t
+EMULATED cudaGetDeviceCount(int* count);
+EMULATED cudaSetDevice(int device);
+EMULATED cudaGetDevice(int* device);
+EMULATED cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
+EMULATED cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
+EMULATED cudaDriverGetVersion(int* version);
+EMULATED cudaRuntimeGetVersion(int* version);
+EMULATED cudaDeviceSynchronize();
+EMULATED cudaGetLastError();
+EMULATED cudaPeekAtLastError();
+SIDBEAM_EMULATOR_API const char* cudaGetErrorName(cudaError_t error);
+SIDBEAM_EMULATOR_API const char* cudaGetErrorString(cudaError_t error);
+
+EMULATED cudaFree(void* pointer);
+EMULATED cudaFreeAsync(void* pointer, cudaStream_t stream);
+EMULATED cudaFreeHost(void* pointer);
+EMULATED cudaMemGetInfo(size_t* free, size_t* total);
+EMULATED cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+EMULATED cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream);
+EMULATED cudaMemset(void* to, int value, size_t bytes);
+EMULATED cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream);
+EMULATED cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+
+EMULATED cudaStreamCreate(cudaStream_t* stream);
+EMULATED cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+EMULATED cudaStreamDestroy(cudaStream_t stream);
+EMULATED cudaStreamSynchronize(cudaStream_t stream);
+EMULATED cudaStreamQuery(cudaStream_t stream);
+EMULATED cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags);
+EMULATED cudaStreamGetDevice(cudaStream_t stream, int* device);
+EMULATED cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+EMULATED cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+EMULATED cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+EMULATED cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
+EMULATED cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+EMULATED cudaGraphExecDestroy(cudaGraphExec_t exec);
+EMULATED cudaGraphDestroy(cudaGraph_t graph);
+EMULATED cudaEventCreate(cudaEvent_t* event);
+EMULATED cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+EMULATED cudaEventDestroy(cudaEvent_t event);
+EMULATED cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+EMULATED cudaEventQuery(cudaEvent_t event);
+EMULATED cudaEventSynchronize(cudaEvent_t event);
+EMULATED cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
+
+// Of the emulator alone. The n-th allocation from now on (1: the next) fails; 0: none.
+SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
+// Allocations of device and of pinned memory that are not given back.
+SIDBEAM_EMULATOR_API int64_t emulator_live_allocations();
+SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
+SIDBEAM_EMULATOR_API int64_t emulator_launches();
+// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES), and the order that threads run in.
+SIDBEAM_EMULATOR_API void emulator_set_devices(int count);
+SIDBEAM_EMULATOR_API void emulator_set_seed(uint64_t seed);
+// Every further call fails so, as after an illegal access on a real device; cudaSuccess: no longer.
+SIDBEAM_EMULATOR_API void emulator_set_sticky_error(cudaError_t error);
+}
+
+namespace emulator {
+SIDBEAM_EMULATOR_API cudaError_t allocate(void** pointer, size_t bytes, bool on_device);
+SIDBEAM_EMULATOR_API cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel);
+}  // namespace emulator
+
+template <class T>
+cudaError_t cudaMalloc(T** pointer, size_t bytes) {
+  return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, true);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
+  return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, true);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned) {
+  return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, false);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, size_t bytes) {
+  return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, false);
+}
+template <class Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
+  return cudaSuccess;
+}
+// Arguments are copied here, as CUDA does.
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+  return emulator::launch(*config, [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] {
+    kernel(copy...);
+  });
+}

@@ -1,0 +1,331 @@
+// Runs a grid: block after block, the threads of a block as fibers in an order drawn anew at every turn.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "emulator_run.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace emulator {
+
+const Place* place = nullptr;
+
+namespace {
+
+constexpr size_t kStackBytes = 256 << 10;
+
+#if defined(__x86_64__)
+// Saves what a call must keep on the stack, and changes stacks. swapcontext() would ask the kernel for the signal mask
+// every time.
+extern "C" void emulator_switch(void** save, void* load);
+asm(R"(
+.text
+.type emulator_switch,@function
+emulator_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size emulator_switch,.-emulator_switch
+)");
+#endif
+
+enum class Wait { kNone, kBarrier, kWarp, kDone };
+
+struct Site {
+  const char* file = nullptr;
+  int line = 0;
+  bool operator==(const Site& other) const { return line == other.line && file == other.file; }
+};
+
+struct Fiber {
+#if defined(__x86_64__)
+  void* stack_pointer = nullptr;
+#else
+  ucontext_t context{};
+#endif
+  char* stack = nullptr;
+  void* fake_stack = nullptr;
+  Place place{};
+  Wait wait = Wait::kDone;
+  Site site;
+  Combine combine = Combine::kOr;
+  int vote = 0;
+  uint32_t mask = 0;
+  uint64_t value = 0;
+};
+
+class Machine {
+ public:
+  void run(const dim3& blocks, const dim3& threads, size_t shared_bytes, const std::function<void()>& kernel) {
+    shared_.reset(shared_bytes > 0 ? static_cast<unsigned char*>(std::malloc(shared_bytes)) : nullptr);
+    shared_bytes_ = shared_bytes;
+    count_ = threads.x * threads.y * threads.z;
+    kernel_ = &kernel;
+    while (fibers_.size() < count_) add_fiber();
+    warps_.resize((count_ + 31) / 32 * 32);
+    const uint64_t total = uint64_t{blocks.x} * blocks.y * blocks.z;
+    const uint64_t first = total > 0 ? draw() % total : 0;
+    for (uint64_t i = 0; i < total; ++i) run_block((first + i) % total, blocks, threads);
+    place = nullptr;
+  }
+  void seed(uint64_t value) { random_ = value; }
+  void* shared() const { return shared_.get(); }
+  uint32_t lane() const { return current_ % 32; }
+
+  int barrier(Site site, Combine combine, int vote) {
+    Fiber& own = fibers_[current_];
+    own.site = site;
+    own.combine = combine;
+    own.vote = vote;
+    own.wait = Wait::kBarrier;
+    ++arrived_;
+    if (!release_barrier()) yield();
+    return result_;
+  }
+
+  const uint64_t* exchange(Site site, uint32_t mask, uint64_t value) {
+    Fiber& own = fibers_[current_];
+    const uint32_t first = current_ / 32 * 32, end = std::min(first + 32, count_);
+    if (end - first < 32) mask &= (1U << (end - first)) - 1;
+    if ((mask >> (current_ - first) & 1) == 0) fail("a lane is outside its own mask", own, site);
+    own.site = site;
+    own.mask = mask;
+    own.value = value;
+    own.wait = Wait::kWarp;
+    bool all = true;
+    for (uint32_t t = first; t < end; ++t) {
+      const Fiber& other = fibers_[t];
+      if ((mask >> (t - first) & 1) == 0) continue;
+      if (other.wait == Wait::kDone) fail("a lane of the mask has left", own, site);
+      all = all && other.wait == Wait::kWarp && other.mask == mask && other.site == site;
+    }
+    if (!all) {
+      yield();
+    } else {
+      for (uint32_t t = first; t < end; ++t) {
+        if ((mask >> (t - first) & 1) == 0) continue;
+        warps_[t] = fibers_[t].value;
+        fibers_[t].wait = Wait::kNone;
+      }
+    }
+    return &warps_[first];
+  }
+
+ private:
+  struct Free {
+    void operator()(unsigned char* memory) const { std::free(memory); }
+  };
+
+  uint64_t draw() {
+    random_ += 0x9E3779B97F4A7C15U;
+    uint64_t z = random_;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBU;
+    return z ^ z >> 31;
+  }
+
+  [[noreturn]] static void fail(const char* what, const Fiber& fiber, Site site) {
+    std::fprintf(stderr, "emulator: %s: block %u thread %u at %s:%d\n", what, fiber.place.block.x,
+                 fiber.place.thread.x, site.file == nullptr ? "?" : site.file, site.line);
+    std::abort();
+  }
+
+  void run_block(uint64_t number, const dim3& blocks, const dim3& threads) {
+    // A block may not count on what another left.
+    for (size_t i = 0; i < shared_bytes_; ++i) shared_[i] = static_cast<unsigned char>(0xA5 ^ number);
+    arrived_ = 0;
+    alive_ = count_;
+    for (uint32_t t = 0; t < count_; ++t) {
+      Fiber& fiber = fibers_[t];
+      fiber.wait = Wait::kNone;
+      fiber.place.thread = {t % threads.x, t / threads.x % threads.y, t / threads.x / threads.y};
+      fiber.place.block = {static_cast<unsigned>(number % blocks.x), static_cast<unsigned>(number / blocks.x % blocks.y),
+                           static_cast<unsigned>(number / blocks.x / blocks.y)};
+      fiber.place.threads = threads;
+      fiber.place.blocks = blocks;
+    }
+    while (alive_ > 0) {
+      // Every turn visits all threads in an order of its own.
+      const uint64_t random = draw();
+      const uint32_t first = static_cast<uint32_t>(random % count_);
+      const uint32_t step = std::has_single_bit(count_) ? static_cast<uint32_t>(random >> 32) % count_ | 1 : 1;
+      bool moved = false;
+      for (uint32_t i = 0, t = first; i < count_; ++i, t = (t + step) % count_) {
+        if (fibers_[t].wait != Wait::kNone) continue;
+        moved = true;
+        resume(t);
+      }
+      if (!moved) report_deadlock();
+    }
+  }
+
+
+  [[noreturn]] void report_deadlock() const {
+    for (uint32_t t = 0; t < count_; ++t) {
+      const Fiber& fiber = fibers_[t];
+      if (fiber.wait == Wait::kDone) continue;
+      std::fprintf(stderr, "emulator: thread %u waits for %s at %s:%d\n", t,
+                   fiber.wait == Wait::kWarp ? "lanes" : "the block", fiber.site.file, fiber.site.line);
+    }
+    fail("no thread can go on", fibers_[0], fibers_[0].site);
+  }
+
+  bool release_barrier() {
+    if (arrived_ < alive_) return false;
+    const Fiber* first = nullptr;
+    int any = 0, all = 1, count = 0;
+    for (uint32_t t = 0; t < count_; ++t) {
+      Fiber& fiber = fibers_[t];
+      if (fiber.wait == Wait::kDone) continue;
+      if (first == nullptr) first = &fiber;
+      if (!(fiber.site == first->site)) fail("threads wait at different barriers", fiber, first->site);
+      any |= fiber.vote;
+      all &= fiber.vote;
+      count += fiber.vote;
+      fiber.wait = Wait::kNone;
+    }
+    arrived_ = 0;
+    result_ = first == nullptr               ? 0
+              : first->combine == Combine::kOr  ? any
+              : first->combine == Combine::kAnd ? all
+                                                : count;
+    return true;
+  }
+
+  void add_fiber() {
+    Fiber& fiber = fibers_.emplace_back();
+    void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) std::abort();
+    fiber.stack = static_cast<char*>(stack);
+#if defined(__x86_64__)
+    auto* top = reinterpret_cast<uint64_t*>(fiber.stack + kStackBytes) - 2;  // where a call would leave it
+    *--top = reinterpret_cast<uint64_t>(&Machine::enter);
+    for (int i = 0; i < 6; ++i) *--top = 0;
+    fiber.stack_pointer = top;
+#else
+    getcontext(&fiber.context);
+    fiber.context.uc_stack.ss_sp = fiber.stack;
+    fiber.context.uc_stack.ss_size = kStackBytes;
+    makecontext(&fiber.context, &Machine::enter, 0);
+#endif
+  }
+
+  static void enter();
+  void live() {
+    for (;;) {
+      (*kernel_)();
+      fibers_[current_].wait = Wait::kDone;
+      --alive_;
+      if (alive_ > 0) release_barrier();
+      yield();
+    }
+  }
+
+  void resume(uint32_t t) {
+    current_ = t;
+    place = &fibers_[t].place;
+    Fiber& fiber = fibers_[t];
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&main_fake_stack_, fiber.stack, kStackBytes);
+#endif
+#if defined(__x86_64__)
+    emulator_switch(&main_stack_pointer_, fiber.stack_pointer);
+#else
+    swapcontext(&main_context_, &fiber.context);
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(main_fake_stack_, nullptr, nullptr);
+#endif
+  }
+
+  void yield() {
+    Fiber& fiber = fibers_[current_];
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_start_switch_fiber(&fiber.fake_stack, main_stack_, main_stack_bytes_);
+#endif
+#if defined(__x86_64__)
+    emulator_switch(&fiber.stack_pointer, main_stack_pointer_);
+#else
+    swapcontext(&fiber.context, &main_context_);
+#endif
+    entered(fiber);
+  }
+
+  void entered([[maybe_unused]] Fiber& fiber) {
+#if defined(__SANITIZE_ADDRESS__)
+    __sanitizer_finish_switch_fiber(fiber.fake_stack, &main_stack_, &main_stack_bytes_);
+#endif
+  }
+
+  std::vector<Fiber> fibers_;
+  std::vector<uint64_t> warps_;  // values of the last exchange, by thread
+  std::unique_ptr<unsigned char[], Free> shared_;
+  size_t shared_bytes_ = 0;
+  const std::function<void()>* kernel_ = nullptr;
+  uint32_t count_ = 0, current_ = 0, arrived_ = 0, alive_ = 0;
+  int result_ = 0;
+  uint64_t random_ = 1;
+#if defined(__x86_64__)
+  void* main_stack_pointer_ = nullptr;
+#else
+  ucontext_t main_context_{};
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+  void* main_fake_stack_ = nullptr;
+  const void* main_stack_ = nullptr;
+  size_t main_stack_bytes_ = 0;
+#endif
+};
+
+Machine& machine() {
+  static Machine& only = *new Machine;
+  return only;
+}
+
+void Machine::enter() {
+  Machine& own = machine();
+  own.entered(own.fibers_[own.current_]);
+  own.live();
+}
+
+}  // namespace
+
+int barrier(const char* file, int line, Combine combine, int value) {
+  return machine().barrier({file, line}, combine, value);
+}
+const uint64_t* exchange(const char* file, int line, uint32_t mask, uint64_t value) {
+  return machine().exchange({file, line}, mask, value);
+}
+void* shared_memory() { return machine().shared(); }
+uint32_t lane() { return machine().lane(); }
+
+void run_grid(const dim3& blocks, const dim3& threads, size_t shared_bytes, const std::function<void()>& kernel) {
+  machine().run(blocks, threads, shared_bytes, kernel);
+}
+void seed_order(uint64_t seed) { machine().seed(seed); }
+
+}  // namespace emulator

@@ -1,0 +1,453 @@
+// The host's side: devices, memory, streams, events, graphs. What is enqueued lies in one line for all streams, in the
+// order of the calls, which is an order that CUDA may choose; it is done when somebody waits.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "emulator_run.h"
+
+using Work = std::function<void()>;
+
+struct EmulatedStream {
+  int device = 0;
+  std::unique_ptr<EmulatedGraph> capture;  // under way
+  bool invalidated = false;
+};
+struct EmulatedGraph {
+  std::vector<Work> work;
+};
+struct EmulatedGraphExec {
+  std::shared_ptr<std::vector<Work>> work;
+};
+struct EmulatedEvent {
+  int device = 0;
+  bool recorded = false;
+  uint64_t number = 0;  // it has happened once so much work is done
+  std::shared_ptr<std::chrono::steady_clock::time_point> time =
+      std::make_shared<std::chrono::steady_clock::time_point>();
+};
+
+namespace {
+
+constexpr size_t kGuard = 256;
+constexpr unsigned char kGuardByte = 0xEF, kFreshByte = 0xCD;
+
+struct Allocation {
+  size_t bytes = 0;
+  bool on_device = false;
+  int device = 0;
+  unsigned char* block = nullptr;  // with guards around it
+};
+
+struct World {
+  std::recursive_mutex mutex;
+  std::map<uintptr_t, Allocation> memory;
+  std::deque<Work> line;
+  uint64_t enqueued = 0, done = 0;
+  int64_t fail_in = 0, live_bytes = 0, launches = 0;
+  int devices = 1;
+  bool eager = false;
+  cudaError_t sticky = cudaSuccess;
+  EmulatedStream legacy;
+
+  World() {
+    if (const char* count = std::getenv("SIDBEAM_EMULATED_DEVICES")) devices = std::atoi(count);
+    eager = std::getenv("SIDBEAM_EMULATOR_EAGER") != nullptr;
+    if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) emulator::seed_order(std::strtoull(seed, nullptr, 10));
+  }
+};
+World& world() {
+  static World& only = *new World;
+  return only;
+}
+thread_local int t_device = 0;
+thread_local cudaError_t t_last = cudaSuccess;
+// Set while a stream captures: what would wait or allocate is an error then.
+thread_local EmulatedStream* t_capturing = nullptr;
+
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+cudaError_t result(cudaError_t error) {
+  if (error == cudaSuccess) error = world().sticky;
+  if (error != cudaSuccess && error != cudaErrorNotReady) t_last = error;
+  return error;
+}
+
+EmulatedStream* stream_of(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread ? &world().legacy : stream;
+}
+
+void do_one() {
+  World& w = world();
+  const Work work = std::move(w.line.front());
+  w.line.pop_front();
+  work();
+  ++w.done;
+}
+void drain(uint64_t until) {
+  while (world().done < until) do_one();
+}
+
+cudaError_t enqueue(cudaStream_t stream, Work work) {
+  World& w = world();
+  EmulatedStream* on = stream_of(stream);
+  if (w.sticky != cudaSuccess) return result(w.sticky);
+  if (on->capture != nullptr) {
+    on->capture->work.push_back(std::move(work));
+    return cudaSuccess;
+  }
+  if (on == &w.legacy && t_capturing != nullptr) return result(cudaErrorStreamCaptureImplicit);
+  w.line.push_back(std::move(work));
+  ++w.enqueued;
+  if (w.eager) drain(w.enqueued);
+  return cudaSuccess;
+}
+
+// Waiting is forbidden while this thread captures, and ends the capture.
+cudaError_t wait_all() {
+  if (t_capturing != nullptr) {
+    t_capturing->invalidated = true;
+    return result(cudaErrorStreamCaptureUnsupported);
+  }
+  drain(world().enqueued);
+  return result(cudaSuccess);
+}
+
+const Allocation* find(const void* pointer, uintptr_t* base) {
+  auto& memory = world().memory;
+  auto found = memory.upper_bound(reinterpret_cast<uintptr_t>(pointer));
+  if (found == memory.begin()) return nullptr;
+  --found;
+  if (reinterpret_cast<uintptr_t>(pointer) >= found->first + std::max<size_t>(found->second.bytes, 1)) return nullptr;
+  *base = found->first;
+  return &found->second;
+}
+
+void check_guard(const unsigned char* guard, const char* where) {
+  for (size_t i = 0; i < kGuard; ++i) {
+    if (guard[i] == kGuardByte) continue;
+    std::fprintf(stderr, "emulator: a byte %s an allocation was written\n", where);
+    std::abort();
+  }
+}
+
+cudaError_t release(void* pointer, bool on_device) {
+  World& w = world();
+  if (pointer == nullptr) return cudaSuccess;
+  const auto found = w.memory.find(reinterpret_cast<uintptr_t>(pointer));
+  if (found == w.memory.end() || found->second.on_device != on_device) return result(cudaErrorInvalidValue);
+  check_guard(found->second.block, "before");
+  check_guard(found->second.block + kGuard + found->second.bytes, "after");
+  w.live_bytes -= static_cast<int64_t>(found->second.bytes);
+  std::free(found->second.block);
+  w.memory.erase(found);
+  return cudaSuccess;
+}
+
+bool inside(const void* pointer, size_t bytes, bool device_wanted) {
+  uintptr_t base = 0;
+  const Allocation* found = find(pointer, &base);
+  if (found == nullptr) return !device_wanted;
+  if (device_wanted && !found->on_device) return false;
+  return reinterpret_cast<uintptr_t>(pointer) + bytes <= base + found->bytes;
+}
+bool kinds_fit(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  return inside(to, bytes, to_device) && inside(from, bytes, from_device);
+}
+
+}  // namespace
+
+namespace emulator {
+
+cudaError_t allocate(void** pointer, size_t bytes, bool on_device) {
+  World& w = world();
+  const Lock lock(w.mutex);
+  if (t_capturing != nullptr) {
+    t_capturing->invalidated = true;
+    return result(cudaErrorStreamCaptureUnsupported);
+  }
+  if (w.sticky != cudaSuccess) return result(w.sticky);
+  if (w.devices == 0) return result(cudaErrorNoDevice);
+  *pointer = nullptr;
+  if (bytes == 0) return cudaSuccess;
+  if (w.fail_in > 0 && --w.fail_in == 0) return result(cudaErrorMemoryAllocation);
+  if (bytes > size_t{1} << 40) return result(cudaErrorMemoryAllocation);
+  auto* block = static_cast<unsigned char*>(std::aligned_alloc(256, (bytes + 2 * kGuard + 255) / 256 * 256));
+  if (block == nullptr) return result(cudaErrorMemoryAllocation);
+  std::fill_n(block, kGuard, kGuardByte);
+  std::fill_n(block + kGuard, bytes, kFreshByte);
+  std::fill_n(block + kGuard + bytes, kGuard, kGuardByte);
+  *pointer = block + kGuard;
+  w.memory[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, on_device, t_device, block};
+  w.live_bytes += static_cast<int64_t>(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel) {
+  World& w = world();
+  const Lock lock(w.mutex);
+  const uint64_t threads = uint64_t{config.blockDim.x} * config.blockDim.y * config.blockDim.z;
+  const uint64_t blocks = uint64_t{config.gridDim.x} * config.gridDim.y * config.gridDim.z;
+  if (threads < 1 || threads > 1024 || blocks < 1 || config.gridDim.y > 65535 || config.gridDim.z > 65535 ||
+      config.gridDim.x > 0x7FFFFFFFU || config.dynamicSmemBytes > 227 * 1024)
+    return result(cudaErrorInvalidConfiguration);
+  ++w.launches;
+  return enqueue(config.stream, [grid = config.gridDim, block = config.blockDim, bytes = config.dynamicSmemBytes,
+                                 run = std::move(kernel)] { run_grid(grid, block, bytes, run); });
+}
+
+}  // namespace emulator
+
+extern "C" {
+
+#define GUARDED(...)                       \
+  [[maybe_unused]] World& w = world();     \
+  const Lock lock(w.mutex);                \
+  __VA_ARGS__
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  GUARDED(*count = w.devices);
+  return w.devices == 0 ? result(cudaErrorNoDevice) : result(cudaSuccess);
+}
+cudaError_t cudaSetDevice(int device) {
+  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
+  t_device = device;
+  return result(cudaSuccess);
+}
+cudaError_t cudaGetDevice(int* device) {
+  GUARDED(if (w.devices == 0) return result(cudaErrorNoDevice));
+  *device = t_device;
+  return cudaSuccess;
+}
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
+  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "emulator");
+  properties->major = 9;
+  properties->multiProcessorCount = 4;
+  properties->totalGlobalMem = size_t{1} << 34;
+  properties->l2CacheSize = 1 << 20;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
+  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? 9
+           : attribute == cudaDevAttrMultiProcessorCount     ? 4
+           : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
+           : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
+                                                             : 0;
+  return cudaSuccess;
+}
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = world().devices == 0 ? 0 : 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = 13000;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  GUARDED();
+  return wait_all();
+}
+cudaError_t cudaGetLastError() {
+  const cudaError_t last = world().sticky != cudaSuccess ? world().sticky : t_last;
+  t_last = cudaSuccess;
+  return last;
+}
+cudaError_t cudaPeekAtLastError() { return world().sticky != cudaSuccess ? world().sticky : t_last; }
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    default: return "cudaError of the emulator";
+  }
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation ? "out of memory" : cudaGetErrorName(error);
+}
+
+cudaError_t cudaFree(void* pointer) {
+  GUARDED(if (pointer == nullptr) return result(cudaSuccess));
+  if (const cudaError_t error = wait_all(); error != cudaSuccess && w.sticky == cudaSuccess) return error;
+  return release(pointer, true);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  GUARDED();
+  return enqueue(stream, [pointer] { release(pointer, true); });
+}
+cudaError_t cudaFreeHost(void* pointer) {
+  GUARDED(if (pointer == nullptr) return result(cudaSuccess));
+  if (const cudaError_t error = wait_all(); error != cudaSuccess && w.sticky == cudaSuccess) return error;
+  return release(pointer, false);
+}
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  GUARDED(*total = size_t{1} << 34);
+  *free = *total - static_cast<size_t>(w.live_bytes);
+  return result(cudaSuccess);
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  GUARDED(if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue));
+  uintptr_t base = 0;
+  if (find(from, &base) != nullptr) return enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  // Pageable memory is read before the call returns.
+  auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+  return enqueue(stream, [=] { std::memmove(to, copy->data(), bytes); });
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  GUARDED(if (const cudaError_t error = wait_all(); error != cudaSuccess) return error);
+  if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue);
+  std::memmove(to, from, bytes);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  GUARDED(if (bytes > 0 && !inside(to, bytes, true)) return result(cudaErrorInvalidValue));
+  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+}
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+  GUARDED(if (const cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr); error != cudaSuccess) return error);
+  return wait_all();
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  GUARDED(uintptr_t base = 0);
+  const Allocation* found = find(pointer, &base);
+  *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, const_cast<void*>(pointer)};
+  if (found != nullptr)
+    *attributes = {found->on_device ? cudaMemoryTypeDevice : cudaMemoryTypeHost, found->device,
+                   const_cast<void*>(pointer), found->on_device ? nullptr : const_cast<void*>(pointer)};
+  return result(cudaSuccess);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  GUARDED(if (w.devices == 0) return result(cudaErrorNoDevice));
+  *stream = new EmulatedStream;
+  (*stream)->device = t_device;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  GUARDED(drain(w.enqueued));
+  if (t_capturing == stream) t_capturing = nullptr;
+  delete stream;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  GUARDED();
+  return wait_all();
+}
+cudaError_t cudaStreamQuery(cudaStream_t) {
+  GUARDED(if (w.done == w.enqueued) return result(cudaSuccess));
+  do_one();
+  return w.done == w.enqueued ? result(cudaSuccess) : cudaErrorNotReady;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return result(cudaSuccess); }
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  GUARDED(*device = stream_of(stream) == &w.legacy ? t_device : stream->device);
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  GUARDED(const EmulatedStream* on = stream_of(stream));
+  *status = on->capture == nullptr ? cudaStreamCaptureStatusNone
+            : on->invalidated      ? cudaStreamCaptureStatusInvalidated
+                                   : cudaStreamCaptureStatusActive;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  GUARDED(EmulatedStream* on = stream_of(stream));
+  if (on == &w.legacy || on->capture != nullptr) return result(cudaErrorStreamCaptureUnsupported);
+  on->capture = std::make_unique<EmulatedGraph>();
+  on->invalidated = false;
+  if (mode != cudaStreamCaptureModeRelaxed) t_capturing = on;
+  return result(cudaSuccess);
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  GUARDED(EmulatedStream* on = stream_of(stream));
+  *graph = nullptr;
+  if (on->capture == nullptr) return result(cudaErrorInvalidValue);
+  if (t_capturing == on) t_capturing = nullptr;
+  *graph = on->invalidated ? nullptr : on->capture.release();
+  on->capture.reset();
+  return on->invalidated ? result(cudaErrorStreamCaptureInvalidated) : result(cudaSuccess);
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  GUARDED(if (graph == nullptr) return result(cudaErrorInvalidValue));
+  *exec = new EmulatedGraphExec{std::make_shared<std::vector<Work>>(graph->work)};
+  return result(cudaSuccess);
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  GUARDED();
+  return enqueue(stream, [work = exec->work] {
+    for (const Work& one : *work) one();
+  });
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  GUARDED(if (w.devices == 0) return result(cudaErrorNoDevice));
+  *event = new EmulatedEvent;
+  (*event)->device = t_device;
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  GUARDED(const bool captured = stream_of(stream)->capture != nullptr);
+  const cudaError_t error = enqueue(stream, [time = event->time] { *time = std::chrono::steady_clock::now(); });
+  if (captured || error != cudaSuccess) return error;
+  event->recorded = true;
+  event->number = w.enqueued;
+  return cudaSuccess;
+}
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  GUARDED(if (!event->recorded || w.done >= event->number) return result(cudaSuccess));
+  do_one();
+  return w.done >= event->number ? result(cudaSuccess) : cudaErrorNotReady;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  GUARDED(if (t_capturing != nullptr) return wait_all());
+  if (event->recorded) drain(event->number);
+  return result(cudaSuccess);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  GUARDED(if (w.done < begin->number || w.done < end->number) return cudaErrorNotReady);
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *begin->time).count();
+  return result(cudaSuccess);
+}
+
+void emulator_fail_allocation(int64_t n) { world().fail_in = n; }
+int64_t emulator_live_allocations() {
+  GUARDED();
+  return static_cast<int64_t>(w.memory.size());
+}
+int64_t emulator_live_bytes() { return world().live_bytes; }
+int64_t emulator_launches() { return world().launches; }
+void emulator_set_devices(int count) { world().devices = count; }
+void emulator_set_seed(uint64_t seed) { emulator::seed_order(seed); }
+void emulator_set_sticky_error(cudaError_t error) { world().sticky = error; }
+
+}  // extern "C"
