@@ -303,7 +303,7 @@ class Finish {
     shared_.counters[kSlotSteps] = 1;
     shared_.counters[kDeadBeams] = static_cast<uint32_t>(entry_.width - count);
     for (int i = 0; i < kCounters; ++i)
-      if (shared_.counters[i] != 0) count(session_, i, shared_.counters[i]);
+      if (shared_.counters[i] != 0) add_to_counter(session_, i, shared_.counters[i]);
   }
 
   const SessionView& session_;

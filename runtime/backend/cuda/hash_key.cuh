@@ -34,7 +34,8 @@ SIDBEAM_HD inline uint64_t multiply_fold(uint64_t a, uint64_t b) {
 #if defined(__CUDA_ARCH__)
   return a * b ^ __umul64hi(a, b);
 #else
-  const auto product = static_cast<unsigned __int128>(a) * b;
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 #endif
 }

@@ -97,10 +97,11 @@ cudaError_t launch_mask(const ConstraintTable& table, const LevelColumns* column
                         const StepView& rows, cudaStream_t stream);
 cudaError_t launch_bitmask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
                            int64_t count, uint32_t* words, int64_t words_per_row, cudaStream_t stream);
+// `codes`: of the widest level of all the table's indexes, the end not counted; the same for both.
 int64_t topk_workspace_bytes(int64_t rows, int32_t k, uint32_t codes);
 cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
-                        const StepView& rows, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
-                        int64_t* next, void* workspace, cudaStream_t stream);
+                        const StepView& rows, int32_t normalization, int32_t k, uint32_t codes, int32_t* tokens,
+                        float* log_probs, int64_t* next, void* workspace, cudaStream_t stream);
 
 // Checks the structure of an uploaded index as verify=full does of its sections that are on the device; adds to
 // *damage (device) the number of faults found.

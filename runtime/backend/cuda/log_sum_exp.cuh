@@ -54,6 +54,7 @@ __device__ inline int octaves_of(float x) {
 struct Terms {
   double sum = 0.0;
   float largest = -kInfinity;  // NaN does not count, but makes the sum NaN
+  uint32_t count = 0;          // of those that were added alone
 
   __device__ void raise(float x) {
     sum *= power_of_two(octaves_of(largest) - octaves_of(x));
@@ -76,9 +77,13 @@ struct Terms {
       sum += static_cast<double>(((p[i] + p[i + 1]) + (p[i + 2] + p[i + 3])) +
                                  ((p[i + 4] + p[i + 5]) + (p[i + 6] + p[i + 7])));
   }
-  __device__ void add(float x) {
+  // One that may be another thread's next time: rounded relative to itself, so that the order does not show in an f32.
+  __device__ void add_alone(float x) {
     if (x > largest) raise(x);
-    sum += static_cast<double>(term(x, static_cast<float>(-octaves_of(largest))));
+    const int octaves = octaves_of(x);
+    const double scale = power_of_two(octaves - octaves_of(largest));
+    sum += static_cast<double>(term(x, static_cast<float>(-octaves))) * scale;
+    count += x > -kInfinity ? 1 : 0;
   }
 };
 
@@ -87,6 +92,7 @@ struct JoinTerms {
     Terms low = a.largest < b.largest ? a : b, high = a.largest < b.largest ? b : a;
     low.raise(high.largest);
     high.sum += low.sum;
+    high.count += low.count;
     return high;
   }
 };
@@ -138,15 +144,17 @@ __device__ Terms sum_row(const Row& row, float* held) {
   return sum_row_of<SIDBEAM_BF16, kThreads>(row, held);
 }
 
-// The sum of exp over what `sum(origin)` sums, n terms, relative to an origin: by all threads, to all threads.
+// The sum of exp over what `sum(origin)` sums, n terms (0: as many as were added alone), relative to an origin: by all
+// threads, to all threads.
 template <int kThreads, class Sum>
 __device__ cpu::PartialSum block_sum_exp(int64_t n, const Sum& sum,
                                          typename BlockFold<Terms, kThreads>::Storage& storage) {
   Terms terms = BlockFold<Terms, kThreads>::all(sum(0.0F), JoinTerms(), storage);
-  if (!is_far(terms)) return partial_sum(terms, n, 0.0F);
+  const int64_t all = n > 0 ? n : terms.count;
+  if (!is_far(terms)) return partial_sum(terms, all, 0.0F);
   const float base = terms.largest;
   terms = BlockFold<Terms, kThreads>::all(sum(base), JoinTerms(), storage);
-  return partial_sum(terms, n, base);
+  return partial_sum(terms, all, base);
 }
 
 }  // namespace sidbeam::cuda

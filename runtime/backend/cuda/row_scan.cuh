@@ -54,14 +54,15 @@ __device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t cou
   return sum;
 }
 
-// Of x(i), i < n, -inf where there is none; each term in double.
+// Of x(i), i < n, -inf where there is none: independent, but for a last bit in double, of which numbers have an x, so that
+// strategies that number the same children otherwise agree.
 template <int kThreads, class X>
 __device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
-      n,
+      0,
       [&](float origin) {
         Terms terms;
-        for (uint32_t i = static_cast<uint32_t>(thread_id()); i < n; i += kThreads) terms.add(x(i) - origin);
+        for (uint32_t i = static_cast<uint32_t>(thread_id()); i < n; i += kThreads) terms.add_alone(x(i) - origin);
         return terms;
       },
       shared.fold);
@@ -78,7 +79,7 @@ __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, in
   if (!children.ends) return sum;
   Terms end;
   const float x = beam.x(codes, codes);
-  end.add(x);
+  end.add_alone(x);
   if (!is_far(end)) return cpu::merge(sum, partial_sum(end, 1, 0.0F));
   return cpu::merge(sum, {x, 0, 1.0});
 }

@@ -33,7 +33,7 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
          entry.level < session.levels && session.active[slot] > 0;
 }
 
-__device__ inline void count(const SessionView& session, int counter, uint64_t by) {
+__device__ inline void add_to_counter(const SessionView& session, int counter, uint64_t by) {
   atomicAdd(reinterpret_cast<unsigned long long*>(session.counters) + counter, static_cast<unsigned long long>(by));
 }
 

@@ -10,4 +10,8 @@ set(cuda_host_sources
   backend/cuda/vocabulary.cc
 )
 set(cuda_kernel_sources
+  backend/cuda/items.cu
+  backend/cuda/start.cu
+  backend/cuda/states.cu
+  backend/cuda/step.cu
 )

@@ -53,7 +53,7 @@ template <int kThreads>
 __global__ void __launch_bounds__(kThreads)
     finish_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step) {
   wait_for_kernel();
-  if (blockIdx.x == 0 && thread_id() == 0) count(session, kSteps, 1);
+  if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
   Entry entry;
   if (!find_entry(session, step, blockIdx.x, entry)) return;
   Finish<kThreads>(session, step, entry, shared_memory<FinishShared<kThreads>>()).run();

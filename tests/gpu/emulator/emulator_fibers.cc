@@ -222,7 +222,7 @@ class Machine {
     if (stack == MAP_FAILED) std::abort();
     fiber.stack = static_cast<char*>(stack);
 #if defined(__x86_64__)
-    auto* top = reinterpret_cast<uint64_t*>(fiber.stack + kStackBytes) - 2;  // where a call would leave it
+    auto* top = reinterpret_cast<uint64_t*>(fiber.stack + kStackBytes) - 1;  // aligned as a call leaves it
     *--top = reinterpret_cast<uint64_t>(&Machine::enter);
     for (int i = 0; i < 6; ++i) *--top = 0;
     fiber.stack_pointer = top;

@@ -159,6 +159,7 @@ bool inside(const void* pointer, size_t bytes, bool device_wanted) {
   return reinterpret_cast<uintptr_t>(pointer) + bytes <= base + found->bytes;
 }
 bool kinds_fit(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (bytes == 0) return true;
   const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   return inside(to, bytes, to_device) && inside(from, bytes, from_device);

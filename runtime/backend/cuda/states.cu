@@ -1,0 +1,296 @@
+// The stateless forms. SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/row_scan.cuh"
+
+namespace sidbeam::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+// The index that row i follows; nullptr where there is none.
+__device__ const IndexView* index_of(const ConstraintTable& table, int64_t i) {
+  const int32_t which = table.which != nullptr ? table.which[i] : 0;
+  return which >= 0 && which < table.count ? table.indexes[which] : nullptr;
+}
+
+// Whether something may follow in a state; a strange one is as good as dead.
+__device__ bool may_go_on(const IndexView* index, int64_t state) {
+  return index != nullptr && is_trie_state(*index, state) && !is_ended(state) &&
+         decode_state(state).level < index->levels;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    prefix_kernel(ConstraintTable table, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
+                  int64_t* out) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
+  if (i >= count) return;
+  const IndexView* index = index_of(table, i);
+  const int32_t length = lengths[i];
+  State state;
+  const bool there = index != nullptr && length >= 0 && length <= index->levels && length <= stride &&
+                     follow_prefix(*index, codes + i * stride, length, state);
+  out[i] = there ? encode_state(state) : kDeadState;
+}
+
+__device__ int64_t advanced(const IndexView& index, int64_t state, int32_t token) {
+  if (!is_trie_state(index, state)) return kDeadState;
+  if (is_ended(state)) return token == -1 ? state : kDeadState;
+  if (token < 0 || decode_state(state).level >= index.levels) return kDeadState;
+  return next_state(index, state, static_cast<uint32_t>(token));
+}
+
+__global__ void __launch_bounds__(kThreads)
+    advance_kernel(ConstraintTable table, const int64_t* in, int64_t in_count, const int64_t* parents,
+                   const int32_t* tokens, int64_t count, int64_t* out) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
+  if (i >= count) return;
+  const IndexView* index = index_of(table, i);
+  const int64_t parent = parents != nullptr ? parents[i] : i;
+  const bool there = index != nullptr && parent >= 0 && parent < in_count;
+  out[i] = there ? advanced(*index, in[parent], tokens[i]) : kDeadState;
+}
+
+// Calls visit(column) for the valid columns of a row, by all threads.
+template <class Visit>
+__device__ void for_each_valid_column(const IndexView* index, const LevelColumns* columns, int64_t word,
+                                      const Visit& visit) {
+  if (!may_go_on(index, word)) return;
+  const int32_t level = decode_state(word).level;
+  const LevelColumns at = columns[level];
+  const Children children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, at.end_column >= 0, word, 0);
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
+    uint32_t token = 0;
+    if (children.at_number(i, token)) visit(token == children.codes ? at.end_column : at.column(token));
+  }
+}
+
+// Columns of a row whose validity is held at a time.
+constexpr int64_t kMaskedColumns = 65536;
+struct MaskShared {
+  uint32_t valid[kMaskedColumns / 32];
+};
+
+template <class Element>
+__device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_infinity, Element* row) {
+  for (int64_t c = thread_id(); c < n; c += kThreads)
+    if ((shared.valid[c / 32] >> c % 32 & 1) == 0) row[c] = minus_infinity;
+}
+
+// The valid columns of [first, first + n) of a row as bits.
+__device__ void set_valid(const IndexView* index, const LevelColumns* columns, int64_t state, int64_t first, int64_t n,
+                          MaskShared& shared) {
+  __syncthreads();  // the bits before are done with
+  for (int64_t w = thread_id(); w < (n + 31) / 32; w += kThreads) shared.valid[w] = 0;
+  __syncthreads();
+  for_each_valid_column(index, columns, state, [&](int64_t column) {
+    const int64_t c = column - first;
+    if (c >= 0 && c < n) atomicOr(&shared.valid[c / 32], 1U << c % 32);
+  });
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(kThreads)
+    mask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows) {
+  auto& shared = shared_memory<MaskShared>();
+  const int64_t i = blockIdx.x;
+  const IndexView* index = index_of(table, i);
+  char* data = static_cast<char*>(const_cast<void*>(rows.data)) + i * rows.row_stride * element_bytes(rows.dtype);
+  for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
+    const int64_t n = std::min<int64_t>(kMaskedColumns, rows.columns - first);
+    set_valid(index, columns, states[i], first, n, shared);
+    if (rows.dtype == SIDBEAM_F32) {
+      fill_unset(shared, n, -kInfinity, reinterpret_cast<float*>(data) + first);
+    } else {
+      const uint16_t minus_infinity = rows.dtype == SIDBEAM_F16 ? 0xFC00 : 0xFF80;
+      fill_unset(shared, n, minus_infinity, reinterpret_cast<uint16_t*>(data) + first);
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    bitmask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, uint32_t* words,
+                   int64_t words_per_row) {
+  auto& shared = shared_memory<MaskShared>();
+  const int64_t i = blockIdx.x;
+  const IndexView* index = index_of(table, i);
+  for (int64_t first = 0; first < 32 * words_per_row; first += kMaskedColumns) {
+    const int64_t n = std::min<int64_t>(kMaskedColumns, 32 * words_per_row - first);
+    set_valid(index, columns, states[i], first, n, shared);
+    for (int64_t w = thread_id(); w < n / 32; w += kThreads) words[i * words_per_row + first / 32 + w] = shared.valid[w];
+  }
+}
+
+// Top-k: the row's keys, one a child, in the workspace; those that reach the k-th, moved to its front and sorted.
+constexpr int kSorted = 2048;  // keys that are sorted in shared memory
+struct TopkShared {
+  union {
+    RowShared<kThreads> row;
+    struct {
+      SelectStorage select;
+      uint64_t keys[kSorted];
+      uint32_t count;
+    } sort;
+  };
+};
+
+struct TopkOut {
+  int32_t k;
+  int32_t* tokens;
+  float* log_probs;
+  int64_t* next;
+};
+
+// A merge of bitonic runs in memory of any size: for k beyond what shared memory holds.
+__device__ void sort_in_memory(uint64_t* keys, uint32_t padded) {
+  for (uint32_t size = 2; size <= padded; size *= 2)
+    for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
+      for (uint32_t pair = static_cast<uint32_t>(thread_id()); pair < padded / 2; pair += kThreads) {
+        const uint32_t i = 2 * pair - (pair & (apart - 1)), j = i + apart;
+        const uint64_t a = keys[i], b = keys[j];
+        if ((a < b) == ((i & size) == 0)) {
+          keys[i] = b;
+          keys[j] = a;
+        }
+      }
+      __syncthreads();
+    }
+}
+
+SIDBEAM_HD inline uint32_t power_of_two_from(uint32_t n) {
+  uint32_t power = 2 * kWarp;
+  while (power < n) power *= 2;
+  return power;
+}
+
+// The best k of n keys, sorted; returns where they are, and their number in shared.sort.count.
+__device__ const uint64_t* best_keys(const uint64_t* all, uint32_t n, uint32_t k, uint64_t* sorted,
+                                     TopkShared& shared) {
+  const auto keys = [&](const auto& visit) {
+    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < n; i += kThreads)
+      if (all[i] != 0) visit(all[i]);
+  };
+  auto& sort = shared.sort;
+  __syncthreads();  // the row's part of the union is done with
+  if (thread_id() == 0) sort.count = 0;
+  __syncthreads();
+  uint32_t own = 0;
+  keys([&](uint64_t) { ++own; });
+  atomicAdd(&sort.count, own);
+  __syncthreads();
+  const uint32_t count = std::min(sort.count, k);
+  const uint64_t bound = sort.count > k ? select_bound<kThreads>(keys, k, sort.select) : 1;
+  const uint32_t padded = power_of_two_from(count);
+  uint64_t* out = padded <= kSorted ? sort.keys : sorted;
+  __syncthreads();
+  if (thread_id() == 0) sort.count = 0;
+  for (uint32_t i = count + static_cast<uint32_t>(thread_id()); i < padded; i += kThreads) out[i] = 0;
+  __syncthreads();
+  keys([&](uint64_t key) {
+    if (key < bound) return;
+    const uint32_t at = atomicAdd(&sort.count, 1U);
+    if (at < count) out[at] = key;
+  });
+  __syncthreads();
+  if (padded <= kSorted) {
+    sort_falling<kThreads>(out, static_cast<int>(padded));
+  } else {
+    sort_in_memory(out, padded);
+  }
+  return out;
+}
+
+__device__ void write_topk(const TopkOut& out, int64_t i, const Children& children, const uint64_t* keys,
+                           uint32_t count, bool bad) {
+  for (int32_t j = thread_id(); j < out.k; j += kThreads) {
+    const int64_t at = i * out.k + j;
+    const bool there = static_cast<uint32_t>(j) < count;
+    uint32_t token = 0;
+    const uint32_t number = there ? number_of(place_of_key(keys[j])) : 0;
+    if (there) children.at_number(number, token);
+    out.tokens[at] = there ? static_cast<int32_t>(token) : -1;
+    out.log_probs[at] = there        ? score_of_key(keys[j])
+                        : bad && j == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                        : -kInfinity;
+    if (out.next != nullptr) out.next[at] = there ? children.next(number, token).state : kDeadState;
+  }
+}
+
+// Keys of a row: one for each number that a child may have, then room to sort the best k of them.
+SIDBEAM_HD inline uint32_t most_children(uint32_t codes) { return codes < kMaxRun ? kMaxRun : codes + 1; }
+SIDBEAM_HD inline int64_t topk_keys(int32_t k, uint32_t codes) {
+  const uint32_t children = most_children(codes), wanted = static_cast<uint32_t>(k);
+  return int64_t{children} + power_of_two_from(wanted < children ? wanted : children);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    topk_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows,
+                int32_t normalization, TopkOut out, uint32_t codes, uint64_t* workspace, int64_t room) {
+  auto& shared = shared_memory<TopkShared>();
+  const int64_t i = blockIdx.x, state = states[i];
+  const IndexView* index = index_of(table, i);
+  Children children;
+  if (!may_go_on(index, state)) return write_topk(out, i, children, nullptr, 0, false);
+  const int32_t level = decode_state(state).level;
+  BeamRow beam;
+  beam.columns = columns[level];
+  beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype), rows.columns,
+              rows.dtype, {}};
+  beam.reads_row = normalization == SIDBEAM_NORMALIZE_FULL || normalization == SIDBEAM_NORMALIZE_LEVEL;
+  children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns.end_column >= 0, state, 0);
+  SessionView session;
+  session.normalization = normalization;
+  uint64_t* keys = workspace + i * topk_keys(out.k, codes);
+  const Note note =
+      scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
+  const bool good = note.found == Found::kCandidates;
+  const uint64_t* best = nullptr;
+  uint32_t count = 0;
+  if (good) {
+    best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + most_children(codes), shared);
+    count = shared.sort.count;
+  }
+  write_topk(out, i, children, best, count, note.found == Found::kBad);
+}
+
+int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
+
+}  // namespace
+
+cudaError_t launch_prefix_states(const ConstraintTable& table, const int32_t* codes, int64_t stride,
+                                 const int32_t* lengths, int64_t count, int64_t* out, cudaStream_t stream) {
+  return launch(prefix_kernel, {blocks_for(count), kThreads}, stream, table, codes, stride, lengths, count, out);
+}
+
+cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int64_t* parents,
+                           const int32_t* tokens, int64_t count, int64_t* out, cudaStream_t stream) {
+  return launch(advance_kernel, {blocks_for(count), kThreads}, stream, table, in, in_count, parents, tokens, count,
+                out);
+}
+
+cudaError_t launch_mask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                        const StepView& rows, cudaStream_t stream) {
+  return launch(mask_kernel, {rows.rows, kThreads, sizeof(MaskShared)}, stream, table, columns, states, rows);
+}
+
+cudaError_t launch_bitmask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                           int64_t count, uint32_t* words, int64_t words_per_row, cudaStream_t stream) {
+  return launch(bitmask_kernel, {count, kThreads, sizeof(MaskShared)}, stream, table, columns, states, words,
+                words_per_row);
+}
+
+int64_t topk_workspace_bytes(int64_t rows, int32_t k, uint32_t codes) {
+  return rows * topk_keys(k, codes) * static_cast<int64_t>(sizeof(uint64_t));
+}
+
+cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                        const StepView& rows, int32_t normalization, int32_t k, uint32_t codes, int32_t* tokens,
+                        float* log_probs, int64_t* next, void* workspace, cudaStream_t stream) {
+  int64_t room = 0;
+  if (normalization == SIDBEAM_NORMALIZE_FULL && rows.columns <= kMostHeld) room = rows.columns;
+  if (normalization == SIDBEAM_NORMALIZE_LEVEL) room = std::min(rows.columns, kMostHeld);
+  const size_t held = sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
+  const LaunchShape shape{rows.rows, kThreads, std::max(held, sizeof(TopkShared))};
+  return launch(topk_kernel, shape, stream, table, columns, states, rows, normalization,
+                TopkOut{k, tokens, log_probs, next}, codes, static_cast<uint64_t*>(workspace), room);
+}
+
+}  // namespace sidbeam::cuda
