@@ -5,6 +5,7 @@
 #include <sidbeam/sidbeam.h>
 #include <stdio.h>
 
+/* bytes: of its first version, with which callers of an older header come. */
 #define STRUCT(type, bytes) _Static_assert(sizeof(type) >= (bytes), #type " has shrunk");
 #define FIELD(type, field, at, bytes)                                           \
   _Static_assert(offsetof(type, field) == (at), #type "." #field " has moved"); \

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Prints the lists of abi_v1.c from the headers: fields with offset and size, constants, entries of the table.
 
-    python3 tests/abi/freeze.py > tests/abi/abi_v1.inc
+    python3 tests/abi/freeze.py > new.inc && mv new.inc tests/abi/abi_v1.inc
 
 For use when something has been added. The difference must then be additions only: once a version has been published, a
-line that changes or goes is a new ABI version.
+line that changes or goes is a new ABI version. A struct keeps the size that it had first, which callers may still have.
 SPDX-License-Identifier: Apache-2.0"""
 import pathlib
 import re
@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
+RECORD = pathlib.Path(__file__).with_name("abi_v1.inc")
 HEADERS = ["base", "runtime", "builder", "index", "rows", "session", "states", "api"]
 
 
@@ -40,12 +41,14 @@ def constants(text):
 def measured(text):
     """The lists, with the numbers that the C compiler gives."""
     lines = []
+    first_bytes = dict(re.findall(r"STRUCT\((\w+), (\d+)\)", RECORD.read_text()))
     for name, fields in structs(text):
         if name == "sidbeam_api":
             lines += [f'printf("ENTRY(%zu, {field})\\n", offsetof(sidbeam_api, {field}) / sizeof(void*));'
                       for field in fields if field != "struct_size"]
             continue
-        lines.append(f'printf("STRUCT({name}, %zu)\\n", sizeof({name}));')
+        bytes_ = f"(size_t){first_bytes[name]}" if name in first_bytes else f"sizeof({name})"
+        lines.append(f'printf("STRUCT({name}, %zu)\\n", {bytes_});')
         lines += [f'printf("FIELD({name}, {field}, %zu, %zu)\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));'
                   for field in fields]
     lines += [f'printf("CONSTANT({name}, %d)\\n", {name});' for name in constants(text)]

@@ -81,6 +81,17 @@ static void entries_are_the_functions_of_their_names(void) {
   SAME(rows_mask);
   SAME(rows_bitmask);
   SAME(rows_topk);
+  SAME(index_upload);
+  SAME(index_get_upload);
+  SAME(index_unload);
+  SAME(session_fetch);
+  SAME(table_create);
+  SAME(table_destroy);
+  SAME(table_prefixes);
+  SAME(table_advance);
+  SAME(table_mask);
+  SAME(table_bitmask);
+  SAME(table_topk);
 #undef SAME
 }
 

@@ -31,7 +31,7 @@ static void versions_are_those_of_the_header(void) {
 static void every_status_has_a_name_of_its_own(void) {
   CHECK_TEXT(sidbeam_status_name(SIDBEAM_OK), "ok");
   CHECK_TEXT(sidbeam_status_name(SIDBEAM_INVALID_ARGUMENT), "invalid argument");
-  for (int32_t code = SIDBEAM_OK; code <= SIDBEAM_INTERNAL; ++code) {
+  for (int32_t code = SIDBEAM_OK; code <= SIDBEAM_DEVICE_ERROR; ++code) {
     CHECK(strcmp(sidbeam_status_name(code), "unknown status") != 0);
     for (int32_t other = SIDBEAM_OK; other < code; ++other) {
       CHECK(strcmp(sidbeam_status_name(code), sidbeam_status_name(other)) != 0);
@@ -40,10 +40,15 @@ static void every_status_has_a_name_of_its_own(void) {
 }
 
 static void statuses_of_later_versions_are_unknown(void) {
-  CHECK_TEXT(sidbeam_status_name(SIDBEAM_INTERNAL + 1), "unknown status");
+  CHECK_TEXT(sidbeam_status_name(SIDBEAM_DEVICE_ERROR + 1), "unknown status");
   CHECK_TEXT(sidbeam_status_name(-1), "unknown status");
   CHECK_TEXT(sidbeam_status_name(INT32_MAX), "unknown status");
   CHECK_TEXT(sidbeam_status_name(INT32_MIN), "unknown status");
+}
+
+static void* allocate_on_device(void* context, int32_t device_id, int64_t bytes, void* stream) {
+  (void)context, (void)device_id, (void)bytes, (void)stream;
+  return NULL;
 }
 
 static void config_may_be_null(void) {
@@ -90,12 +95,37 @@ static void out_is_left_alone_on_failure(void) {
   CHECK(runtime == before);
 }
 
+/* Bytes of the struct in the first release: what callers who were compiled then still say. */
+static const size_t FIRST_CONFIG = offsetof(sidbeam_runtime_config, cuda_library);
+
+static void configs_of_the_first_release_work_and_ask_for_nothing_new(void) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  memset((char*)&config + FIRST_CONFIG, 1, sizeof config - FIRST_CONFIG); /* not the caller's: must not be read */
+  config.struct_size = (uint32_t)FIRST_CONFIG;
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
+  sidbeam_runtime_release(runtime);
+}
+
+static void device_allocators_need_both_functions(void) {
+  sidbeam_device_allocator allocator = SIDBEAM_DEVICE_ALLOCATOR_INIT;
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  config.device_allocator = &allocator;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "device_allocator.allocate");
+  allocator.allocate = allocate_on_device;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "device_allocator.release");
+  allocator.struct_size = 8;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "device_allocator.struct_size");
+}
+
 static void struct_size_too_small_is_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   char expected[20];
-  snprintf(expected, sizeof expected, "%zu", sizeof config);
-  for (uint32_t size = 0; size < sizeof config; size += 4) {
+  snprintf(expected, sizeof expected, "%zu", FIRST_CONFIG);
+  for (uint32_t size = 0; size < FIRST_CONFIG; size += 4) {
     char actual[20];
     config.struct_size = size;
     snprintf(actual, sizeof actual, "%u", size);
@@ -248,6 +278,8 @@ int main(void) {
       TEST(err_is_not_written_on_success),
       TEST(out_is_left_alone_on_failure),
       TEST(struct_size_too_small_is_refused),
+      TEST(configs_of_the_first_release_work_and_ask_for_nothing_new),
+      TEST(device_allocators_need_both_functions),
       TEST(longer_config_works_while_its_tail_is_zero),
       TEST(allocator_is_used_and_balanced),
       TEST(allocator_without_its_functions_is_refused),

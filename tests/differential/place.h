@@ -16,6 +16,8 @@ class Place {
   virtual int32_t device_type() const { return SIDBEAM_CPU; }
   virtual int32_t device_id() const { return 0; }
   virtual void* stream() const { return nullptr; }
+  // Before a session or table uses the index there.
+  virtual void prepare(sidbeam_index* /*index*/) const {}
   // A copy of the host's bytes there; on the CPU the bytes themselves.
   virtual std::shared_ptr<void> copy(void* here, size_t bytes) const;
   // What is there, copied over what is here once all work is done.

@@ -280,6 +280,7 @@ std::vector<Life> check_session(const Machine& machine, const World& world, cons
                                 Coverage* coverage) {
   const auto slots = static_cast<int>(world.c.slots);
   const Way& way = machine.for_seed(world.seed());
+  for (const Loaded& one : loaded) way.place->prepare(one.index.get());
   Run run{way,
           world,
           loaded,

@@ -29,6 +29,13 @@ DevicePlace::~DevicePlace() {
   if (stream_ != nullptr) cudaStreamDestroy(stream_);
 }
 
+void DevicePlace::prepare(sidbeam_index* index) const {
+  sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+  config.device_id = device_;
+  config.chunk_bytes = 4096;  // so that small indexes too take several
+  call("sidbeam_index_upload", sidbeam_index_upload, index, static_cast<const sidbeam_upload_config*>(&config));
+}
+
 std::shared_ptr<void> DevicePlace::copy(void* here, size_t bytes) const {
   std::shared_ptr<void> there = device_memory(bytes, stream_);
   expect_cuda(cudaMemcpyAsync(there.get(), here, bytes, cudaMemcpyHostToDevice, stream_), "copy to the device");

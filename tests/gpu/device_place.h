@@ -26,6 +26,7 @@ class DevicePlace : public differential::Place {
   int32_t device_type() const override { return SIDBEAM_CUDA; }
   int32_t device_id() const override { return device_; }
   void* stream() const override { return stream_; }
+  void prepare(sidbeam_index* index) const override;
   std::shared_ptr<void> copy(void* here, size_t bytes) const override;
   void fetch(void* here, const void* there, size_t bytes) const override;
   void wait() const override;

@@ -10,7 +10,8 @@ bool is_of_capture(cudaError_t status) {
   return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }
 
-// Errors that a kernel leaves behind; every later call of the process gets them.
+}  // namespace
+
 bool is_sticky(cudaError_t status) {
   switch (status) {
     case cudaErrorIllegalAddress:
@@ -28,8 +29,6 @@ bool is_sticky(cudaError_t status) {
       return false;
   }
 }
-
-}  // namespace
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;

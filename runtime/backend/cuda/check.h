@@ -11,6 +11,9 @@ namespace sidbeam::cuda {
 // Throws where a call of the CUDA runtime, or a launch, has failed; `what` was to be done.
 void check(cudaError_t status, const char* what);
 
+// Errors that a kernel leaves behind; every later call of the process gets them.
+bool is_sticky(cudaError_t status);
+
 // Makes a device current for a scope.
 class Current {
  public:

@@ -40,6 +40,7 @@ void check_device(int32_t id) {
     fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver is for CUDA %d.%d, expected at least %d.%d", driver / 1000,
          driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
   if (status == cudaErrorNoDevice) count = 0;
+  if (is_sticky(status)) check(status, "count the CUDA devices");
   if (status != cudaSuccess && status != cudaErrorNoDevice)
     fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver gives no devices: %s (%s)", cudaGetErrorString(status),
          cudaGetErrorName(status));

@@ -19,6 +19,7 @@ enum cudaError_t : int {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
+  cudaErrorECCUncorrectable = 214,
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorECCUncorrectable = 214,
@@ -176,6 +177,9 @@ SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
 SIDBEAM_EMULATOR_API int64_t emulator_launches();
 // How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES), and the order that threads run in.
 SIDBEAM_EMULATOR_API void emulator_set_devices(int count);
+// What the driver is for (0: there is no driver; default 13000), and how old the devices are (default 9).
+SIDBEAM_EMULATOR_API void emulator_set_driver(int version);
+SIDBEAM_EMULATOR_API void emulator_set_capability(int major);
 SIDBEAM_EMULATOR_API void emulator_set_seed(uint64_t seed);
 // Every further call fails so, as after an illegal access on a real device; cudaSuccess: no longer.
 SIDBEAM_EMULATOR_API void emulator_set_sticky_error(cudaError_t error);

@@ -52,7 +52,7 @@ struct World {
   std::deque<Work> line;
   uint64_t enqueued = 0, done = 0;
   int64_t fail_in = 0, live_bytes = 0, launches = 0;
-  int devices = 1;
+  int devices = 1, driver = 13000, capability = 9;
   bool eager = false;
   cudaError_t sticky = cudaSuccess;
   EmulatedStream legacy;
@@ -217,6 +217,7 @@ extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
   GUARDED(*count = w.devices);
+  if (w.driver < CUDART_VERSION) return result(cudaErrorInsufficientDriver);
   return w.devices == 0 ? result(cudaErrorNoDevice) : result(cudaSuccess);
 }
 cudaError_t cudaSetDevice(int device) {
@@ -241,7 +242,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
-  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? 9
+  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability
            : attribute == cudaDevAttrMultiProcessorCount     ? 4
            : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
            : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
@@ -249,7 +250,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = world().devices == 0 ? 0 : 13000;
+  *version = world().driver;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
@@ -448,6 +449,8 @@ int64_t emulator_live_allocations() {
 int64_t emulator_live_bytes() { return world().live_bytes; }
 int64_t emulator_launches() { return world().launches; }
 void emulator_set_devices(int count) { world().devices = count; }
+void emulator_set_driver(int version) { world().driver = version; }
+void emulator_set_capability(int major) { world().capability = major; }
 void emulator_set_seed(uint64_t seed) { emulator::seed_order(seed); }
 void emulator_set_sticky_error(cudaError_t error) { world().sticky = error; }
 
