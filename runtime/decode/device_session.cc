@@ -2,6 +2,7 @@
 #include "decode/device_session.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "decode/session.h"
@@ -117,15 +118,26 @@ void step_on_device(sidbeam_session& session, const sidbeam_step_args& args) {
   call_plugin(session.device->plugin().session_step, session.device->handle(), &whole);
 }
 
+namespace {
+
+// The slots that a call means: those named, or the first `count`.
+std::vector<int32_t> meant(const int32_t* slots, int64_t count) {
+  std::vector<int32_t> all(static_cast<size_t>(count));
+  if (slots != nullptr) {
+    std::copy_n(slots, count, all.begin());
+  } else {
+    std::iota(all.begin(), all.end(), 0);
+  }
+  return all;
+}
+
+}  // namespace
+
 void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
   DeviceSession& device = *session.device;
-  std::vector<int32_t> all;
-  if (slots == nullptr) {
-    for (int32_t slot = 0; slot < count; ++slot) all.push_back(slot);
-    slots = all.data();
-  }
-  call_plugin(device.plugin().session_stop, device.handle(), slots, count, stream);
-  for (int64_t i = 0; i < count; ++i) device.hold(slots[i], {}, stream);
+  const std::vector<int32_t> all = meant(slots, count);
+  call_plugin(device.plugin().session_stop, device.handle(), all.data(), count, stream);
+  for (const int32_t slot : all) device.hold(slot, {}, stream);
 }
 
 void get_beams_on_device(const sidbeam_session& session, sidbeam_beams& out) {
@@ -138,7 +150,7 @@ void fetch_from_device(sidbeam_session& session, sidbeam_beams& out, void* strea
 
 void get_items_on_device(const sidbeam_session& session, const int32_t* slots, int64_t count,
                          const sidbeam_items& out) {
-  call_plugin(session.device->plugin().session_items, session.device->handle(), slots, count, &out);
+  call_plugin(session.device->plugin().session_items, session.device->handle(), meant(slots, count).data(), count, &out);
 }
 
 void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out) {

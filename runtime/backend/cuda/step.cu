@@ -85,9 +85,9 @@ cudaError_t launch_finish(const SessionView& session, const StepView& step, cuda
 int64_t step_workspace_bytes(int32_t slots, int32_t beams) { return slots * slot_workspace_bytes(beams); }
 
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream) {
-  // Depends on the number of columns alone, as the bits of a sum do.
-  const cudaError_t error = step.columns <= 1024 ? launch_rows<128>(session, step, stream)
-                                                 : launch_rows<256>(session, step, stream);
+  // As many threads whatever the rows are like: the bits of a sum depend on them, and those of a slice of a row, or of
+  // rows_topk, are the same wherever the slice lies.
+  const cudaError_t error = launch_rows<256>(session, step, stream);
   if (error != cudaSuccess) return error;
   return session.beams <= 256 ? launch_finish<256>(session, step, stream) : launch_finish<1024>(session, step, stream);
 }

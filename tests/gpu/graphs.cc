@@ -1,0 +1,365 @@
+// One captured graph through everything that may happen to a session: each test steps three sessions alike (rig.h).
+// Exit status 77: no device. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <string>
+
+#include "rig.h"
+
+namespace {
+
+using differential::call;
+using differential::Case;
+using differential::expect;
+using differential::mix;
+using differential::Snapshot;
+using gpu::Rig;
+
+// Three catalogues of four levels, four slots of twelve beams; log-probabilities, so that the CPU has the same bits.
+Case mixed() {
+  Case c;
+  c.seed = 5;
+  c.catalogues = 3;
+  c.levels = 4;
+  c.codes = 40;
+  c.sids = 400;
+  c.copy = 1;
+  c.beams = 12;
+  c.slots = 4;
+  c.normalization = SIDBEAM_NORMALIZE_NONE;
+  return repaired(c);
+}
+
+oracle::Sid beginning(const Rig& rig, size_t catalogue, size_t length) {
+  const std::vector<oracle::Sid>& sids = rig.world().catalogues[catalogue].sids;
+  oracle::Sid prefix = sids[7 % sids.size()];
+  prefix.resize(length);
+  return prefix;
+}
+
+void slots_at_levels_0_1_and_3_share_a_graph() {
+  Rig rig(mixed());
+  rig.start(0, 0, 12, {});
+  rig.start(1, 1, 5, beginning(rig, 1, 1));
+  rig.start(2, 2, 1, beginning(rig, 2, 3));
+  const auto after = rig.step(1);
+  expect(after[0].level == 1 && after[1].level == 2 && after[2].level == 4 && after[3].level == -1, "levels are ",
+         after[0].level, ", ", after[1].level, ", ", after[2].level, ", ", after[3].level);
+  expect(after[1].live == 5, "a slot of width 5 has ", after[1].live, " live beams");
+  expect(after[2].active == 0, "a slot after its last level is active");
+  const auto again = rig.step(2);
+  expect(again[2].level == 4, "a finished slot moved to level ", again[2].level);
+}
+
+// Starts, stops, swaps and steps by turns.
+void wander(const Case& c, bool listed, int rounds) {
+  Rig rig(c, listed);
+  const auto draw = [&](uint64_t round, uint64_t what) { return mix(rig.world().seed(), 1000 + round, what); };
+  for (uint64_t round = 0; round < static_cast<uint64_t>(rounds); ++round) {
+    const int slot = static_cast<int>(draw(round, 1) % rig.slots());
+    const size_t catalogue = draw(round, 2) % rig.world().catalogues.size();
+    switch (draw(round, 3) % 5) {
+      case 0:
+        rig.stop(slot);
+        break;
+      case 1:
+        rig.swap(catalogue, draw(round, 4) % 1000);
+        [[fallthrough]];
+      case 2:
+        rig.start(slot, catalogue, 1 + static_cast<int>(draw(round, 5) % static_cast<uint64_t>(c.beams)),
+                  beginning(rig, catalogue, draw(round, 6) % 4));
+        break;
+      default:
+        break;
+    }
+    std::vector<int> order;
+    for (int s = 0; s < static_cast<int>(rig.slots()); ++s) {
+      if (draw(round, 7 + static_cast<uint64_t>(s)) % 3 != 0) order.push_back(s);
+    }
+    std::reverse(order.begin(), order.end());
+    if (listed) rig.list(order);
+    rig.step(round);
+  }
+}
+
+void starts_stops_and_swaps_leave_the_graph_valid() { wander(mixed(), false, 60); }
+
+void a_list_and_a_row_map_are_read_at_each_replay() { wander(mixed(), true, 60); }
+
+void a_graph_has_the_bits_of_a_call_under_every_normalisation() {
+  for (const int64_t normalization : {SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL, SIDBEAM_NORMALIZE_VALID}) {
+    Case c = mixed();
+    c.normalization = normalization;
+    c.dtype = SIDBEAM_BF16;
+    c.bad_rows = 60;
+    c.mask = 100;
+    wander(repaired(c), false, 25);
+  }
+}
+
+void every_strategy_may_be_captured() {
+  for (const int64_t strategy :
+       {SIDBEAM_STRATEGY_SORTED, SIDBEAM_STRATEGY_SORTED_TOPK, SIDBEAM_STRATEGY_HASH_FINAL, SIDBEAM_STRATEGY_NONE}) {
+    Case c = mixed();
+    c.strategy = strategy;
+    c.top_k = 9;
+    wander(repaired(c), false, 15);
+  }
+}
+
+void equal_logits_are_kept_in_the_order_of_parents_and_tokens() {
+  Case c = mixed();
+  c.distribution = 4;  // all of a row
+  for (const int64_t dtype : {SIDBEAM_F32, SIDBEAM_BF16}) {
+    c.dtype = dtype;
+    Rig rig(repaired(c));
+    rig.start(0, 0, 12, {});
+    const auto after = rig.step(1);
+    for (size_t k = 1; k < 12; ++k)
+      expect(after[0].tokens[k] > after[0].tokens[k - 1], "equal codes came as ", after[0].tokens[k - 1], ", ",
+             after[0].tokens[k]);
+    for (uint64_t round = 2; round <= 4; ++round) rig.step(round);
+  }
+}
+
+// Few values in bf16: most candidates tie, also with the last one that is kept.
+void ties_in_bf16_are_those_of_the_cpu() {
+  Case c = mixed();
+  c.dtype = SIDBEAM_BF16;
+  c.distribution = 2;
+  c.sids = 3000;
+  c.beams = 100;
+  Rig rig(repaired(c));
+  for (int s = 0; s < 4; ++s) rig.start(s, static_cast<size_t>(s) % 3, 100 - 13 * s, {});
+  for (uint64_t round = 1; round <= 4; ++round) rig.step(round);
+}
+
+void four_thousand_and_ninety_six_beams() {
+  Case c = mixed();
+  c.catalogues = 1;
+  c.levels = 3;
+  c.codes = 40;
+  c.sids = 30000;
+  c.copy = 0;
+  c.beams = SIDBEAM_MAX_BEAMS;
+  c.slots = 1;
+  for (const int64_t distribution : {0, 2}) {
+    c.distribution = distribution;
+    Rig rig(repaired(c));
+    rig.start(0, 0, SIDBEAM_MAX_BEAMS, {});
+    for (uint64_t round = 1; round <= 3; ++round) rig.step(round);
+  }
+}
+
+void fewer_candidates_than_beams_leave_dead_ones() {
+  Case c = mixed();
+  c.sids = 6;
+  c.mask_rows = 300;
+  wander(repaired(c), false, 20);
+}
+
+void rows_at_odd_addresses() {
+  Case c = mixed();
+  c.codes = 333;
+  c.offsets = 2;  // all levels at one odd offset
+  c.extra = 7;
+  for (const int64_t dtype : {SIDBEAM_F16, SIDBEAM_F32}) {
+    c.dtype = dtype;
+    wander(repaired(c), true, 10);
+  }
+}
+
+void a_beam_without_a_row_puts_its_slot_in_error_and_no_other() {
+  const Case c = mixed();
+  Rig rig(c, true);
+  rig.start(0, 0, 12, {});
+  rig.start(1, 0, 12, {});
+  rig.list({0, 1});
+  const auto stream = static_cast<cudaStream_t>(rig.device().stream());
+  const int32_t order[4] = {0, 1, -1, -1};
+  std::vector<int32_t> map(48, 0);
+  map[12] = -1;  // slot 1, beam 0
+  const std::shared_ptr<void> list_there = gpu::device_memory(sizeof order, stream);
+  const std::shared_ptr<void> map_there = gpu::device_memory(map.size() * 4, stream);
+  std::vector<float> logits(static_cast<size_t>(rig.world().columns), -1.0F);
+  const std::shared_ptr<void> data = gpu::device_memory(logits.size() * 4, stream);
+  gpu::expect_cuda(cudaMemcpyAsync(list_there.get(), order, sizeof order, cudaMemcpyHostToDevice, stream), "copy");
+  gpu::expect_cuda(cudaMemcpyAsync(map_there.get(), map.data(), map.size() * 4, cudaMemcpyHostToDevice, stream),
+                   "copy");
+  gpu::expect_cuda(cudaMemcpyAsync(data.get(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice, stream),
+                   "copy");
+  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_F32, 0, 1, rig.world().columns);
+  rows.device_type = SIDBEAM_CUDA;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.slots = static_cast<const int32_t*>(list_there.get());
+  args.count = 4;
+  args.row_map = static_cast<const int32_t*>(map_there.get());
+  args.rows = &rows;
+  args.stream = stream;
+  call("sidbeam_session_step", sidbeam_session_step, rig.eager(), &args);
+  const sidbeam_beams beams = differential::beams_of(rig.device(), rig.eager());
+  expect(beams.errors[0] == SIDBEAM_SLOT_OK && beams.live[0] == 12, "slot 0 has error ", beams.errors[0], ", live ",
+         beams.live[0]);
+  expect(beams.errors[1] == SIDBEAM_SLOT_BAD_MAP && beams.live[1] == 0, "slot 1 has error ", beams.errors[1], ", live ",
+         beams.live[1]);
+}
+
+void rows_too_narrow_for_a_level_put_the_slot_in_error() {
+  Case c = mixed();
+  c.offsets = 1;  // levels one after another: deeper ones need more columns
+  const gpu::DevicePlace device(0);
+  Rig rig(repaired(c));
+  rig.start(0, 0, 12, {});
+  rig.start(1, 0, 12, beginning(rig, 0, 1));
+  const auto stream = static_cast<cudaStream_t>(rig.device().stream());
+  const int64_t columns = rig.world().offsets[1];  // level 0 alone
+  const std::vector<float> logits(static_cast<size_t>(columns), -1.0F);
+  const std::shared_ptr<void> data = gpu::device_memory(logits.size() * 4, stream);
+  gpu::expect_cuda(cudaMemcpyAsync(data.get(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice, stream),
+                   "copy");
+  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_F32, 4, 1, columns);
+  rows.device_type = SIDBEAM_CUDA;
+  rows.slot_stride = rows.row_stride = 0;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.rows = &rows;
+  args.stream = stream;
+  call("sidbeam_session_step", sidbeam_session_step, rig.eager(), &args);
+  const sidbeam_beams beams = differential::beams_of(rig.device(), rig.eager());
+  expect(beams.errors[0] == SIDBEAM_SLOT_OK && beams.live[0] > 0, "slot 0 has error ", beams.errors[0]);
+  expect(beams.errors[1] == SIDBEAM_SLOT_BAD_MAP, "slot 1 has error ", beams.errors[1]);
+}
+
+void replays_are_counted() {
+  Rig rig(mixed());
+  rig.start(0, 0, 12, {});
+  rig.start(1, 0, 12, {});
+  for (uint64_t round = 1; round <= 3; ++round) rig.step(round);
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  call("sidbeam_session_get_stats", sidbeam_session_get_stats, static_cast<const sidbeam_session*>(rig.graphed()),
+       &stats);
+  expect(stats.steps == 3 && stats.slot_steps == 6, "steps ", stats.steps, ", slot_steps ", stats.slot_steps);
+}
+
+void fetch_and_items_may_be_captured() {
+  Rig rig(mixed());
+  const auto stream = static_cast<cudaStream_t>(rig.device().stream());
+  const size_t beams = 12, slots = 4;
+  differential::Array<int64_t> ordinals(rig.device(), slots * beams, -9);
+  differential::Array<int32_t> lengths(rig.device(), slots * beams, -9);
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.ordinals = ordinals.data();
+  items.lengths = lengths.data();
+  items.stream = stream;
+  sidbeam_beams fetched = SIDBEAM_BEAMS_INIT;
+  const gpu::Graph graph(stream, [&] {
+    call("sidbeam_session_get_items", sidbeam_session_get_items, static_cast<const sidbeam_session*>(rig.graphed()),
+         static_cast<const int32_t*>(nullptr), int64_t{4}, &items);
+    call("sidbeam_session_fetch", sidbeam_session_fetch, rig.graphed(), &fetched, static_cast<void*>(stream));
+  });
+  rig.start(3, 1, 12, {});
+  for (uint64_t round = 1; round <= 4; ++round) {
+    const auto after = rig.step(round);
+    graph.launch();
+    rig.device().wait();
+    expect_same(differential::snapshot(fetched, 3), after[3], true, "what a graph fetched");
+    expect(lengths.fetch()[36] == static_cast<int>(round), "length is ", lengths.fetch()[36], " after step ", round);
+    expect((ordinals.fetch()[36] >= 0) == (round == 4), "ordinal is ", ordinals.fetch()[36], " after step ", round);
+  }
+}
+
+void a_captured_topk_follows_its_states() {
+  Rig rig(mixed());
+  const auto& device = rig.device();
+  const auto stream = static_cast<cudaStream_t>(device.stream());
+  const differential::Vocabulary vocabulary(rig.world());
+  const differential::Loaded loaded = differential::load(rig.runtime(), rig.world(), 0);
+  const auto table = differential::make_table(rig.runtime(), device, {loaded.constraint.get()}, &vocabulary.view);
+  const auto on_cpu = differential::make_table(rig.runtime(), {}, {loaded.constraint.get()}, &vocabulary.view);
+  const auto columns = static_cast<size_t>(rig.world().columns);
+  std::vector<float> logits(2 * columns);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(mix(3, i) % 1000) / 100;
+  const differential::Array<float> data(device, logits);
+  differential::Array<int32_t> tokens(device, 16, -9), tokens_here({}, 16, -9);
+  differential::Array<float> log_probs(device, 16, 0), log_probs_here({}, 16, 0);
+  const std::shared_ptr<void> states = gpu::device_memory(16, stream);
+  sidbeam_rows rows = sidbeam_rows_dense(data.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
+  rows.device_type = SIDBEAM_CUDA;
+  const gpu::Graph graph(stream, [&] {
+    call("sidbeam_table_topk", sidbeam_table_topk, table.get(), static_cast<const int32_t*>(nullptr),
+         static_cast<const sidbeam_state*>(states.get()), static_cast<const sidbeam_rows*>(&rows),
+         static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens.data(), log_probs.data(),
+         static_cast<sidbeam_state*>(nullptr), static_cast<void*>(stream));
+  });
+  const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
+  for (const size_t length : {0, 1, 3}) {
+    const auto state = differential::states_of(loaded.constraint.get(), rig.world().catalogues[0],
+                                               {{beginning(rig, 0, length), false, 0}, {{}, false, 0}});
+    gpu::expect_cuda(cudaMemcpyAsync(states.get(), state.data(), 16, cudaMemcpyHostToDevice, stream), "copy");
+    graph.launch();
+    call("sidbeam_table_topk", sidbeam_table_topk, on_cpu.get(), static_cast<const int32_t*>(nullptr), state.data(),
+         &rows_here, static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens_here.data(), log_probs_here.data(),
+         static_cast<sidbeam_state*>(nullptr), static_cast<void*>(nullptr));
+    expect(tokens.fetch() == tokens_here.fetch() && log_probs.fetch() == log_probs_here.fetch(),
+           "replayed topk differs from the CPU's after ", length, " codes");
+  }
+}
+
+// The index goes while steps that read it are still enqueued.
+void an_index_released_under_work_is_still_read_whole() {
+  Rig rig(mixed());
+  rig.start(0, 0, 12, {});
+  rig.step(1);
+  rig.swap(0, 77);  // drops the only other hold of the first index; slot 0 keeps it
+  rig.step(2);
+  rig.start(0, 0, 12, {});
+  for (uint64_t round = 3; round <= 6; ++round) rig.step(round);
+}
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+#define GPU_TEST(function) \
+  { #function, function }
+constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
+                           GPU_TEST(starts_stops_and_swaps_leave_the_graph_valid),
+                           GPU_TEST(a_list_and_a_row_map_are_read_at_each_replay),
+                           GPU_TEST(a_graph_has_the_bits_of_a_call_under_every_normalisation),
+                           GPU_TEST(every_strategy_may_be_captured),
+                           GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_tokens),
+                           GPU_TEST(ties_in_bf16_are_those_of_the_cpu),
+                           GPU_TEST(four_thousand_and_ninety_six_beams),
+                           GPU_TEST(fewer_candidates_than_beams_leave_dead_ones),
+                           GPU_TEST(rows_at_odd_addresses),
+                           GPU_TEST(a_beam_without_a_row_puts_its_slot_in_error_and_no_other),
+                           GPU_TEST(rows_too_narrow_for_a_level_put_the_slot_in_error),
+                           GPU_TEST(replays_are_counted),
+                           GPU_TEST(fetch_and_items_may_be_captured),
+                           GPU_TEST(a_captured_topk_follows_its_states),
+                           GPU_TEST(an_index_released_under_work_is_still_read_whole)};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (!gpu::has_device()) return 77;
+  int failed = 0;
+  for (const Test& test : kTests) {
+    if (argc > 1 && std::string(test.name).find(argv[1]) == std::string::npos) continue;
+    try {
+      test.run();
+      std::cout << "ok      " << test.name << '\n';
+    } catch (const std::exception& error) {
+      std::cout << "FAILED  " << test.name << ": " << error.what() << '\n';
+      ++failed;
+    }
+  }
+#ifdef SIDBEAM_EMULATED
+  cudaDeviceSynchronize();
+  if (emulator_live_allocations() != 0) {
+    std::cout << emulator_live_allocations() << " allocations were not given back\n";
+    ++failed;
+  }
+#endif
+  return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rig.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace gpu {
+
+using differential::call;
+using differential::expect;
+using differential::Snapshot;
+
+namespace {
+
+void copy_over(const std::shared_ptr<void>& there, const void* here, size_t bytes, void* stream) {
+  if (bytes == 0) return;
+  expect_cuda(cudaMemcpyAsync(there.get(), here, bytes, cudaMemcpyHostToDevice, static_cast<cudaStream_t>(stream)),
+              "copy to the device");
+}
+
+}  // namespace
+
+Rig::Rig(const differential::Case& c, bool listed)
+    : world_(differential::make_world(c)),
+      listed_(listed),
+      runtime_(differential::make_runtime(nullptr)),
+      device_(0),
+      columns_(world_.columns) {
+  for (size_t k = 0; k < world_.catalogues.size(); ++k) {
+    loaded_.push_back(differential::load(runtime(), world_, k));
+    device_.prepare(loaded_.back().index.get());
+  }
+  const auto strategy = static_cast<int>(c.strategy), slot_count = static_cast<int>(c.slots);
+  sidbeam_constraint* first = loaded_[0].constraint.get();
+  cpu_ = differential::make_session(runtime(), here_, first, world_, strategy, slot_count);
+  eager_ = differential::make_session(runtime(), device_, first, world_, strategy, slot_count);
+  graphed_ = differential::make_session(runtime(), device_, first, world_, strategy, slot_count);
+  const auto rows = static_cast<size_t>(c.slots * c.beams), size = rows * static_cast<size_t>(columns_);
+  wide_.resize(c.dtype == SIDBEAM_F32 ? size : 0);
+  narrow_.resize(c.dtype == SIDBEAM_F32 ? 0 : size);
+  rows_here_ = sidbeam_rows_dense(wide_.empty() ? static_cast<void*>(narrow_.data()) : wide_.data(),
+                                  static_cast<int32_t>(c.dtype), c.slots, c.beams, columns_);
+  const auto stream = static_cast<cudaStream_t>(device_.stream());
+  rows_there_memory_ = device_memory(size * (c.dtype == SIDBEAM_F32 ? sizeof(float) : sizeof(uint16_t)), stream);
+  list_.assign(slots(), -1);
+  for (size_t r = 0; r < rows; ++r) map_.push_back(static_cast<int32_t>(rows - 1 - r));
+  list_there_ = device_.copy(list_.data(), list_.size() * sizeof(int32_t));
+  map_there_ = device_.copy(map_.data(), map_.size() * sizeof(int32_t));
+  if (listed_) {
+    rows_here_.slots = 0;
+    rows_here_.rows = c.slots * c.beams;
+  }
+  rows_there_ = rows_here_;
+  rows_there_.device_type = SIDBEAM_CUDA;
+  rows_there_.data = rows_there_memory_.get();
+  capture();
+}
+
+sidbeam_step_args Rig::args(const sidbeam_rows* rows, const differential::Place& place) const {
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  step.rows = rows;
+  step.stream = place.stream();
+  step.inverse_temperature = world_.rules.inverse_temperature;
+  step.soft_cap = world_.rules.soft_cap;
+  return step;
+}
+
+void Rig::capture() {
+  sidbeam_step_args step = args(&rows_there_, device_);
+  if (listed_) {
+    step.slots = static_cast<const int32_t*>(list_there_.get());
+    step.count = static_cast<int64_t>(list_.size());
+    step.row_map = static_cast<const int32_t*>(map_there_.get());
+  }
+  graph_.emplace(static_cast<cudaStream_t>(device_.stream()),
+                 [&] { call("sidbeam_session_step", sidbeam_session_step, graphed_.get(), &step); });
+}
+
+void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix) {
+  sidbeam_constraint* constraint = loaded_[catalogue].constraint.get();
+  const auto length = static_cast<int32_t>(prefix.size());
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  start.slots = &slot;
+  start.count = 1;
+  start.constraints = &constraint;
+  start.widths = &width;
+  start.prefixes = prefix.data();
+  start.prefix_lengths = &length;
+  start.prefix_stride = std::max(length, 1);
+  if (length == 0) start.prefixes = start.prefix_lengths = nullptr;
+  start.stream = device_.stream();
+  for (sidbeam_session* session : {cpu_.get(), eager_.get(), graphed_.get()})
+    call("sidbeam_session_start", sidbeam_session_start, session, &start);
+}
+
+void Rig::stop(int slot) {
+  for (sidbeam_session* session : {cpu_.get(), eager_.get(), graphed_.get()})
+    call("sidbeam_session_stop", sidbeam_session_stop, session, static_cast<const int32_t*>(&slot), int64_t{1},
+         device_.stream());
+}
+
+void Rig::swap(size_t catalogue, uint64_t seed) {
+  differential::Case other = world_.c;
+  other.seed = static_cast<int64_t>(seed);
+  other.uneven = 0;
+  const differential::World next = differential::make_world(other);
+  world_.pairs[catalogue] = next.pairs[catalogue];
+  world_.catalogues[catalogue] = next.catalogues[catalogue];
+  loaded_[catalogue] = differential::load(runtime(), world_, catalogue);
+  device_.prepare(loaded_[catalogue].index.get());
+}
+
+void Rig::list(const std::vector<int>& order) {
+  std::fill(list_.begin(), list_.end(), -1);
+  std::copy(order.begin(), order.end(), list_.begin());
+  copy_over(list_there_, list_.data(), list_.size() * sizeof(int32_t), device_.stream());
+}
+
+// Logits of beam m of slot s are the same whatever its place in a list.
+void Rig::fill(uint64_t round) {
+  const auto beams = static_cast<size_t>(world_.c.beams);
+  for (size_t i = 0; i < slots() * beams; ++i) {
+    const size_t row = listed_ ? static_cast<size_t>(map_[i]) : i;
+    const int slot = listed_ ? list_[i / beams] : static_cast<int>(i / beams);
+    if (slot < 0) continue;
+    const differential::RawRow raw =
+        differential::make_row(world_, {round, static_cast<uint64_t>(slot), i % beams}, columns_);
+    for (size_t k = 0; k < raw.elements.size(); ++k) {
+      const size_t at = row * static_cast<size_t>(columns_) + k;
+      if (wide_.empty()) {
+        narrow_[at] = static_cast<uint16_t>(raw.elements[k]);
+      } else {
+        wide_[at] = std::bit_cast<float>(raw.elements[k]);
+      }
+    }
+  }
+  copy_over(rows_there_memory_, wide_.data(), wide_.size() * sizeof(float), device_.stream());
+  copy_over(rows_there_memory_, narrow_.data(), narrow_.size() * sizeof(uint16_t), device_.stream());
+}
+
+std::vector<Snapshot> Rig::step(uint64_t round) {
+  fill(round);
+  sidbeam_step_args there = args(&rows_there_, device_), here = args(&rows_here_, here_);
+  std::vector<int32_t> named;  // the CPU refuses what a graph passes over
+  if (listed_) {
+    const sidbeam_beams now = differential::beams_of(here_, cpu_.get());
+    std::vector<int32_t> map;
+    for (size_t i = 0; i < list_.size(); ++i) {
+      if (list_[i] < 0 || now.active[list_[i]] == 0) continue;
+      named.push_back(list_[i]);
+      const auto from = map_.begin() + static_cast<std::ptrdiff_t>(i) * world_.c.beams;
+      map.insert(map.end(), from, from + world_.c.beams);
+    }
+    there.slots = static_cast<const int32_t*>(list_there_.get());
+    there.count = static_cast<int64_t>(list_.size());
+    there.row_map = static_cast<const int32_t*>(map_there_.get());
+    here.slots = named.data();
+    here.count = static_cast<int64_t>(named.size());
+    here.row_map = map.data();
+    if (!named.empty()) call("sidbeam_session_step", sidbeam_session_step, cpu_.get(), &here);
+  } else {
+    call("sidbeam_session_step", sidbeam_session_step, cpu_.get(), &here);
+  }
+  call("sidbeam_session_step", sidbeam_session_step, eager_.get(), &there);
+  graph_->launch();
+  return compare("round " + std::to_string(round));
+}
+
+std::vector<Snapshot> Rig::compare(const std::string& what) const {
+  const bool same_bits = world_.c.normalization == SIDBEAM_NORMALIZE_NONE;
+  const sidbeam_beams on_cpu = differential::beams_of(here_, cpu_.get());
+  const sidbeam_beams eager = differential::beams_of(device_, eager_.get());
+  const sidbeam_beams graphed = differential::beams_of(device_, graphed_.get());
+  std::vector<Snapshot> all;
+  for (size_t s = 0; s < slots(); ++s) {
+    const std::string where = what + ", slot " + std::to_string(s);
+    all.push_back(differential::snapshot(graphed, s));
+    expect_same(all.back(), differential::snapshot(eager, s), true, where + ", graph and call");
+    if (same_bits) expect_same(all.back(), differential::snapshot(on_cpu, s), true, where + ", device and CPU");
+  }
+  return all;
+}
+
+}  // namespace gpu

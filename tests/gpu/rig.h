@@ -1,0 +1,56 @@
+// The same session three times, given the same: on the CPU, on the device call by call, and on the device by one graph
+// that was captured before anything was started. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "checks.h"
+#include "device_place.h"
+
+namespace gpu {
+
+class Rig {
+ public:
+  // Rows are [slots, beams, columns]; with `listed`, [slots * beams, columns], a slot list and a row map.
+  explicit Rig(const differential::Case& c, bool listed = false);
+
+  const differential::World& world() const { return world_; }
+  const DevicePlace& device() const { return device_; }
+  sidbeam_runtime* runtime() const { return runtime_.get(); }
+  sidbeam_session* graphed() const { return graphed_.get(); }
+  sidbeam_session* eager() const { return eager_.get(); }
+  size_t slots() const { return static_cast<size_t>(world_.c.slots); }
+
+  void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix);
+  void stop(int slot);
+  // Another index in the place of the one that new starts get by this number; sessions that follow the old one keep it.
+  void swap(size_t catalogue, uint64_t seed);
+  // The order of the slots in the list, -1 among them; the rest of the list is -1.
+  void list(const std::vector<int>& order);
+  // New logits, then a step on each of the three: the same afterwards, and returned.
+  std::vector<differential::Snapshot> step(uint64_t round);
+  // What the three are at, which must be the same.
+  std::vector<differential::Snapshot> compare(const std::string& what) const;
+
+ private:
+  void fill(uint64_t round);
+  sidbeam_step_args args(const sidbeam_rows* rows, const differential::Place& place) const;
+  void capture();
+
+  differential::World world_;
+  bool listed_;
+  differential::Runtime runtime_;
+  differential::Place here_;
+  DevicePlace device_;
+  std::vector<differential::Loaded> loaded_;
+  int64_t columns_;
+  std::vector<float> wide_;
+  std::vector<uint16_t> narrow_;
+  std::vector<int32_t> list_, map_;
+  std::shared_ptr<void> rows_there_memory_, list_there_, map_there_;
+  sidbeam_rows rows_here_, rows_there_;
+  differential::Session cpu_, eager_, graphed_;
+  std::optional<Graph> graph_;
+};
+
+}  // namespace gpu
