@@ -2,6 +2,7 @@
 #include "decode/device_session.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "decode/session.h"
@@ -34,6 +35,14 @@ std::vector<int32_t> gather_codes(const sidbeam_start_args& args, std::vector<De
     codes.insert(codes.end(), prefix, prefix + start.prefix_length);
   }
   return codes;
+}
+
+// The slots that a list names; nullptr: 0 .. count-1.
+std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
+  std::vector<int32_t> listed(static_cast<size_t>(count));
+  if (slots != nullptr) std::copy_n(slots, count, listed.begin());
+  if (slots == nullptr) std::iota(listed.begin(), listed.end(), 0);
+  return listed;
 }
 
 // The fewest columns that some level of the session's index needs: with less no step can be right. What each slot needs
@@ -119,13 +128,9 @@ void step_on_device(sidbeam_session& session, const sidbeam_step_args& args) {
 
 void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
   DeviceSession& device = *session.device;
-  std::vector<int32_t> all;
-  if (slots == nullptr) {
-    for (int32_t slot = 0; slot < count; ++slot) all.push_back(slot);
-    slots = all.data();
-  }
-  call_plugin(device.plugin().session_stop, device.handle(), slots, count, stream);
-  for (int64_t i = 0; i < count; ++i) device.hold(slots[i], {}, stream);
+  const std::vector<int32_t> listed = list_of(slots, count);
+  call_plugin(device.plugin().session_stop, device.handle(), listed.data(), count, stream);
+  for (const int32_t slot : listed) device.hold(slot, {}, stream);
 }
 
 void get_beams_on_device(const sidbeam_session& session, sidbeam_beams& out) {
@@ -138,7 +143,8 @@ void fetch_from_device(sidbeam_session& session, sidbeam_beams& out, void* strea
 
 void get_items_on_device(const sidbeam_session& session, const int32_t* slots, int64_t count,
                          const sidbeam_items& out) {
-  call_plugin(session.device->plugin().session_items, session.device->handle(), slots, count, &out);
+  const std::vector<int32_t> listed = list_of(slots, count);
+  call_plugin(session.device->plugin().session_items, session.device->handle(), listed.data(), count, &out);
 }
 
 void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out) {
