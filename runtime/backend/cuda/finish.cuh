@@ -12,25 +12,24 @@
 
 namespace sidbeam::cuda {
 
-inline constexpr int kSortedOfThread = 4;
 // Children of a group that a warp goes through between two looks at how full the workspace is.
 inline constexpr int kRounds = 8;
 
-template <int kThreads>
+template <int kThreads, int kMostBeams>
 struct FinishShared {
-  uint64_t keys[kSortedOfThread * kThreads];
+  uint64_t keys[kMostBeams];  // of candidates, at the end; then the new states
   SelectStorage select;
-  uint32_t count, chosen, most_groups, total, worst_bad, ended;
+  uint32_t count, chosen, most_groups, total, worst_bad, ended, worst;
   int32_t no_row;
   uint32_t counters[kCounters];
   int32_t prefix[kThreads / kWarp][kMaxLevels];
 };
 
-template <int kThreads>
+template <int kThreads, int kMostBeams>
 class Finish {
  public:
   __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry,
-                    FinishShared<kThreads>& shared)
+                    FinishShared<kThreads, kMostBeams>& shared)
       : session_(session), step_(step), entry_(entry), shared_(shared), work_(workspace_of(session, entry.slot)) {}
 
   __device__ void run() {
@@ -111,7 +110,7 @@ class Finish {
       if (key < bound) return;
       if (single) {
         const uint32_t at = atomicAdd(&shared_.count, 1U);
-        if (at < kSortedOfThread * kThreads) shared_.keys[at] = key;
+        if (at < kMostBeams) shared_.keys[at] = key;
       } else {
         const uint32_t at = atomicAdd(&shared_.chosen, 1U);
         // A place needs 12 bits of a beam; groups of a row that has several children each are no more than 2^18.
@@ -232,58 +231,48 @@ class Finish {
     return count;
   }
 
-  struct Beam {
-    int64_t state = kDeadState;
-    uint64_t range_end = 0;
-    float score = -kInfinity;
-    int32_t parent = -1, token = -1;
-  };
-  __device__ Beam continued(uint64_t key) const {
-    Beam beam;
-    beam.score = score_of_key(key);
+  // The state after a candidate; writes what no other beam needs any more.
+  __device__ Next write_beam(uint32_t i, uint64_t key) {
     const uint32_t place = place_of_key(key);
-    beam.parent = beam_of(place);
-    const int64_t at = beams_at(session_, entry_.slot) + beam.parent, before = session_.states[at];
-    if (is_ended(before)) {
-      beam.state = before;
-      if (uses_columns(session_.strategy)) beam.range_end = session_.range_ends[at];
-      return beam;
+    const int32_t parent = beam_of(place);
+    const int64_t first = beams_at(session_, entry_.slot), before = session_.states[first + parent];
+    Next next{before, 0};
+    int32_t token = -1;
+    if (!is_ended(before)) {
+      const Children children = children_of_beam(session_, entry_, parent);
+      uint32_t code = 0;
+      if (number_of(place) < children.count) children.at_number(number_of(place), code);
+      next = children.next(number_of(place), code);
+      token = static_cast<int32_t>(code);
+    } else if (uses_columns(session_.strategy)) {
+      next.range_end = session_.range_ends[first + parent];
     }
-    const Children children = children_of_beam(session_, entry_, beam.parent);
-    uint32_t token = 0;
-    if (number_of(place) < children.count) children.at_number(number_of(place), token);
-    const Next next = children.next(number_of(place), token);
-    beam.state = next.state;
-    beam.range_end = next.range_end;
-    beam.token = static_cast<int32_t>(token);
-    return beam;
+    const int64_t history = history_at(session_, entry_.slot) + int64_t{entry_.level} * session_.beams;
+    session_.scores[first + i] = score_of_key(key);
+    session_.parents[first + i] = session_.history_parents[history + i] = parent;
+    session_.tokens[first + i] = session_.history_tokens[history + i] = token;
+    return next;
   }
 
-  // All old beams are read before any is overwritten.
+  // All old states are read before any is overwritten: the new ones wait in shared memory and in the workspace.
   __device__ void write_beams(uint32_t count) {
-    Beam beams[kSortedOfThread];
-#pragma unroll
-    for (int j = 0; j < kSortedOfThread; ++j) {
-      const uint32_t i = own() + static_cast<uint32_t>(j * kThreads);
-      if (i < count) beams[j] = continued(shared_.keys[i]);
-      if (i < count && is_ended(beams[j].state)) atomicAdd(&shared_.ended, 1U);
+    if (thread_id() == 0) shared_.worst = count > 0 ? static_cast<uint32_t>(shared_.keys[count - 1] >> 32) : 0;
+    __syncthreads();
+    for (uint32_t i = own(); i < count; i += kThreads) {
+      const Next next = write_beam(i, shared_.keys[i]);
+      shared_.keys[i] = static_cast<uint64_t>(next.state);
+      work_.candidates[i] = next.range_end;
+      if (is_ended(next.state)) atomicAdd(&shared_.ended, 1U);
     }
     __syncthreads();
     const int64_t first = beams_at(session_, entry_.slot);
-    const int64_t history = history_at(session_, entry_.slot) + int64_t{entry_.level} * session_.beams;
-#pragma unroll
-    for (int j = 0; j < kSortedOfThread; ++j) {
-      const uint32_t i = own() + static_cast<uint32_t>(j * kThreads);
-      if (i >= static_cast<uint32_t>(session_.beams)) continue;
-      const Beam& beam = beams[j];
-      session_.states[first + i] = beam.state;
-      session_.scores[first + i] = beam.score;
-      session_.parents[first + i] = beam.parent;
-      session_.tokens[first + i] = beam.token;
-      if (uses_columns(session_.strategy)) session_.range_ends[first + i] = beam.range_end;
-      if (i >= count) continue;
-      session_.history_parents[history + i] = beam.parent;
-      session_.history_tokens[history + i] = beam.token;
+    for (uint32_t i = own(); i < static_cast<uint32_t>(session_.beams); i += kThreads) {
+      const bool lives = i < count;
+      session_.states[first + i] = lives ? static_cast<int64_t>(shared_.keys[i]) : kDeadState;
+      if (uses_columns(session_.strategy)) session_.range_ends[first + i] = lives ? work_.candidates[i] : 0;
+      if (lives) continue;
+      session_.scores[first + i] = -kInfinity;
+      session_.parents[first + i] = session_.tokens[first + i] = -1;
     }
     if (thread_id() == 0) write_slot(static_cast<int32_t>(count));
   }
@@ -293,7 +282,7 @@ class Finish {
     const int32_t slot = entry_.slot;
     const bool mattered =
         shared_.worst_bad != 0 &&
-        (count < entry_.width || shared_.worst_bad >= ordered(score_of_key(shared_.keys[count - 1])));
+        (count < entry_.width || shared_.worst_bad >= shared_.worst);
     if (mattered) session_.errors[slot] = SIDBEAM_SLOT_BAD_ROW;
     if (shared_.no_row != 0) session_.errors[slot] = kSlotBadMap;
     session_.live[slot] = count;
@@ -309,7 +298,7 @@ class Finish {
   const SessionView& session_;
   const StepView& step_;
   const Entry& entry_;
-  FinishShared<kThreads>& shared_;
+  FinishShared<kThreads, kMostBeams>& shared_;
   Workspace work_;
   bool in_workspace_ = false;
 };

@@ -58,13 +58,7 @@ __device__ inline float tanh_of(float y) {
   return copysignf(far, y);
 }
 
-// Out of line: where it is wanted at all it is wanted of 16 elements at a time, and it is long.
-#if defined(SIDBEAM_EMULATED)
-inline float
-#else
-__device__ __noinline__ inline float
-#endif
-transformed(float v, Transform transform) {
+__device__ __forceinline__ float transformed(float v, const Transform& transform) {
   const float cap = transform.soft_cap;
   if (cap != 0.0F && v != -kInfinity && v == v)
     v = v == kInfinity ? std::numeric_limits<float>::quiet_NaN() : cap * tanh_of(v / cap);
@@ -108,10 +102,13 @@ struct Chunk {
       if (shift != 0) word = joined(word, *reinterpret_cast<const uint4*>(aligned + kBytes), shift);
       unpack(word, x);
     } else {
+#pragma unroll
       for (int i = 0; i < kColumns; ++i) x[i] = element(row, chunk * kColumns + i);
     }
-    if (row.transform.active)
+    if (row.transform.active) {
+#pragma unroll
       for (int i = 0; i < kColumns; ++i) x[i] = transformed(x[i], row.transform);
+    }
   }
 
  private:
@@ -128,10 +125,10 @@ struct Chunk {
   // time would put the words into local memory.
   __device__ static uint4 joined(const uint4& low, const uint4& high, unsigned shift) {
     uint32_t v[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    if ((shift & 8) != 0)
-      for (int i = 0; i < 6; ++i) v[i] = v[i + 2];
-    if ((shift & 4) != 0)
-      for (int i = 0; i < 5; ++i) v[i] = v[i + 1];
+#pragma unroll
+    for (int i = 0; i < 6; ++i) v[i] = (shift & 8) != 0 ? v[i + 2] : v[i];
+#pragma unroll
+    for (int i = 0; i < 5; ++i) v[i] = (shift & 4) != 0 ? v[i + 1] : v[i];
     const unsigned bits = shift % 4 * 8;
     return {__funnelshift_r(v[0], v[1], bits), __funnelshift_r(v[1], v[2], bits), __funnelshift_r(v[2], v[3], bits),
             __funnelshift_r(v[3], v[4], bits)};
@@ -139,6 +136,7 @@ struct Chunk {
 
   __device__ static void unpack(const uint4& word, float* x) {
     const uint32_t v[4] = {word.x, word.y, word.z, word.w};
+#pragma unroll
     for (int i = 0; i < 4; ++i) {
       if constexpr (kDtype == SIDBEAM_F32) {
         x[i] = __uint_as_float(v[i]);

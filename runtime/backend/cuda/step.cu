@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/finish.cuh"
 #include "backend/cuda/row_scan.cuh"
+#include "sidbeam/builder.h"
 
 namespace sidbeam::cuda {
 namespace {
@@ -49,14 +50,14 @@ __global__ void __launch_bounds__(kThreads)
   scan_beam<kThreads>(session, step, entry, m, room, shared_memory<RowShared<kThreads>>());
 }
 
-template <int kThreads>
+template <int kThreads, int kMostBeams>
 __global__ void __launch_bounds__(kThreads)
     finish_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step) {
   wait_for_kernel();
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
   Entry entry;
   if (!find_entry(session, step, blockIdx.x, entry)) return;
-  Finish<kThreads>(session, step, entry, shared_memory<FinishShared<kThreads>>()).run();
+  Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
 }
 
 // Floats of a row that are kept for the children.
@@ -74,10 +75,10 @@ cudaError_t launch_rows(const SessionView& session, const StepView& step, cudaSt
   return launch(row_kernel<kThreads>, shape, stream, session, step, room);
 }
 
-template <int kThreads>
+template <int kThreads, int kMostBeams>
 cudaError_t launch_finish(const SessionView& session, const StepView& step, cudaStream_t stream) {
-  return launch(finish_kernel<kThreads>, {step.count, kThreads, sizeof(FinishShared<kThreads>), true}, stream, session,
-                step);
+  const LaunchShape shape{step.count, kThreads, sizeof(FinishShared<kThreads, kMostBeams>), true};
+  return launch(finish_kernel<kThreads, kMostBeams>, shape, stream, session, step);
 }
 
 }  // namespace
@@ -89,7 +90,8 @@ cudaError_t launch_step(const SessionView& session, const StepView& step, cudaSt
   const cudaError_t error = step.columns <= 1024 ? launch_rows<128>(session, step, stream)
                                                  : launch_rows<256>(session, step, stream);
   if (error != cudaSuccess) return error;
-  return session.beams <= 256 ? launch_finish<256>(session, step, stream) : launch_finish<1024>(session, step, stream);
+  return session.beams <= 256 ? launch_finish<256, 256>(session, step, stream)
+                              : launch_finish<512, SIDBEAM_MAX_BEAMS>(session, step, stream);
 }
 
 }  // namespace sidbeam::cuda
