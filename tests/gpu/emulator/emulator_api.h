@@ -186,6 +186,8 @@ SIDBEAM_EMULATOR_API void emulator_set_sticky_error(cudaError_t error);
 
 namespace emulator {
 SIDBEAM_EMULATOR_API cudaError_t allocate(void** pointer, size_t bytes, bool on_device);
+// On a stream that is being captured: memory of the graph.
+SIDBEAM_EMULATOR_API cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream);
 SIDBEAM_EMULATOR_API cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel);
 }  // namespace emulator
 
@@ -194,8 +196,8 @@ cudaError_t cudaMalloc(T** pointer, size_t bytes) {
   return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, true);
 }
 template <class T>
-cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t) {
-  return emulator::allocate(reinterpret_cast<void**>(pointer), bytes, true);
+cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {
+  return emulator::allocate_async(reinterpret_cast<void**>(pointer), bytes, stream);
 }
 template <class T>
 cudaError_t cudaHostAlloc(T** pointer, size_t bytes, unsigned) {

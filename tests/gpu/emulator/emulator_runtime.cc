@@ -20,11 +20,21 @@ struct EmulatedStream {
   std::unique_ptr<EmulatedGraph> capture;  // under way
   bool invalidated = false;
 };
+// Allocated while a graph was captured: there as long as the graph, at the same address in every replay.
+struct GraphMemory {
+  std::vector<void*> pointers;
+  GraphMemory() = default;
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+  ~GraphMemory();
+};
 struct EmulatedGraph {
   std::vector<Work> work;
+  std::shared_ptr<GraphMemory> memory = std::make_shared<GraphMemory>();
 };
 struct EmulatedGraphExec {
   std::shared_ptr<std::vector<Work>> work;
+  std::shared_ptr<GraphMemory> memory;
 };
 struct EmulatedEvent {
   int device = 0;
@@ -151,6 +161,13 @@ cudaError_t release(void* pointer, bool on_device) {
   return cudaSuccess;
 }
 
+}  // namespace
+GraphMemory::~GraphMemory() {
+  const Lock lock(world().mutex);
+  for (void* pointer : pointers) release(pointer, true);
+}
+namespace {
+
 bool inside(const void* pointer, size_t bytes, bool device_wanted) {
   uintptr_t base = 0;
   const Allocation* found = find(pointer, &base);
@@ -191,6 +208,17 @@ cudaError_t allocate(void** pointer, size_t bytes, bool on_device) {
   w.memory[reinterpret_cast<uintptr_t>(*pointer)] = {bytes, on_device, t_device, block};
   w.live_bytes += static_cast<int64_t>(bytes);
   return cudaSuccess;
+}
+
+cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
+  const Lock lock(world().mutex);
+  EmulatedGraph* graph = stream_of(stream)->capture.get();
+  if (graph == nullptr) return allocate(pointer, bytes, true);
+  EmulatedStream* capturing = std::exchange(t_capturing, nullptr);
+  const cudaError_t error = allocate(pointer, bytes, true);
+  t_capturing = capturing;
+  if (error == cudaSuccess) graph->memory->pointers.push_back(*pointer);
+  return error;
 }
 
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel) {
@@ -290,7 +318,9 @@ cudaError_t cudaFree(void* pointer) {
   return release(pointer, true);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  GUARDED();
+  GUARDED(const EmulatedStream* on = stream_of(stream));
+  const auto* owned = on->capture != nullptr ? &on->capture->memory->pointers : nullptr;
+  if (owned != nullptr && std::count(owned->begin(), owned->end(), pointer) != 0) return result(cudaSuccess);
   return enqueue(stream, [pointer] { release(pointer, true); });
 }
 cudaError_t cudaFreeHost(void* pointer) {
@@ -388,12 +418,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   GUARDED(if (graph == nullptr) return result(cudaErrorInvalidValue));
-  *exec = new EmulatedGraphExec{std::make_shared<std::vector<Work>>(graph->work)};
+  *exec = new EmulatedGraphExec{std::make_shared<std::vector<Work>>(graph->work), graph->memory};
   return result(cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   GUARDED();
-  return enqueue(stream, [work = exec->work] {
+  return enqueue(stream, [work = exec->work, memory = exec->memory] {
     for (const Work& one : *work) one();
   });
 }
