@@ -37,6 +37,14 @@ std::vector<int32_t> gather_codes(const sidbeam_start_args& args, std::vector<De
   return codes;
 }
 
+// The slots that a list names; nullptr: 0 .. count-1.
+std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
+  std::vector<int32_t> listed(static_cast<size_t>(count));
+  if (slots != nullptr) std::copy_n(slots, count, listed.begin());
+  if (slots == nullptr) std::iota(listed.begin(), listed.end(), 0);
+  return listed;
+}
+
 // The fewest columns that some level of the session's index needs: with less no step can be right. What each slot needs
 // at its level is known on the device alone.
 void check_columns(const sidbeam_session& session, const sidbeam_rows& rows) {
@@ -118,26 +126,11 @@ void step_on_device(sidbeam_session& session, const sidbeam_step_args& args) {
   call_plugin(session.device->plugin().session_step, session.device->handle(), &whole);
 }
 
-namespace {
-
-// The slots that a call means: those named, or the first `count`.
-std::vector<int32_t> meant(const int32_t* slots, int64_t count) {
-  std::vector<int32_t> all(static_cast<size_t>(count));
-  if (slots != nullptr) {
-    std::copy_n(slots, count, all.begin());
-  } else {
-    std::iota(all.begin(), all.end(), 0);
-  }
-  return all;
-}
-
-}  // namespace
-
 void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
   DeviceSession& device = *session.device;
-  const std::vector<int32_t> all = meant(slots, count);
-  call_plugin(device.plugin().session_stop, device.handle(), all.data(), count, stream);
-  for (const int32_t slot : all) device.hold(slot, {}, stream);
+  const std::vector<int32_t> listed = list_of(slots, count);
+  call_plugin(device.plugin().session_stop, device.handle(), listed.data(), count, stream);
+  for (const int32_t slot : listed) device.hold(slot, {}, stream);
 }
 
 void get_beams_on_device(const sidbeam_session& session, sidbeam_beams& out) {
@@ -150,7 +143,8 @@ void fetch_from_device(sidbeam_session& session, sidbeam_beams& out, void* strea
 
 void get_items_on_device(const sidbeam_session& session, const int32_t* slots, int64_t count,
                          const sidbeam_items& out) {
-  call_plugin(session.device->plugin().session_items, session.device->handle(), meant(slots, count).data(), count, &out);
+  const std::vector<int32_t> listed = list_of(slots, count);
+  call_plugin(session.device->plugin().session_items, session.device->handle(), listed.data(), count, &out);
 }
 
 void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out) {

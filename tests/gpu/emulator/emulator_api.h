@@ -186,6 +186,7 @@ SIDBEAM_EMULATOR_API void emulator_set_sticky_error(cudaError_t error);
 
 namespace emulator {
 SIDBEAM_EMULATOR_API cudaError_t allocate(void** pointer, size_t bytes, bool on_device);
+// On a stream that is being captured: memory of the graph.
 SIDBEAM_EMULATOR_API cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream);
 SIDBEAM_EMULATOR_API cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel);
 }  // namespace emulator

@@ -20,12 +20,21 @@ struct EmulatedStream {
   std::unique_ptr<EmulatedGraph> capture;  // under way
   bool invalidated = false;
 };
+// Allocated while a graph was captured: there as long as the graph, at the same address in every replay.
+struct GraphMemory {
+  std::vector<void*> pointers;
+  GraphMemory() = default;
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+  ~GraphMemory();
+};
 struct EmulatedGraph {
   std::vector<Work> work;
-  std::vector<void*> memory;  // that its nodes allocate: of the same address at every launch
+  std::shared_ptr<GraphMemory> memory = std::make_shared<GraphMemory>();
 };
 struct EmulatedGraphExec {
-  std::shared_ptr<EmulatedGraph> graph;
+  std::shared_ptr<std::vector<Work>> work;
+  std::shared_ptr<GraphMemory> memory;
 };
 struct EmulatedEvent {
   int device = 0;
@@ -152,6 +161,13 @@ cudaError_t release(void* pointer, bool on_device) {
   return cudaSuccess;
 }
 
+}  // namespace
+GraphMemory::~GraphMemory() {
+  const Lock lock(world().mutex);
+  for (void* pointer : pointers) release(pointer, true);
+}
+namespace {
+
 bool inside(const void* pointer, size_t bytes, bool device_wanted) {
   uintptr_t base = 0;
   const Allocation* found = find(pointer, &base);
@@ -166,30 +182,9 @@ bool kinds_fit(const void* to, const void* from, size_t bytes, cudaMemcpyKind ki
   return inside(to, bytes, to_device) && inside(from, bytes, from_device);
 }
 
-// A graph that is ready to launch holds the memory of its nodes.
-std::shared_ptr<EmulatedGraph> graph_of(const std::vector<Work>& work, std::vector<void*> memory) {
-  return {new EmulatedGraph{work, std::move(memory)}, [](EmulatedGraph* graph) {
-            const Lock lock(world().mutex);
-            for (void* one : graph->memory) release(one, true);
-            delete graph;
-          }};
-}
-
 }  // namespace
 
 namespace emulator {
-
-cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
-  World& w = world();
-  const Lock lock(w.mutex);
-  EmulatedGraph* capture = stream_of(stream)->capture.get();
-  if (capture == nullptr) return allocate(pointer, bytes, true);
-  EmulatedStream* capturing = std::exchange(t_capturing, nullptr);
-  const cudaError_t error = allocate(pointer, bytes, true);
-  t_capturing = capturing;
-  if (error == cudaSuccess && *pointer != nullptr) capture->memory.push_back(*pointer);
-  return error;
-}
 
 cudaError_t allocate(void** pointer, size_t bytes, bool on_device) {
   World& w = world();
@@ -215,6 +210,17 @@ cudaError_t allocate(void** pointer, size_t bytes, bool on_device) {
   return cudaSuccess;
 }
 
+cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream) {
+  const Lock lock(world().mutex);
+  EmulatedGraph* graph = stream_of(stream)->capture.get();
+  if (graph == nullptr) return allocate(pointer, bytes, true);
+  EmulatedStream* capturing = std::exchange(t_capturing, nullptr);
+  const cudaError_t error = allocate(pointer, bytes, true);
+  t_capturing = capturing;
+  if (error == cudaSuccess) graph->memory->pointers.push_back(*pointer);
+  return error;
+}
+
 cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel) {
   World& w = world();
   const Lock lock(w.mutex);
@@ -232,9 +238,9 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kerne
 
 extern "C" {
 
-#define GUARDED(...)                   \
-  [[maybe_unused]] World& w = world(); \
-  const Lock lock(w.mutex);            \
+#define GUARDED(...)                       \
+  [[maybe_unused]] World& w = world();     \
+  const Lock lock(w.mutex);                \
   __VA_ARGS__
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -291,24 +297,15 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return world().sticky != cudaSuccess ? world().sticky : t_last; }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorInvalidValue:
-      return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice:
-      return "cudaErrorInvalidDevice";
-    case cudaErrorNotReady:
-      return "cudaErrorNotReady";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorStreamCaptureUnsupported:
-      return "cudaErrorStreamCaptureUnsupported";
-    default:
-      return "cudaError of the emulator";
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
+    default: return "cudaError of the emulator";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -321,11 +318,9 @@ cudaError_t cudaFree(void* pointer) {
   return release(pointer, true);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
-  GUARDED();
-  if (const EmulatedGraph* capture = stream_of(stream)->capture.get()) {
-    const bool own = std::count(capture->memory.begin(), capture->memory.end(), pointer) != 0;
-    return own ? cudaSuccess : result(cudaErrorInvalidValue);  // goes with the graph
-  }
+  GUARDED(const EmulatedStream* on = stream_of(stream));
+  const auto* owned = on->capture != nullptr ? &on->capture->memory->pointers : nullptr;
+  if (owned != nullptr && std::count(owned->begin(), owned->end(), pointer) != 0) return result(cudaSuccess);
   return enqueue(stream, [pointer] { release(pointer, true); });
 }
 cudaError_t cudaFreeHost(void* pointer) {
@@ -343,8 +338,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   uintptr_t base = 0;
   if (find(from, &base) != nullptr) return enqueue(stream, [=] { std::memmove(to, from, bytes); });
   // Pageable memory is read before the call returns.
-  auto copy =
-      std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+  auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
   return enqueue(stream, [=] { std::memmove(to, copy->data(), bytes); });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
@@ -379,7 +373,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  GUARDED(drain(w.enqueued));
+  GUARDED();  // waits for nothing: what is enqueued is still done
   if (t_capturing == stream) t_capturing = nullptr;
   delete stream;
   return result(cudaSuccess);
@@ -424,13 +418,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
   GUARDED(if (graph == nullptr) return result(cudaErrorInvalidValue));
-  *exec = new EmulatedGraphExec{graph_of(graph->work, std::move(graph->memory))};
+  *exec = new EmulatedGraphExec{std::make_shared<std::vector<Work>>(graph->work), graph->memory};
   return result(cudaSuccess);
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   GUARDED();
-  return enqueue(stream, [graph = exec->graph] {
-    for (const Work& one : graph->work) one();
+  return enqueue(stream, [work = exec->work, memory = exec->memory] {
+    for (const Work& one : *work) one();
   });
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
@@ -438,10 +432,6 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  GUARDED();
-  if (graph != nullptr) {
-    for (void* memory : graph->memory) release(memory, true);
-  }
   delete graph;
   return cudaSuccess;
 }
