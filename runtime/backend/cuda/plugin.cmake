@@ -1,15 +1,5 @@
 # The plugin for NVIDIA GPUs. It exports one function, and holds what it needs of CUDA but the driver.
 # SPDX-License-Identifier: Apache-2.0
-set(CMAKE_CUDA_COMPILER ${SIDBEAM_NVCC})
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)  # later ones by the PTX of the last
-endif()
-enable_language(CUDA)
-# CMake 3.25 does not know how nvcc is told.
-if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
-  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
-  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
-endif()
 find_package(CUDAToolkit REQUIRED)
 
 add_library(sidbeam_cuda SHARED support/error.cc support/guard.cc)
