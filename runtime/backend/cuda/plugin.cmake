@@ -5,6 +5,11 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)  # later ones by the PTX of the last
 endif()
 enable_language(CUDA)
+# CMake 3.25 does not know how nvcc is told.
+if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
 find_package(CUDAToolkit REQUIRED)
 
 add_library(sidbeam_cuda SHARED support/error.cc support/guard.cc)
@@ -19,7 +24,7 @@ target_compile_options(sidbeam_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>
   $<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:sidbeam_options,INTERFACE_COMPILE_OPTIONS>>)
 set_target_properties(sidbeam_cuda PROPERTIES
-  VERSION ${sidbeam_ABI_VERSION}.${PROJECT_VERSION} SOVERSION ${sidbeam_ABI_VERSION} CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
+  VERSION ${sidbeam_ABI_VERSION}.${PROJECT_VERSION} SOVERSION ${sidbeam_ABI_VERSION}
   CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map)
 target_link_libraries(sidbeam_cuda PRIVATE CUDA::cudart_static)
 target_link_options(sidbeam_cuda PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map -Wl,-z,nodelete
