@@ -49,7 +49,7 @@ struct EmulatedEvent {
 namespace {
 
 constexpr size_t kGuard = 256;
-constexpr unsigned char kGuardByte = 0xEF, kFreshByte = 0xCD;
+constexpr unsigned char kGuardByte = 0xEF, kFreshByte = 0xCD, kGoneByte = 0xDB;
 
 struct Allocation {
   size_t bytes = 0;
@@ -185,6 +185,7 @@ cudaError_t release(void* pointer, bool on_device) {
   check_guard(found->second.block, "before");
   check_guard(found->second.block + kGuard + found->second.bytes, "after");
   w.live_bytes -= static_cast<int64_t>(found->second.bytes);
+  std::fill_n(found->second.block, found->second.bytes + kGuard, kGoneByte);
   std::free(found->second.block);
   w.memory.erase(found);
   return cudaSuccess;
