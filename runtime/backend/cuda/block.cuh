@@ -15,6 +15,13 @@
 #include <cub/warp/warp_scan.cuh>
 #endif
 
+// A function that is called once or twice a row, whose registers are to be its own.
+#if defined(SIDBEAM_EMULATED)
+#define SIDBEAM_APART
+#else
+#define SIDBEAM_APART __noinline__
+#endif
+
 namespace sidbeam::cuda {
 
 inline constexpr int kWarp = 32;

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "backend/cuda/block.cuh"
 #include "backend/cuda/hash_key.cuh"
 #include "index/find.h"
 
@@ -83,7 +84,7 @@ struct Children {
   }
 
   // Whether a code among a row's best exists.
-  __device__ bool exists(uint32_t token) const {
+  SIDBEAM_APART __device__ bool exists(uint32_t token) const {
     if (strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
       const OrdinalRange found = column_range(*index, level, {first, last}, token);
       return found.lo < found.hi;

@@ -13,6 +13,7 @@ struct LaunchShape {
   size_t shared_bytes = 0;
   // May begin while the kernel before it on the stream drains; that one's writes are waited for by wait_for_kernel().
   bool overlaps = false;
+  unsigned rows = 1;  // of blocks
 };
 
 // Whether the current device lets kernels overlap (programmatic dependent launch: compute capability 9.0).
@@ -31,7 +32,7 @@ cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cuda
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(shape.blocks));
+  config.gridDim = dim3(static_cast<unsigned>(shape.blocks), shape.rows);
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;

@@ -113,21 +113,33 @@ __device__ inline cpu::PartialSum partial_sum(const Terms& terms, int64_t n, flo
   return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
-// The columns of this thread; keeps the row's x in `held`, where that is given.
-template <int kDtype, int kThreads>
-__device__ Terms sum_row_of(const Row& row, float* held) {
+// The columns of this thread; keeps the row's x in `held`, where that is given. A function apart, called once a row, so
+// that its registers are its own. With a soft-cap one element is transformed after the other: sixteen tanh side by side
+// would not fit.
+template <int kDtype, bool kSoftCap, int kThreads>
+SIDBEAM_APART __device__ Terms sum_row_of(const Row& given, float* held) {
   constexpr int kPer = Chunk<kDtype>::kColumns, kChunks = kColumnsOfThread / kPer;
   constexpr int64_t kTile = int64_t{kThreads} * kColumnsOfThread;
+  const Row row = given;
   Terms terms;
   for (int64_t tile = 0; tile < row.columns; tile += kTile) {
     float x[kColumnsOfThread];
 #pragma unroll
     for (int c = 0; c < kChunks; ++c)
       Chunk<kDtype>::load(row, tile / kPer + c * kThreads + thread_id(), x + c * kPer);
+    if constexpr (kSoftCap) {
+#pragma unroll 1
+      for (int i = 0; i < kColumnsOfThread; ++i) x[i] = transformed(x[i], row.transform);
+    } else if (row.transform.active) {
+#pragma unroll
+      for (int i = 0; i < kColumnsOfThread; ++i)
+        x[i] = x[i] * row.transform.inverse_temperature - row.transform.origin;
+    }
     if (held != nullptr) {
 #pragma unroll
       for (int c = 0; c < kChunks; ++c) {
         const int64_t column = tile + (int64_t{c} * kThreads + thread_id()) * kPer;
+#pragma unroll
         for (int i = 0; i < kPer; ++i)
           if (column + i < row.columns) held[column + i] = x[c * kPer + i];
       }
@@ -135,6 +147,12 @@ __device__ Terms sum_row_of(const Row& row, float* held) {
     terms.add(x);
   }
   return terms;
+}
+
+template <int kDtype, int kThreads>
+__device__ Terms sum_row_of(const Row& row, float* held) {
+  return row.transform.soft_cap != 0.0F ? sum_row_of<kDtype, true, kThreads>(row, held)
+                                        : sum_row_of<kDtype, false, kThreads>(row, held);
 }
 
 template <int kThreads>

@@ -69,7 +69,7 @@ __device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads
 }
 
 template <int kThreads>
-__device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
+SIDBEAM_APART __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
                                      RowShared<kThreads>& shared) {
   const uint32_t codes = children.codes;
   const cpu::PartialSum sum =
@@ -85,7 +85,7 @@ __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, in
 }
 
 template <int kThreads>
-__device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children, const float* lse,
+SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children, const float* lse,
                              int64_t room, RowShared<kThreads>& shared) {
   beam.score.clamp = false;
   beam.score.normalizer = {};
@@ -105,7 +105,7 @@ __device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Ch
 
 // Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
 template <int kThreads>
-__device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children, RowShared<kThreads>& shared) {
   const auto keys = [&](const auto& visit) {
     for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads)
       visit(code_key(beam.x(i, children.codes), i));
@@ -132,7 +132,7 @@ __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& ch
 
 // VALID: over the children themselves.
 template <int kThreads>
-__device__ Outcome normalize_children(BeamRow& beam, const Children& children, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ Outcome normalize_children(BeamRow& beam, const Children& children, RowShared<kThreads>& shared) {
   const auto x = [&](uint32_t i) {
     uint32_t token = 0;
     if (!children.at_number(i, token)) return -kInfinity;
@@ -145,7 +145,7 @@ __device__ Outcome normalize_children(BeamRow& beam, const Children& children, R
 
 // Writes the keys of the row's groups; returns whether a child makes the row bad.
 template <int kThreads>
-__device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note, uint64_t* keys) {
+SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note, uint64_t* keys) {
   bool bad = false;
   if (note.single()) {
     for (uint32_t i = static_cast<uint32_t>(thread_id()); i < note.count; i += kThreads)
@@ -167,7 +167,7 @@ __device__ bool write_keys(const BeamRow& beam, const Children& children, const 
 
 // Scans a row whose beam and children are known; the note says what was found.
 template <int kThreads>
-__device__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children, const float* lse, int64_t room,
+__device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children, const float* lse, int64_t room,
                          uint32_t most_keys, uint64_t* keys, RowShared<kThreads>& shared) {
   Note note;
   note.read = true;

@@ -58,7 +58,7 @@ __device__ inline float tanh_of(float y) {
   return copysignf(far, y);
 }
 
-__device__ __forceinline__ float transformed(float v, const Transform& transform) {
+__device__ inline float transformed(float v, const Transform& transform) {
   const float cap = transform.soft_cap;
   if (cap != 0.0F && v != -kInfinity && v == v)
     v = v == kInfinity ? std::numeric_limits<float>::quiet_NaN() : cap * tanh_of(v / cap);
@@ -89,7 +89,7 @@ template <int kDtype>
 struct Chunk {
   static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_F32 ? 4 : 2, kColumns = kBytes / kElementBytes;
 
-  // Columns [kColumns * chunk, ... + kColumns) of a row; -inf beyond its end. An aligned word is read only where all of
+  // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only where all of
   // it is the row's: who else writes into the first or last one is not our business, nor whether it is mapped.
   __device__ static void load(const Row& row, int64_t chunk, float* x) {
     const char* begin = static_cast<const char*>(row.data);
@@ -104,10 +104,6 @@ struct Chunk {
     } else {
 #pragma unroll
       for (int i = 0; i < kColumns; ++i) x[i] = element(row, chunk * kColumns + i);
-    }
-    if (row.transform.active) {
-#pragma unroll
-      for (int i = 0; i < kColumns; ++i) x[i] = transformed(x[i], row.transform);
     }
   }
 

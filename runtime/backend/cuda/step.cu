@@ -41,7 +41,7 @@ __device__ void scan_beam(const SessionView& session, const StepView& step, cons
 }
 
 template <int kThreads>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1024 / kThreads)
     row_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
   let_next_begin();
   Entry entry;
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <int kThreads, int kMostBeams>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 1)
     finish_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step) {
   wait_for_kernel();
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);

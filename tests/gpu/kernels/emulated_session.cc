@@ -27,6 +27,7 @@ DeviceMemory::DeviceMemory(const void* from, size_t bytes) : DeviceMemory(bytes)
 
 const void* DeviceIndex::copy(const void* data, uint64_t bytes) {
   if (data == nullptr) return nullptr;
+  bytes_.push_back(bytes);
   return arrays_.emplace_back(data, static_cast<size_t>(bytes)).data();
 }
 UintArray DeviceIndex::copy(const UintArray& array, uint64_t count) {
@@ -57,10 +58,30 @@ DeviceIndex::DeviceIndex(const IndexView& host) {
   view.hash.keys = static_cast<const uint64_t*>(copy(host.hash.keys, host.hash.capacity * 8));
   view.hash.ordinals = copy(host.hash.ordinals, host.hash.capacity);
   view.item_offsets = copy(host.item_offsets, n + 1);
+  if (host.item_offsets) bytes_.back() = 0;  // not to be flipped
   view.ids = nullptr;
   view.name_offsets = nullptr;
   view.names = nullptr;
   view_ = DeviceMemory(&view, sizeof view);
+}
+
+uint64_t DeviceIndex::damage() const {
+  const DeviceArray<uint64_t> found(std::vector<uint64_t>{0});
+  check(cuda::launch_verify(view(), found.data(), nullptr), "launch_verify");
+  return found.read()[0];
+}
+
+void DeviceIndex::flip(uint64_t random) {
+  uint64_t all = 0;
+  for (const uint64_t bytes : bytes_) all += bytes;
+  uint64_t at = random / 8 % all;
+  size_t array = 0;
+  while (at >= bytes_[array]) at -= bytes_[array++];
+  char* byte = static_cast<char*>(arrays_[array].data()) + at;
+  char value = 0;
+  check(cudaMemcpy(&value, byte, 1, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  value = static_cast<char>(value ^ 1 << random % 8);
+  check(cudaMemcpy(byte, &value, 1, cudaMemcpyHostToDevice), "cudaMemcpy");
 }
 
 namespace {

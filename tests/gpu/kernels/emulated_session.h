@@ -58,11 +58,16 @@ class DeviceIndex {
  public:
   explicit DeviceIndex(const sidbeam::IndexView& host);
   const sidbeam::IndexView* view() const { return static_cast<const sidbeam::IndexView*>(view_.data()); }
+  // What the device finds wrong with it.
+  uint64_t damage() const;
+  // Flips a bit of some array but the offsets of items, whose every rising order is sound.
+  void flip(uint64_t random);
 
  private:
   const void* copy(const void* data, uint64_t bytes);
   sidbeam::UintArray copy(const sidbeam::UintArray& array, uint64_t count);
   std::vector<DeviceMemory> arrays_;
+  std::vector<uint64_t> bytes_;
   DeviceMemory view_;
 };
 // The one of a constraint, made once.

@@ -22,12 +22,26 @@ Case smaller(Case c) {
   return repaired(c);
 }
 
+// A sound index has no damage on the device; one with a flipped bit has, where both a trie and the columns are there.
+void check_damage(const World& world, const Loaded& loaded, Coverage* coverage) {
+  const sidbeam::IndexView& view = loaded.constraint->view();
+  gpu_test::DeviceIndex index(view);
+  const uint64_t damage = index.damage();
+  expect(damage == 0, "a sound index has ", damage, " faults on the device");
+  if (!view.has_trie || !view.has_columns) return;
+  const uint64_t random = mix(world.seed(), kDrawReplay, 77);
+  index.flip(random);
+  expect(index.damage() != 0, "flipped bit ", random, " was not found");
+  ++(*coverage)["flipped bits found on the device"];
+}
+
 std::string failure(const Machine& machine, const Case& c, Coverage* coverage) {
   std::string what;
   try {
     const World world = make_world(c);
     std::vector<Loaded> loaded;
     for (size_t k = 0; k < world.catalogues.size(); ++k) loaded.push_back(load(machine.best(), world, k));
+    check_damage(world, loaded[0], coverage);
     const std::vector<Life> lives = check_session(machine, world, loaded, coverage);
     if (!lives.empty())
       check_replays(machine, world, loaded, lives[mix(world.seed(), kDrawReplay) % lives.size()], coverage);
