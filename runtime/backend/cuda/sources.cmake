@@ -14,4 +14,5 @@ set(cuda_kernel_sources
   backend/cuda/start.cu
   backend/cuda/states.cu
   backend/cuda/step.cu
+  backend/cuda/verify.cu
 )
