@@ -52,6 +52,23 @@ check_library() {
   if grep -rlF "$PWD" "$prefix"; then fail "these installed files name the folder that they were built in"; fi
 }
 
+# It holds all that it needs of CUDA but the driver, which it looks for itself.
+check_plugin() {
+  local plugin=$libraries/libsidbeam_cuda.so.1 dynamic needed exports
+  [ -e "$plugin" ] || return 0
+  say "the CUDA plugin: SONAME, what it needs, exports, of the same build"
+  dynamic=$(readelf --dynamic "$plugin")
+  grep -q 'SONAME.*\[libsidbeam_cuda.so.1\]' <<<"$dynamic" || fail "SONAME: expected libsidbeam_cuda.so.1, got $dynamic"
+  if grep -E 'R(UN)?PATH' <<<"$dynamic"; then fail "the plugin has a run path"; fi
+  needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic" |
+    grep -vxE 'lib(stdc\+\+\.so\.6|gcc_s\.so\.1|(m|c|dl|rt|pthread)\.so\.[0-9]+)|ld-linux-.*' || true)
+  [ -z "$needed" ] || fail "NEEDED: expected only the C and C++ runtimes, got $needed"
+  exports=$(nm --dynamic --defined-only "$plugin" | awk '{ print $3 }')
+  [ "$exports" = sidbeam_cuda_plugin ] || fail "exports: expected sidbeam_cuda_plugin, got $exports"
+  cc -std=c99 $strict -I "$prefix/include" $here/cuda_host.c -o "$work/cuda_host" "$library"
+  LD_LIBRARY_PATH=$libraries "$work/cuda_host"
+}
+
 check_headers() {
   say "every header alone, twice, as C99 and C++17"
   local header
@@ -116,6 +133,7 @@ readme_snippets() {
 install_and_move
 check_library
 check_headers
+check_plugin
 cmake_consumer
 pkg_config_consumer
 dlopen_consumer

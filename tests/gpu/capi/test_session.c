@@ -57,6 +57,7 @@ static moment copy_of(const sidbeam_beams* beams) {
 
 static moment moment_of(sidbeam_session* session) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  wait_device(); /* the work may be on another stream */
   CHECK_OK(sidbeam_session_fetch(session, &beams, NULL, &err));
   wait_device();
   return copy_of(&beams);
@@ -116,6 +117,7 @@ static bench set_up(void) {
   b.rows = device_rows(b.row);
   start_all(b.session, SLOTS);
   CHECK_OK(step(b.session, &b.rows, NULL));
+  wait_device(); /* what follows may be on another stream */
   return b;
 }
 

@@ -223,6 +223,42 @@ static void devices_have_copies_of_their_own(void) {
   check_nothing_is_left();
 }
 
+/* Changes a byte in the middle of a section. */
+static void damage(unsigned char* bytes, const sidbeam_index* index, const char* kind, int32_t level) {
+  for (int32_t i = 0;; ++i) {
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    CHECK_OK(sidbeam_index_get_section(index, i, &section, &err));
+    if (strcmp(section.kind, kind) != 0 || section.level != level) continue;
+    bytes[section.offset + section.bytes / 4 * 2] ^= 3;
+    return;
+  }
+}
+
+static void damage_is_found_on_the_device_where_it_is_looked_for(void) {
+  static const struct {
+    const char* kind;
+    int32_t level;
+  } cases[] = {{"tokens", 1}, {"row_pointers", 1}, {"columns", 2}};
+  for (size_t i = 0; i < COUNT(cases); ++i) {
+    int64_t count = 0;
+    unsigned char* bytes = index_bytes(&small, ALL_KINDS, &count);
+    sidbeam_runtime* runtime = make_runtime();
+    sidbeam_index* index = NULL;
+    CHECK_OK(sidbeam_index_open_memory(runtime, bytes, count, NULL, NULL, NULL, &index, &err));
+    damage(bytes, index, cases[i].kind, cases[i].level);
+    CHECK_FAILS(sidbeam_index_upload(index, NULL, &err), SIDBEAM_CORRUPT, "device 0", "faults");
+    CHECK_INT(uploaded(index, 0).kinds, 0);
+    CHECK_INT(live_allocations(), 0);
+    sidbeam_upload_config config = upload_config();
+    config.verify = 0;
+    CHECK_OK(sidbeam_index_upload(index, &config, &err));
+    sidbeam_index_release(index);
+    sidbeam_runtime_release(runtime);
+    free(bytes);
+  }
+  check_nothing_is_left();
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(an_upload_tells_its_kinds_and_bytes_and_is_made_once),
@@ -234,6 +270,7 @@ int main(void) {
       TEST(streams_of_other_devices_and_captured_ones_are_refused),
       TEST(an_error_of_earlier_work_is_reported_as_such),
       TEST(devices_have_copies_of_their_own),
+      TEST(damage_is_found_on_the_device_where_it_is_looked_for),
   };
   return RUN_TESTS(tests);
 }

@@ -1,5 +1,6 @@
-// The host's side: devices, memory, streams, events, graphs. What is enqueued lies in one line for all streams, in the
-// order of the calls, which is an order that CUDA may choose; it is done when somebody waits.
+// The host's side: devices, memory, streams, events, graphs. What is enqueued waits until somebody waits for it; then the
+// streams' work is done in an order drawn by lot among those that streams and events allow, so that an order which
+// nothing ensures is not relied on. The default stream and those that are not made non-blocking are one.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,7 @@ using Work = std::function<void()>;
 
 struct EmulatedStream {
   int device = 0;
+  bool blocking = true;
   std::unique_ptr<EmulatedGraph> capture;  // under way
   bool invalidated = false;
 };
@@ -39,7 +41,7 @@ struct EmulatedGraphExec {
 struct EmulatedEvent {
   int device = 0;
   bool recorded = false;
-  uint64_t number = 0;  // it has happened once so much work is done
+  uint64_t number = 0;  // of the work that it marks the end of
   std::shared_ptr<std::chrono::steady_clock::time_point> time =
       std::make_shared<std::chrono::steady_clock::time_point>();
 };
@@ -47,7 +49,7 @@ struct EmulatedEvent {
 namespace {
 
 constexpr size_t kGuard = 256;
-constexpr unsigned char kGuardByte = 0xEF, kFreshByte = 0xCD;
+constexpr unsigned char kGuardByte = 0xEF, kFreshByte = 0xCD, kGoneByte = 0xDB;
 
 struct Allocation {
   size_t bytes = 0;
@@ -56,11 +58,18 @@ struct Allocation {
   unsigned char* block = nullptr;  // with guards around it
 };
 
+// Work on a stream; `after` is the number of work of another stream that must be done before, 0: none.
+struct Entry {
+  uint64_t number = 0, after = 0;
+  const EmulatedStream* stream = nullptr;
+  Work work;
+};
+
 struct World {
   std::recursive_mutex mutex;
   std::map<uintptr_t, Allocation> memory;
-  std::deque<Work> line;
-  uint64_t enqueued = 0, done = 0;
+  std::deque<Entry> line;
+  uint64_t enqueued = 0, lot = 1;
   int64_t fail_in = 0, live_bytes = 0, launches = 0;
   int devices = 1, driver = 13000, capability = 9;
   bool eager = false;
@@ -70,7 +79,11 @@ struct World {
   World() {
     if (const char* count = std::getenv("SIDBEAM_EMULATED_DEVICES")) devices = std::atoi(count);
     eager = std::getenv("SIDBEAM_EMULATOR_EAGER") != nullptr;
-    if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) emulator::seed_order(std::strtoull(seed, nullptr, 10));
+    if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) set_seed(std::strtoull(seed, nullptr, 10));
+  }
+  void set_seed(uint64_t seed) {
+    lot = seed * 2 + 1;
+    emulator::seed_order(seed);
   }
 };
 World& world() {
@@ -94,18 +107,35 @@ EmulatedStream* stream_of(cudaStream_t stream) {
   return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread ? &world().legacy : stream;
 }
 
+bool is_done(uint64_t number) {
+  const auto& line = world().line;
+  return std::none_of(line.begin(), line.end(), [number](const Entry& entry) { return entry.number == number; });
+}
+// The first of each stream that need not wait for another.
+std::vector<size_t> ready() {
+  const auto& line = world().line;
+  std::vector<size_t> found;
+  std::vector<const EmulatedStream*> seen;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (std::count(seen.begin(), seen.end(), line[i].stream) != 0) continue;
+    seen.push_back(line[i].stream);
+    if (line[i].after == 0 || is_done(line[i].after)) found.push_back(i);
+  }
+  return found;
+}
 void do_one() {
   World& w = world();
-  const Work work = std::move(w.line.front());
-  w.line.pop_front();
-  work();
-  ++w.done;
+  const std::vector<size_t> choices = ready();
+  w.lot = w.lot * 6364136223846793005U + 1442695040888963407U;
+  const auto at = static_cast<std::ptrdiff_t>(choices[(w.lot >> 33) % choices.size()]);
+  w.line[static_cast<size_t>(at)].work();
+  w.line.erase(w.line.begin() + at);
 }
-void drain(uint64_t until) {
-  while (world().done < until) do_one();
+void drain() {
+  while (!world().line.empty()) do_one();
 }
 
-cudaError_t enqueue(cudaStream_t stream, Work work) {
+cudaError_t enqueue(cudaStream_t stream, Work work, uint64_t after = 0) {
   World& w = world();
   EmulatedStream* on = stream_of(stream);
   if (w.sticky != cudaSuccess) return result(w.sticky);
@@ -114,9 +144,8 @@ cudaError_t enqueue(cudaStream_t stream, Work work) {
     return cudaSuccess;
   }
   if (on == &w.legacy && t_capturing != nullptr) return result(cudaErrorStreamCaptureImplicit);
-  w.line.push_back(std::move(work));
-  ++w.enqueued;
-  if (w.eager) drain(w.enqueued);
+  w.line.push_back({++w.enqueued, after, on->blocking ? nullptr : on, std::move(work)});
+  if (w.eager) drain();
   return cudaSuccess;
 }
 
@@ -126,7 +155,7 @@ cudaError_t wait_all() {
     t_capturing->invalidated = true;
     return result(cudaErrorStreamCaptureUnsupported);
   }
-  drain(world().enqueued);
+  drain();
   return result(cudaSuccess);
 }
 
@@ -156,6 +185,7 @@ cudaError_t release(void* pointer, bool on_device) {
   check_guard(found->second.block, "before");
   check_guard(found->second.block + kGuard + found->second.bytes, "after");
   w.live_bytes -= static_cast<int64_t>(found->second.bytes);
+  std::fill_n(found->second.block, found->second.bytes + kGuard, kGoneByte);
   std::free(found->second.block);
   w.memory.erase(found);
   return cudaSuccess;
@@ -365,10 +395,11 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
   return result(cudaSuccess);
 }
 
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   GUARDED(if (w.devices == 0) return result(cudaErrorNoDevice));
   *stream = new EmulatedStream;
   (*stream)->device = t_device;
+  (*stream)->blocking = (flags & cudaStreamNonBlocking) == 0;
   return result(cudaSuccess);
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithFlags(stream, 0); }
@@ -383,11 +414,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
   return wait_all();
 }
 cudaError_t cudaStreamQuery(cudaStream_t) {
-  GUARDED(if (w.done == w.enqueued) return result(cudaSuccess));
+  GUARDED(if (w.line.empty()) return result(cudaSuccess));
   do_one();
-  return w.done == w.enqueued ? result(cudaSuccess) : cudaErrorNotReady;
+  return w.line.empty() ? result(cudaSuccess) : cudaErrorNotReady;
 }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return result(cudaSuccess); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  GUARDED(if (!event->recorded || stream_of(stream)->capture != nullptr) return result(cudaSuccess));
+  return enqueue(stream, [] {}, event->number);
+}
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   GUARDED(*device = stream_of(stream) == &w.legacy ? t_device : stream->device);
   return result(cudaSuccess);
@@ -456,17 +490,17 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-  GUARDED(if (!event->recorded || w.done >= event->number) return result(cudaSuccess));
+  GUARDED(if (!event->recorded || is_done(event->number)) return result(cudaSuccess));
   do_one();
-  return w.done >= event->number ? result(cudaSuccess) : cudaErrorNotReady;
+  return is_done(event->number) ? result(cudaSuccess) : cudaErrorNotReady;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   GUARDED(if (t_capturing != nullptr) return wait_all());
-  if (event->recorded) drain(event->number);
+  while (event->recorded && !is_done(event->number)) do_one();
   return result(cudaSuccess);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
-  GUARDED(if (w.done < begin->number || w.done < end->number) return cudaErrorNotReady);
+  GUARDED(if (!is_done(begin->number) || !is_done(end->number)) return cudaErrorNotReady);
   *milliseconds = std::chrono::duration<float, std::milli>(*end->time - *begin->time).count();
   return result(cudaSuccess);
 }
@@ -481,7 +515,7 @@ int64_t emulator_launches() { return world().launches; }
 void emulator_set_devices(int count) { world().devices = count; }
 void emulator_set_driver(int version) { world().driver = version; }
 void emulator_set_capability(int major) { world().capability = major; }
-void emulator_set_seed(uint64_t seed) { emulator::seed_order(seed); }
+void emulator_set_seed(uint64_t seed) { world().set_seed(seed); }
 void emulator_set_sticky_error(cudaError_t error) { world().sticky = error; }
 
 }  // extern "C"
