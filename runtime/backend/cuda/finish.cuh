@@ -27,6 +27,8 @@ struct FinishShared {
 
 template <int kThreads, int kMostBeams>
 class Finish {
+  static_assert(kThreads * kRounds <= kMoreCandidates, "the workspace takes a round beside the best");
+
  public:
   __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry,
                     FinishShared<kThreads, kMostBeams>& shared)

@@ -61,7 +61,11 @@ struct Note {
 
 // Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M].
 inline constexpr int64_t kKeysOfBeam = 64;
+#if defined(SIDBEAM_EMULATED)
+inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small cases cut back too
+#else
 inline constexpr int64_t kCandidatesOfBeam = 32, kMoreCandidates = 8192;
+#endif
 struct Workspace {
   Note* notes;
   uint64_t *keys, *candidates;

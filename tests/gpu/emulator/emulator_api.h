@@ -164,7 +164,9 @@ SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
 SIDBEAM_EMULATOR_API int64_t emulator_live_allocations();
 SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
 SIDBEAM_EMULATOR_API int64_t emulator_launches();
-// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES), and the order that threads run in.
+// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES; their compute capability, times ten, is
+// $SIDBEAM_EMULATED_CAPABILITY, and the driver's version $SIDBEAM_EMULATED_DRIVER, 0 for none), and the order that
+// threads run in.
 SIDBEAM_EMULATOR_API void emulator_set_devices(int count);
 SIDBEAM_EMULATOR_API void emulator_set_seed(uint64_t seed);
 // Every further call fails so, as after an illegal access on a real device; cudaSuccess: no longer.

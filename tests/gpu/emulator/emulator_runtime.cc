@@ -52,13 +52,15 @@ struct World {
   std::deque<Work> line;
   uint64_t enqueued = 0, done = 0;
   int64_t fail_in = 0, live_bytes = 0, launches = 0;
-  int devices = 1;
+  int devices = 1, driver = 13000, capability = 90;
   bool eager = false;
   cudaError_t sticky = cudaSuccess;
   EmulatedStream legacy;
 
   World() {
     if (const char* count = std::getenv("SIDBEAM_EMULATED_DEVICES")) devices = std::atoi(count);
+    if (const char* version = std::getenv("SIDBEAM_EMULATED_DRIVER")) driver = std::atoi(version);
+    if (const char* number = std::getenv("SIDBEAM_EMULATED_CAPABILITY")) capability = std::atoi(number);
     eager = std::getenv("SIDBEAM_EMULATOR_EAGER") != nullptr;
     if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) emulator::seed_order(std::strtoull(seed, nullptr, 10));
   }
@@ -233,7 +235,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "emulator");
-  properties->major = 9;
+  properties->major = w.capability / 10;
+  properties->minor = w.capability % 10;
   properties->multiProcessorCount = 4;
   properties->totalGlobalMem = size_t{1} << 34;
   properties->l2CacheSize = 1 << 20;
@@ -241,7 +244,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
-  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? 9
+  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability / 10
+           : attribute == cudaDevAttrComputeCapabilityMinor  ? w.capability % 10
            : attribute == cudaDevAttrMultiProcessorCount     ? 4
            : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
            : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
@@ -249,7 +253,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = world().devices == 0 ? 0 : 13000;
+  *version = world().driver;
   return cudaSuccess;
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
