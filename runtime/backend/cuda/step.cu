@@ -87,8 +87,8 @@ int64_t step_workspace_bytes(int32_t slots, int32_t beams) { return slots * slot
 
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream) {
   // Depends on the number of columns alone, as the bits of a sum do.
-  const cudaError_t error = step.columns <= 1024 ? launch_rows<128>(session, step, stream)
-                                                 : launch_rows<256>(session, step, stream);
+  const cudaError_t error =
+      step.columns <= 1024 ? launch_rows<128>(session, step, stream) : launch_rows<256>(session, step, stream);
   if (error != cudaSuccess) return error;
   return session.beams <= 256 ? launch_finish<256, 256>(session, step, stream)
                               : launch_finish<512, SIDBEAM_MAX_BEAMS>(session, step, stream);

@@ -34,12 +34,7 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault
 };
-enum cudaMemoryType {
-  cudaMemoryTypeUnregistered,
-  cudaMemoryTypeHost,
-  cudaMemoryTypeDevice,
-  cudaMemoryTypeManaged
-};
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone,
   cudaStreamCaptureStatusActive,
@@ -61,10 +56,7 @@ enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
-enum cudaLaunchAttributeID {
-  cudaLaunchAttributeIgnore = 0,
-  cudaLaunchAttributeProgrammaticStreamSerialization = 6
-};
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
 
 inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
@@ -202,7 +194,6 @@ cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  return emulator::launch(*config, [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] {
-    kernel(copy...);
-  });
+  return emulator::launch(*config,
+                          [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] { kernel(copy...); });
 }

@@ -212,9 +212,9 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kerne
 
 extern "C" {
 
-#define GUARDED(...)                       \
-  [[maybe_unused]] World& w = world();     \
-  const Lock lock(w.mutex);                \
+#define GUARDED(...)                   \
+  [[maybe_unused]] World& w = world(); \
+  const Lock lock(w.mutex);            \
   __VA_ARGS__
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -272,15 +272,24 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return world().sticky != cudaSuccess ? world().sticky : t_last; }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorNotReady: return "cudaErrorNotReady";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
-    default: return "cudaError of the emulator";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    default:
+      return "cudaError of the emulator";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -309,20 +318,28 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   GUARDED(if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue));
   uintptr_t base = 0;
-  if (find(from, &base) != nullptr) return enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  if (find(from, &base) != nullptr)
+    return enqueue(stream, [=] {
+      if (bytes > 0) std::memmove(to, from, bytes);
+    });
   // Pageable memory is read before the call returns.
-  auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
-  return enqueue(stream, [=] { std::memmove(to, copy->data(), bytes); });
+  auto copy =
+      std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+  return enqueue(stream, [=] {
+    if (bytes > 0) std::memmove(to, copy->data(), bytes);
+  });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   GUARDED(if (const cudaError_t error = wait_all(); error != cudaSuccess) return error);
   if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue);
-  std::memmove(to, from, bytes);
+  if (bytes > 0) std::memmove(to, from, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   GUARDED(if (bytes > 0 && !inside(to, bytes, true)) return result(cudaErrorInvalidValue));
-  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+  return enqueue(stream, [=] {
+    if (bytes > 0) std::memset(to, value, bytes);
+  });
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   GUARDED(if (const cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr); error != cudaSuccess) return error);

@@ -79,8 +79,8 @@ sidbeam_status __wrap_sidbeam_rows_mask(sidbeam_constraint* const* constraints, 
   const auto columns = table.columns(vocabulary);
   const gpu_test::DeviceRows rows(*logits, 1);
   const DeviceArray<int64_t> device_states(states, logits->rows);
-  gpu_test::check(
-      cuda::launch_mask(table.view, columns.columns.data(), device_states.data(), rows.view, nullptr), "launch_mask");
+  gpu_test::check(cuda::launch_mask(table.view, columns.columns.data(), device_states.data(), rows.view, nullptr),
+                  "launch_mask");
   rows.read_back(*logits);
   return SIDBEAM_OK;
 }
