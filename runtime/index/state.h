@@ -77,7 +77,8 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
-SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token,
+                                     BitsBefore count = bits_before) {
   State state = decode_state(word);
   return follow(index, state, token, count) ? encode_state(state) : kDeadState;
 }

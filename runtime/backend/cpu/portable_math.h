@@ -14,7 +14,9 @@ namespace sidbeam::cpu {
 inline constexpr double kLn2 = 0.693147180559945309417;
 
 // floor(log2(x)) of a normal x > 0.
-SIDBEAM_HD inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
+SIDBEAM_HD inline int exponent_of(double x) {
+  return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023;
+}
 
 // log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
 SIDBEAM_HD inline double portable_log(double x) {
