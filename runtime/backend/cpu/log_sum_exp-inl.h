@@ -25,6 +25,7 @@
 #include <bit>
 #include <cmath>
 
+#include "backend/cpu/exp_terms-inl.h"
 #include "backend/cpu/portable_math.h"
 #include "backend/cpu/rows-inl.h"
 
@@ -32,50 +33,16 @@ HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
 inline constexpr int kFoldedLanes = 16;
-inline constexpr float kHuge = 1048576.0F;
+inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr int kHeadroom = 32, kFloor = 96;  // octaves
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-// The reference 2^exponent and what follows from it, as vectors.
+// The reference 2^exponent and its window; NaN, which nothing lies within, until there is one.
 struct Reference {
-  Floats limit;  // a larger x moves the exponent; NaN until there is one
-  Floats floor;  // a smaller x counts as this
-  Floats magic;  // 1.5 * 2^23 + 127 - exponent: x * L + magic has round(x * L) - exponent, biased, in its low bits
+  Window window;
   int32_t exponent = 0;
   bool begun = false;
 };
-
-inline void set_exponent(Reference& reference, int32_t exponent) {
-  const F32 d;
-  reference.begun = true;
-  reference.exponent = exponent;
-  reference.limit = hn::Set(d, static_cast<float>(exponent + kHeadroom) * kLn2High);
-  reference.floor = hn::Set(d, static_cast<float>(exponent - kFloor) * kLn2High);
-  reference.magic = hn::Set(d, kRoundMagic + static_cast<float>(127 - exponent));
-}
-
-// max(floor, x), NaN where x is NaN.
-HWY_INLINE Floats raise(Floats floor, Floats x) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  return hn::IfThenElse(hn::Lt(x, floor), floor, x);
-#else
-  return hn::Max(floor, x);  // x86 gives the second where one is NaN; NEON gives NaN
-#endif
-}
-
-// lane + exp(x) / kExpScale * 2^-exponent. The product with a power of two is exact, so that fusing it with the sum
-// costs no rounding of its own, and NaN stays NaN (adding exponent fields would turn it into a number).
-HWY_INLINE Floats add_exp(const Reference& reference, Floats x, Floats lane) {
-  const F32 d;
-  const I32 di;
-  x = raise(reference.floor, x);
-  const Floats log2e = hn::Set(d, kLog2E);
-  const Floats biased = fma(x, log2e, reference.magic);
-  const Floats n = hn::Sub(biased, reference.magic);
-  const Floats p = exp2_near_zero(fused_mul_sub(x, log2e, n));
-  return fma(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, biased))), lane);
-}
 
 // The sum so far: lanes of the chunk under way, and of the chunks before in double.
 struct Lanes {
@@ -119,26 +86,41 @@ HWY_INLINE Move move_exponent(const Floats* x, Reference& reference, Lanes& lane
   const float octaves = largest * kLog2E;
   const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
   if (reference.begun) rescale(lanes, reference.exponent - exponent);
-  set_exponent(reference, exponent);
+  reference = {window_of(exponent), exponent, true};
+  return Move::kDone;
+}
+
+HWY_INLINE Floats max_of(const Floats* x) {
+  Floats top = hn::Max(x[0], x[1 % kVectors]);
+  for (int v = 2; v < kVectors; ++v) top = hn::Max(top, x[v]);
+  return top;
+}
+
+// Moves the window, should the block reach above it, and raises to its floor what is below.
+HWY_INLINE Move bring_within(Floats* x, Reference& reference, Lanes& lanes) {
+  if (!hn::AllTrue(F32(), hn::Le(max_of(x), reference.window.limit))) {
+    const Move move = move_exponent(x, reference, lanes);
+    if (move != Move::kDone) return move;
+  }
+  for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], reference.window.floor);
   return Move::kDone;
 }
 
 // Adds a block; keeps the largest x of its columns, by lane, where asked to.
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_INLINE Move add_block(const void* data, Reference& reference, Lanes& lanes, float* maxima) {
-  const F32 d;
-  Floats x[kVectors];
+  Floats x[kVectors], step[kVectors];
   load_block<kDtype>(data, x);
-  Floats top = hn::Max(x[0], x[1 % kVectors]);
-  for (int v = 2; v < kVectors; ++v) top = hn::Max(top, x[v]);
-  if (kKeepMaxima) hn::StoreU(top, d, maxima);
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(top, reference.limit)))) {
+  if (kKeepMaxima) hn::StoreU(max_of(x), F32(), maxima);
+  for (int v = 0; v < kVectors; ++v) step[v] = step_of(reference.window, x[v]);
+  if (HWY_UNLIKELY(!all_within(step, kVectors))) {
     Lanes moved = lanes;  // a copy escapes; the lanes themselves stay in registers
-    const Move move = move_exponent(x, reference, moved);
+    const Move move = bring_within(x, reference, moved);
     if (move != Move::kDone) return move;
     lanes = moved;
+    for (int v = 0; v < kVectors; ++v) step[v] = step_of(reference.window, x[v]);
   }
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = add_exp(reference, x[v], lanes.lane[v]);
+  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = add_exp(reference.window, x[v], step[v], lanes.lane[v]);
   return Move::kDone;
 }
 
@@ -151,7 +133,7 @@ HWY_INLINE PartialSum finish_sum(const Reference& reference, const Lanes& lanes,
   const double octaves = reference.exponent + exponent_of(sum[0]) + 0.5 -
                          0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
   const double z = kDeficit * kLn2 * octaves;  // |z| < 0.015
-  return {0.0F, reference.exponent, sum[0] * (kExpScale * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0)))))};
+  return {0.0F, reference.exponent, sum[0] / kTermScale * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
@@ -172,7 +154,8 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSu
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
   Reference reference;
-  reference.limit = reference.floor = reference.magic = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  reference.window = {nan, nan, nan, nan};
   Lanes lanes;
   for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(F32());
   std::fill(lanes.total, lanes.total + kFoldedLanes, 0.0);
