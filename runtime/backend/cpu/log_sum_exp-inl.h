@@ -37,58 +37,50 @@ inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-// The reference 2^exponent and its window; NaN, which nothing lies within, until there is one.
-struct Reference {
-  Window window;
+// The sum so far: lanes of the chunk under way, and of the chunks before in double; relative to 2^exponent.
+struct Sum {
+  Floats lane[kVectors];
+  Window window;  // NaN, which nothing lies within, until there is an exponent
   int32_t exponent = 0;
   bool begun = false;
-};
+  HWY_ALIGN double total[kFoldedLanes] = {};
 
-// The sum so far: lanes of the chunk under way, and of the chunks before in double.
-struct Lanes {
-  Floats lane[kVectors];
-  HWY_ALIGN double total[kFoldedLanes];
+  HWY_INLINE Sum() {
+    const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+    window = {nan, nan, nan, nan};
+    for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
+  }
 };
 
 // Lanes i and i + 32, then i and i + 16; then in double.
-HWY_INLINE void close_chunk(Lanes& lanes) {
+HWY_INLINE void close_chunk(Sum& sum) {
   const F32 d;
   for (int n = kVectors / 2; n * kWidth >= kFoldedLanes; n /= 2)
-    for (int v = 0; v < n; ++v) lanes.lane[v] = hn::Add(lanes.lane[v], lanes.lane[v + n]);
+    for (int v = 0; v < n; ++v) sum.lane[v] = hn::Add(sum.lane[v], sum.lane[v + n]);
   HWY_ALIGN float folded[kFoldedLanes];
-  for (int v = 0; v * kWidth < kFoldedLanes; ++v) hn::Store(lanes.lane[v], d, folded + v * kWidth);
-  for (int i = 0; i < kFoldedLanes; ++i) lanes.total[i] += static_cast<double>(folded[i]);
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(d);
+  for (int v = 0; v * kWidth < kFoldedLanes; ++v) hn::Store(sum.lane[v], d, folded + v * kWidth);
+  for (int i = 0; i < kFoldedLanes; ++i) sum.total[i] += static_cast<double>(folded[i]);
+  for (int v = 0; v < kVectors; ++v) sum.lane[v] = hn::Zero(d);
 }
 
-HWY_NOINLINE void rescale(Lanes& lanes, int octaves) {
-  const Floats scale = hn::Set(F32(), octaves < -126 ? 0.0F : std::ldexp(1.0F, octaves));
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Mul(lanes.lane[v], scale);
-  for (double& total : lanes.total) total = std::ldexp(total, octaves);
+HWY_INLINE void move_to(Sum& sum, int32_t exponent) {
+  if (sum.begun) {
+    const int octaves = sum.exponent - exponent;
+    const Floats scale = hn::Set(F32(), octaves < -126 ? 0.0F : std::ldexp(1.0F, octaves));
+    for (int v = 0; v < kVectors; ++v) sum.lane[v] = hn::Mul(sum.lane[v], scale);
+    for (double& total : sum.total) total = std::ldexp(total, octaves);
+  }
+  sum.window = window_of(exponent);
+  sum.exponent = exponent;
+  sum.begun = true;
 }
 
 enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
 
-// Finds room for the block's largest x, or says why there is none.
-HWY_INLINE Move move_exponent(const Floats* x, Reference& reference, Lanes& lanes) {
-  const F32 d;
-  const Floats infinity = hn::Set(d, kInfinity);
-  auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
-  Floats top = x[0];
-  for (int v = 1; v < kVectors; ++v) {
-    good = hn::And(good, hn::Lt(x[v], infinity));
-    top = hn::Max(top, x[v]);
-  }
-  if (!hn::AllTrue(d, good)) return Move::kBad;
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, top));
-  if (largest == -kInfinity) return Move::kEmptyBlock;
-  if (std::fabs(largest) > kHuge) return Move::kTooFar;
-  const float octaves = largest * kLog2E;
-  const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
-  if (reference.begun) rescale(lanes, reference.exponent - exponent);
-  reference = {window_of(exponent), exponent, true};
-  return Move::kDone;
-}
+struct Room {
+  Move move;
+  int32_t exponent;  // where move is kDone
+};
 
 HWY_INLINE Floats max_of(const Floats* x) {
   Floats top = hn::Max(x[0], x[1 % kVectors]);
@@ -96,44 +88,63 @@ HWY_INLINE Floats max_of(const Floats* x) {
   return top;
 }
 
-// Moves the window, should the block reach above it, and raises to its floor what is below.
-HWY_INLINE Move bring_within(Floats* x, Reference& reference, Lanes& lanes) {
-  if (!hn::AllTrue(F32(), hn::Le(max_of(x), reference.window.limit))) {
-    const Move move = move_exponent(x, reference, lanes);
-    if (move != Move::kDone) return move;
-  }
-  for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], reference.window.floor);
-  return Move::kDone;
+// An exponent with room for the block's largest x, or why there is none.
+template <int32_t kDtype>
+HWY_NOINLINE Room find_room(const void* data) {
+  const F32 d;
+  Floats x[kVectors];
+  load_block<kDtype>(data, x);
+  const Floats infinity = hn::Set(d, kInfinity);
+  auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
+  for (int v = 1; v < kVectors; ++v) good = hn::And(good, hn::Lt(x[v], infinity));
+  if (!hn::AllTrue(d, good)) return {Move::kBad, 0};
+  const float largest = hn::GetLane(hn::MaxOfLanes(d, max_of(x)));
+  if (largest == -kInfinity) return {Move::kEmptyBlock, 0};
+  if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0};
+  const float octaves = largest * kLog2E;
+  return {Move::kDone, static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F))};
 }
 
 // Adds a block; keeps the largest x of its columns, by lane, where asked to.
 template <int32_t kDtype, bool kKeepMaxima>
-HWY_INLINE Move add_block(const void* data, Reference& reference, Lanes& lanes, float* maxima) {
+HWY_INLINE Move add_block(const void* data, Sum& sum, float* maxima) {
+  const F32 d;
   Floats x[kVectors], step[kVectors];
   load_block<kDtype>(data, x);
-  if (kKeepMaxima) hn::StoreU(max_of(x), F32(), maxima);
-  for (int v = 0; v < kVectors; ++v) step[v] = step_of(reference.window, x[v]);
+  if (kKeepMaxima) hn::StoreU(max_of(x), d, maxima);
+  for (int v = 0; v < kVectors; ++v) step[v] = step_of(sum.window, x[v]);
   if (HWY_UNLIKELY(!all_within(step, kVectors))) {
-    Lanes moved = lanes;  // a copy escapes; the lanes themselves stay in registers
-    const Move move = bring_within(x, reference, moved);
-    if (move != Move::kDone) return move;
-    lanes = moved;
-    for (int v = 0; v < kVectors; ++v) step[v] = step_of(reference.window, x[v]);
+    if (!hn::AllTrue(d, hn::Le(max_of(x), sum.window.limit))) {
+      const Room room = find_room<kDtype>(data);
+      if (room.move != Move::kDone) return room.move;
+      move_to(sum, room.exponent);
+    }
+    for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], sum.window.floor);
+    for (int v = 0; v < kVectors; ++v) step[v] = step_of(sum.window, x[v]);
   }
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = add_exp(reference.window, x[v], step[v], lanes.lane[v]);
+  for (int v = 0; v < kVectors; ++v) sum.lane[v] = add_exp(sum.window, x[v], step[v], sum.lane[v]);
   return Move::kDone;
 }
 
-HWY_INLINE PartialSum finish_sum(const Reference& reference, const Lanes& lanes, int64_t n) {
-  if (!reference.begun) return {};
-  double sum[kFoldedLanes];
-  std::copy(lanes.total, lanes.total + kFoldedLanes, sum);
-  for (int width = kFoldedLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
-  const double octaves = reference.exponent + exponent_of(sum[0]) + 0.5 -
-                         0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
-  const double z = kDeficit * kLn2 * octaves;  // |z| < 0.015
-  return {0.0F, reference.exponent, sum[0] / kTermScale * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
+// Elements i and i + n / 2, until there is one.
+template <int n>
+HWY_INLINE double fold(const double* x) {
+  if constexpr (n == 1) {
+    return x[0];
+  } else {
+    double half[n / 2];
+    for (int i = 0; i < n / 2; ++i) half[i] = x[i] + x[i + n / 2];
+    return fold<n / 2>(half);
+  }
+}
+
+HWY_INLINE PartialSum finish_sum(const Sum& sum, int64_t n) {
+  if (!sum.begun) return {};
+  const double folded = fold<kFoldedLanes>(sum.total);
+  const double octaves =
+      sum.exponent + exponent_of(folded) + 0.5 - 0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
+  const double z = kDeficit * kLn2 * octaves;  // |z| < 0.002
+  return {0.0F, sum.exponent, folded * (1.0 / kTermScale) * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
@@ -153,34 +164,29 @@ template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
-  Reference reference;
-  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
-  reference.window = {nan, nan, nan, nan};
-  Lanes lanes;
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(F32());
-  std::fill(lanes.total, lanes.total + kFoldedLanes, 0.0);
+  Sum sum;
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
       fetch_ahead<kBlock * kBytes>(at);
-      move = add_block<kDtype, kKeepMaxima>(at, reference, lanes, maxima);
+      move = add_block<kDtype, kKeepMaxima>(at, sum, maxima);
       if (kKeepMaxima) maxima += kWidth;
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
       pad_block<kDtype>(at, rest, padded);
-      move = add_block<kDtype, kKeepMaxima>(padded, reference, lanes, maxima);
+      move = add_block<kDtype, kKeepMaxima>(padded, sum, maxima);
     }
     if (move == Move::kTooFar) return false;
     if (move == Move::kBad) {
       out = kBadSum;
       return true;
     }
-    close_chunk(lanes);
+    close_chunk(sum);
   }
-  out = finish_sum(reference, lanes, n);
+  out = finish_sum(sum, n);
   return true;
 }
 
