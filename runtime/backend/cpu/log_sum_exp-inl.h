@@ -37,50 +37,30 @@ inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-// The sum so far: lanes of the chunk under way, and of the chunks before in double; relative to 2^exponent.
+// The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes, and
+// they are to stay in registers.
 struct Sum {
-  Floats lane[kVectors];
-  Window window;  // NaN, which nothing lies within, until there is an exponent
+  HWY_ALIGN double total[kFoldedLanes] = {};
   int32_t exponent = 0;
   bool begun = false;
-  HWY_ALIGN double total[kFoldedLanes] = {};
-
-  HWY_INLINE Sum() {
-    const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
-    window = {nan, nan, nan, nan};
-    for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
-  }
 };
 
-// Lanes i and i + 32, then i and i + 16; then in double.
-HWY_INLINE void close_chunk(Sum& sum) {
-  const F32 d;
-  for (int n = kVectors / 2; n * kWidth >= kFoldedLanes; n /= 2)
-    for (int v = 0; v < n; ++v) sum.lane[v] = hn::Add(sum.lane[v], sum.lane[v + n]);
+// Lanes i and i + 32, then i and i + 16. (A loop over n would keep the lanes out of registers.)
+template <int n = kVectors>
+HWY_INLINE void fold_lanes(Floats* lane) {
+  if constexpr (n * kWidth > kFoldedLanes) {
+    for (int v = 0; v < n / 2; ++v) lane[v] = hn::Add(lane[v], lane[v + n / 2]);
+    fold_lanes<n / 2>(lane);
+  }
+}
+
+// Folded further in double.
+HWY_INLINE void close_chunk(Floats* lane, Sum& sum) {
+  fold_lanes(lane);
   HWY_ALIGN float folded[kFoldedLanes];
-  for (int v = 0; v * kWidth < kFoldedLanes; ++v) hn::Store(sum.lane[v], d, folded + v * kWidth);
+  for (int v = 0; v < kFoldedLanes / kWidth; ++v) hn::Store(lane[v], F32(), folded + v * kWidth);
   for (int i = 0; i < kFoldedLanes; ++i) sum.total[i] += static_cast<double>(folded[i]);
-  for (int v = 0; v < kVectors; ++v) sum.lane[v] = hn::Zero(d);
 }
-
-HWY_INLINE void move_to(Sum& sum, int32_t exponent) {
-  if (sum.begun) {
-    const int octaves = sum.exponent - exponent;
-    const Floats scale = hn::Set(F32(), octaves < -126 ? 0.0F : std::ldexp(1.0F, octaves));
-    for (int v = 0; v < kVectors; ++v) sum.lane[v] = hn::Mul(sum.lane[v], scale);
-    for (double& total : sum.total) total = std::ldexp(total, octaves);
-  }
-  sum.window = window_of(exponent);
-  sum.exponent = exponent;
-  sum.begun = true;
-}
-
-enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
-
-struct Room {
-  Move move;
-  int32_t exponent;  // where move is kDone
-};
 
 HWY_INLINE Floats max_of(const Floats* x) {
   Floats top = hn::Max(x[0], x[1 % kVectors]);
@@ -88,41 +68,57 @@ HWY_INLINE Floats max_of(const Floats* x) {
   return top;
 }
 
-// An exponent with room for the block's largest x, or why there is none.
+enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
+
+struct Moved {
+  Move move;
+  float scale;  // of the lanes
+};
+
+// Moves the exponent to the block's largest x, or says why it cannot.
 template <int32_t kDtype>
-HWY_NOINLINE Room find_room(const void* data) {
+HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   const F32 d;
   Floats x[kVectors];
-  load_block<kDtype>(data, x);
+  load_block<kDtype>(block, x);
   const Floats infinity = hn::Set(d, kInfinity);
   auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
   for (int v = 1; v < kVectors; ++v) good = hn::And(good, hn::Lt(x[v], infinity));
-  if (!hn::AllTrue(d, good)) return {Move::kBad, 0};
+  if (!hn::AllTrue(d, good)) return {Move::kBad, 0.0F};
   const float largest = hn::GetLane(hn::MaxOfLanes(d, max_of(x)));
-  if (largest == -kInfinity) return {Move::kEmptyBlock, 0};
-  if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0};
+  if (largest == -kInfinity) return {Move::kEmptyBlock, 0.0F};
+  if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0.0F};
   const float octaves = largest * kLog2E;
-  return {Move::kDone, static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F))};
+  const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
+  const int down = sum.exponent - exponent;
+  sum.exponent = exponent;
+  if (!sum.begun) {
+    sum.begun = true;
+    return {Move::kDone, 0.0F};
+  }
+  for (double& total : sum.total) total = std::ldexp(total, down);
+  return {Move::kDone, down < -126 ? 0.0F : std::ldexp(1.0F, down)};
 }
 
 // Adds a block; keeps the largest x of its columns, by lane, where asked to.
 template <int32_t kDtype, bool kKeepMaxima>
-HWY_INLINE Move add_block(const void* data, Sum& sum, float* maxima) {
+HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& sum, float* maxima) {
   const F32 d;
   Floats x[kVectors], step[kVectors];
   load_block<kDtype>(data, x);
   if (kKeepMaxima) hn::StoreU(max_of(x), d, maxima);
-  for (int v = 0; v < kVectors; ++v) step[v] = step_of(sum.window, x[v]);
+  for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
   if (HWY_UNLIKELY(!all_within(step, kVectors))) {
-    if (!hn::AllTrue(d, hn::Le(max_of(x), sum.window.limit))) {
-      const Room room = find_room<kDtype>(data);
-      if (room.move != Move::kDone) return room.move;
-      move_to(sum, room.exponent);
+    if (!hn::AllTrue(d, hn::Le(max_of(x), window.limit))) {
+      const Moved moved = move_exponent<kDtype>(data, sum);
+      if (moved.move != Move::kDone) return moved.move;
+      window = window_of(sum.exponent);
+      for (int v = 0; v < kVectors; ++v) lane[v] = hn::Mul(lane[v], hn::Set(d, moved.scale));
     }
-    for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], sum.window.floor);
-    for (int v = 0; v < kVectors; ++v) step[v] = step_of(sum.window, x[v]);
+    for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], window.floor);
+    for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
   }
-  for (int v = 0; v < kVectors; ++v) sum.lane[v] = add_exp(sum.window, x[v], step[v], sum.lane[v]);
+  for (int v = 0; v < kVectors; ++v) lane[v] = add_exp(window, x[v], step[v], lane[v]);
   return Move::kDone;
 }
 
@@ -164,27 +160,31 @@ template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
+  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  Window window = {nan, nan, nan, nan};  // which nothing lies within
   Sum sum;
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
+    Floats lane[kVectors];
+    for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
       fetch_ahead<kBlock * kBytes>(at);
-      move = add_block<kDtype, kKeepMaxima>(at, sum, maxima);
+      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima);
       if (kKeepMaxima) maxima += kWidth;
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
       pad_block<kDtype>(at, rest, padded);
-      move = add_block<kDtype, kKeepMaxima>(padded, sum, maxima);
+      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima);
     }
     if (move == Move::kTooFar) return false;
     if (move == Move::kBad) {
       out = kBadSum;
       return true;
     }
-    close_chunk(sum);
+    close_chunk(lane, sum);
   }
   out = finish_sum(sum, n);
   return true;
