@@ -68,6 +68,25 @@ HWY_INLINE Floats max_of(const Floats* x) {
   return top;
 }
 
+// log2(exp(x)), to an integer or two.
+HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog2E); }
+
+// Begins with the exponent of column 0: shorter to wait for than that of a block. Of a column that will not do, or is
+// far from the others, the window has none: move_exponent will find one.
+template <int32_t kDtype>
+HWY_INLINE Window first_window(const void* data, Sum& sum) {
+  using Element =
+      std::conditional_t<kDtype == SIDBEAM_F32, float, std::conditional_t<kDtype == SIDBEAM_F16, F16, Bf16>>;
+  const float x = float_of(*static_cast<const Element*>(data));
+  sum.begun = std::fabs(x) <= kHuge;
+  if (sum.begun) {
+    sum.exponent = exponent_near(x);
+    return window_of(sum.exponent);
+  }
+  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  return {nan, nan, nan, nan};
+}
+
 enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
 
 struct Moved {
@@ -88,8 +107,7 @@ HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   const float largest = hn::GetLane(hn::MaxOfLanes(d, max_of(x)));
   if (largest == -kInfinity) return {Move::kEmptyBlock, 0.0F};
   if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0.0F};
-  const float octaves = largest * kLog2E;
-  const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
+  const int32_t exponent = exponent_near(largest);
   const int down = sum.exponent - exponent;
   sum.exponent = exponent;
   if (!sum.begun) {
@@ -137,10 +155,10 @@ HWY_INLINE double fold(const double* x) {
 HWY_INLINE PartialSum finish_sum(const Sum& sum, int64_t n) {
   if (!sum.begun) return {};
   const double folded = fold<kFoldedLanes>(sum.total);
-  const double octaves =
-      sum.exponent + exponent_of(folded) + 0.5 - 0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
-  const double z = kDeficit * kLn2 * octaves;  // |z| < 0.002
-  return {0.0F, sum.exponent, folded * (1.0 / kTermScale) * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
+  const int mean =
+      2 * (sum.exponent + exponent_of(folded)) + 1 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
+  const double z = kDeficit * kLn2 * 0.5 * mean;  // |z| < 0.002
+  return {0.0F, sum.exponent, folded * (1.0 / kTermScale) * (1.0 + z * (1.0 + z * 0.5))};
 }
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
@@ -160,9 +178,12 @@ template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
-  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
-  Window window = {nan, nan, nan, nan};  // which nothing lies within
   Sum sum;
+  if (n == 0) {
+    out = {};
+    return true;
+  }
+  Window window = first_window<kDtype>(data, sum);
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Floats lane[kVectors];
