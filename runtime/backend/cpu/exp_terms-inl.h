@@ -74,9 +74,8 @@ HWY_INLINE bool all_within(const Floats* step, int n) {
   const U32 du;
   auto bits = hn::BitCast(du, step[0]);
   for (int v = 1; v + 1 < n; v += 2) bits = hn::Or3(bits, hn::BitCast(du, step[v]), hn::BitCast(du, step[v + 1]));
-  bits = hn::Or(bits, hn::BitCast(du, step[n - 1]));
-  const uint32_t end = std::bit_cast<uint32_t>(2.0F) + (kFloor + kHeadroom) * kStepsAnOctave;
-  return hn::AllTrue(du, hn::Lt(bits, hn::Set(du, end)));
+  bits = hn::Xor(hn::Or(bits, hn::BitCast(du, step[n - 1])), hn::Set(du, std::bit_cast<uint32_t>(2.0F)));
+  return hn::AllTrue(du, hn::Lt(bits, hn::Set(du, (kFloor + kHeadroom) * kStepsAnOctave)));
 }
 
 // 2^(step / 32), scaled.

@@ -133,7 +133,8 @@ HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& s
       window = window_of(sum.exponent);
       for (int v = 0; v < kVectors; ++v) lane[v] = hn::Mul(lane[v], hn::Set(d, moved.scale));
     }
-    for (int v = 0; v < kVectors; ++v) x[v] = hn::Max(x[v], window.floor);
+    for (int v = 0; v < kVectors; ++v)  // NaN stays
+      x[v] = hn::IfThenElse(hn::Lt(x[v], window.floor), window.floor, x[v]);
     for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
   }
   for (int v = 0; v < kVectors; ++v) lane[v] = add_exp(window, x[v], step[v], lane[v]);
