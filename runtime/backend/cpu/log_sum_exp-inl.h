@@ -1,19 +1,20 @@
 // The sum of exp over a row, in one pass, at the speed of memory.
 //
 // Columns are summed on 64 virtual lanes whatever the width of a vector: column j on lane j mod 64 (bf16: the two
-// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 1024 columns the lanes
-// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 16
-// terms: rounding is at most (16 + 2) / 2 * 2^-24 (sum) + 7.7e-8 (polynomial) + 2^-25 + 2^-24 (its evaluation) + 9.3e-8
-// (the constant below) = 7.9e-7 relative, however the terms conspire. (2048 columns a chunk: 1.3e-6.)
+// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes are
+// folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8 terms
+// and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With 2.5e-7 a
+// term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (1024 columns a
+// chunk: rows that lost 1.03e-6 were found.)
 //
-// Terms are taken relative to 2^exponent, which only moves, exactly, when a block of 64 columns has an x more than 32
-// octaves above it. Terms more than 96 octaves below count as 2^-96. Where |x| passes 2^20 no integer power of two can
-// be told from its neighbours; such a row is summed relative to its maximum.
+// Terms are taken relative to 2^exponent: that of the first column, moved, exactly, only when a block of 64 columns has
+// an x more than 31 octaves above it. Terms more than 95 octaves below count as 2^-95. Where |x| passes 2^17 a step of
+// 1/32 octave cannot be told from its neighbours; such a row is summed relative to its maximum.
 //
-// Two fused operations reduce an argument: n = round(x * L), f = x * L - n. L is the float nearest log2(e), and 1.3e-8
-// below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of a third operation an element (a low part of L),
-// the sum is multiplied by exp(kDeficit * mean), where the mean of x under the softmax lies between the log-sum-exp and
-// that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20. SPDX-License-Identifier: Apache-2.0
+// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one more
+// operation an element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x under the
+// softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20.
+// SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
 #undef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 #include "backend/cpu/exp_terms-inl.h"
 #include "backend/cpu/portable_math.h"
@@ -68,7 +70,7 @@ HWY_INLINE Floats max_of(const Floats* x) {
   return top;
 }
 
-// log2(exp(x)), to an integer or two.
+// Not far from log2(exp(x)).
 HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog2E); }
 
 // Begins with the exponent of column 0: shorter to wait for than that of a block. Of a column that will not do, or is
