@@ -2,16 +2,17 @@
 // and the floor of x an eleventh.
 //
 // x is counted in steps of 1/32 octave: step = round(x * 32 L), L the float nearest log2(e), and what is left of x is
-// within half a step. 2^(step / 32) is an entry of a table, with the octaves added to its exponent field. For the rest a
-// parabola will do, and as a square, (rest + 46)^2 + constant, it is one operation: the 46 is part of the reduction.
+// within half a step. 2^(step / 32) is an entry of a table, with the octaves added to its exponent field. For the rest
+// a parabola will do, and as a square, (rest + 46)^2 + constant, it is one operation: the 46 is part of the reduction.
 // (32 / ln 2 = 46.17 in its place would be off by 0.5e-7, and 46 is by 1.27e-7; but a step counts whole ones only.) A
-// term is off by that, 2.6e-8 of the table and the roundings of the square, 4.2e-8, and of the parabola, 5.9e-8: 2.5e-7.
+// term is off by that, 2.6e-8 of the table and the roundings of the square, 4.2e-8, and of the parabola, 5.9e-8:
+// 2.5e-7.
 //
 // Steps are scaled by 2^-22 and counted from 2.0, so that the low 12 bits of a float are a step in a window of 128
-// octaves, and all others are those of 2.0. Of any float that is outside, on either side, or NaN, a bit that 2.0 has not
-// is set: a smaller exponent field than 2.0's 10000000 has one, and so has a larger one. (0 has none, but it takes
-// x * L = -origin, and L has too many bits for that.) So the OR of all steps tells whether one of them is outside, which
-// takes the place of a maximum and a minimum.
+// octaves, and all others are those of 2.0. Of any float that is outside, on either side, or NaN, a bit that 2.0 has
+// not is set: a smaller exponent field than 2.0's 10000000 has one, and so has a larger one. (0 has none, but it takes
+// x * L = -origin, and L has too many bits for that.) So the OR of all steps tells whether one of them is outside,
+// which takes the place of a maximum and a minimum.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_EXP_TERMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_EXP_TERMS_INL
@@ -36,8 +37,8 @@ inline constexpr float kStepsOfX = kLog2E * kStepsAnOctave * kStep;
 inline constexpr float kCentre = 46.0F;
 inline constexpr float kCurve = 0x1.0a66bap+11F * kStep * kStep;
 
-// kCoarse[i / 4] * kFine[i % 4] is 1.4174 * 2^-64 * 2^(i / 32), rounding included, to 2.55e-8. In two factors because AVX2
-// has no permutation of more than eight floats; of the scales tried at random this one rounds best.
+// kCoarse[i / 4] * kFine[i % 4] is 1.4174 * 2^-64 * 2^(i / 32), rounding included, to 2.55e-8. In two factors because
+// AVX2 has no permutation of more than eight floats; of the scales tried at random this one rounds best.
 inline constexpr std::array<float, 8> kCoarse = {0x1.5ec1aap-64F, 0x1.7e80bp-64F,  0x1.a11f44p-64F, 0x1.c6dffap-64F,
                                                  0x1.f00b6cp-64F, 0x1.0e7862p-63F, 0x1.26f32cp-63F, 0x1.41a528p-63F};
 inline constexpr std::array<float, 4> kFine = {0x1.08d512p+0F, 0x1.0ea1a2p+0F, 0x1.148eb4p+0F, 0x1.1a9cfep+0F};

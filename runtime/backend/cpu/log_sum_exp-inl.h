@@ -1,19 +1,19 @@
 // The sum of exp over a row, in one pass, at the speed of memory.
 //
 // Columns are summed on 64 virtual lanes whatever the width of a vector: column j on lane j mod 64 (bf16: the two
-// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes are
-// folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8 terms
-// and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With 2.5e-7 a
-// term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (1024 columns a
-// chunk: rows that lost 1.03e-6 were found.)
+// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes
+// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8
+// terms and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With
+// 2.5e-7 a term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (1024
+// columns a chunk: rows that lost 1.03e-6 were found.)
 //
 // Terms are taken relative to 2^exponent: that of the first column, moved, exactly, only when a block of 64 columns has
 // an x more than 31 octaves above it. Terms more than 95 octaves below count as 2^-95. Where |x| passes 2^17 a step of
 // 1/32 octave cannot be told from its neighbours; such a row is summed relative to its maximum.
 //
-// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one more
-// operation an element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x under the
-// softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20.
+// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one
+// more operation an element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x under
+// the softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -39,8 +39,8 @@ inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-// The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes, and
-// they are to stay in registers.
+// The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes,
+// and they are to stay in registers.
 struct Sum {
   HWY_ALIGN double total[kFoldedLanes] = {};
   int32_t exponent = 0;
@@ -166,9 +166,9 @@ HWY_INLINE PartialSum finish_sum(const Sum& sum, int64_t n) {
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
 
-// What comes in 2 KB: this loop is too long for the core to see a miss coming in time. Rows mostly follow each other, so
-// that looking beyond the end of one is no waste. From memory, on huge pages: 17.5 GB/s where a sum reaches 21; into L2
-// alone, from 1 to 3 KB, at most 16.6; without it half. In cache it makes no difference.
+// What comes in 2 KB: this loop is too long for the core to see a miss coming in time. Rows mostly follow each other,
+// so that looking beyond the end of one is no waste. From memory, on huge pages: 17.5 GB/s where a sum reaches 21; into
+// L2 alone, from 1 to 3 KB, at most 16.6; without it half. In cache it makes no difference.
 inline constexpr uintptr_t kBytesAhead = 2048;
 template <int64_t kBytes>
 HWY_INLINE void fetch_ahead(const char* at) {
