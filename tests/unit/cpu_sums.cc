@@ -63,7 +63,8 @@ void check_reach(const Kernels& kernels, float most, float size, size_t columns)
 TEST(CpuSums, OneColumnMayBeAnywhere) {
   on_every_target([](const Kernels& kernels) {
     for (const float most : {0.0F, -3.0F, 80.0F, -1000.0F, 1.2e5F, -1.3e5F, 2e6F, -3e38F}) {
-      for (float size = 0.7F; size < 3e38F; size *= 1.37F) {
+      for (int power = 0; power < 280; ++power) {
+        const auto size = static_cast<float>(0.7 * std::pow(1.37, power));
         check_reach(kernels, most, size, 64);
         check_reach(kernels, most, size, 200);
       }
