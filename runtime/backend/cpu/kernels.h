@@ -46,7 +46,7 @@ inline float score_of_one(const RowScore& row, float x) {
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
 inline constexpr int kGroup = 4;         // blocks whose maxima are looked at together
-inline constexpr int kChunk = 512;      // columns that are summed in f32; error bound in log_sum_exp-inl.h
+inline constexpr int kChunk = 512;       // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 
 // Codes of 2 or 4 bytes each, as the trie holds them.
