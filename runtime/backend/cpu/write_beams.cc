@@ -49,64 +49,42 @@ void write_chosen(const SlotStep& slot, const uint32_t* places, int32_t count, i
   }
 }
 
-// Of the trie: most beams are the only children of theirs. Fetches the row pointers that the next step will want.
-template <class Pointer>
-void write_trie(const Kernels& kernels, const SlotStep& slot, const uint32_t* places, int32_t count, int64_t* states) {
+// Of the trie: most beams are the only children of theirs, whose states are known. Fetches the row pointers that the next
+// step will want.
+void write_trie(const Kernels& kernels, const SlotStep& slot, const uint32_t* places, int32_t count,
+                const int64_t* only_next, int64_t* states) {
   const IndexView& index = *slot.index;
-  const LevelView& level = index.level[slot.level];
-  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
-  const uint64_t nodes = level.nodes, edges = level.edges, codes = level.codes;
   const int32_t next = slot.level + 1;
-  const bool is_last = next == index.levels;
-  const UintArray ahead = is_last                    ? level.tokens
-                          : next == index.csr_levels ? index.level[next].ordinals
-                                                     : index.level[next].row_pointers;
-  const int64_t next_level = encode_state({next, false, NodeKind::kTrie, 0});
+  const UintArray ahead = next > index.csr_levels || next == index.levels ? UintArray{}
+                          : next == index.csr_levels                      ? index.level[next].ordinals
+                                                                          : index.level[next].row_pointers;
   write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t /*m*/) {
-    const int64_t before = slot.states[parent];
-    const uint64_t node = node_to_feed(before);
-    if (node >= nodes) return before;
-    const uint64_t begin = pointers[node], end = pointers[node + 1];
-    if (!is_one_edge(begin, end, edges) || token >= codes) return next_state(index, before, token, kernels.bits_before);
-    if (!is_last) prefetch(ahead, begin);
-    return next_level | static_cast<int64_t>(begin);
-  });
-}
-
-void write_tail(const SlotStep& slot, const uint32_t* places, int32_t count, int64_t* states) {
-  const IndexView& index = *slot.index;
-  const uint32_t codes = index.level[slot.level].codes;
-  const int64_t next_level = encode_state({slot.level + 1, false, NodeKind::kTail, 0});
-  write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t /*m*/) {
-    const int64_t before = slot.states[parent];
-    const uint64_t node = node_to_feed(before);
-    if (node == kUnfed) return before;
-    const Run run = run_of(index, slot.level, node);
-    if (run.count != 1 || token >= codes) return next_state(index, before, token);
-    return next_level | static_cast<int64_t>(pack_run(run));
+    int64_t state = only_next[parent];
+    if (state == kDeadState) {
+      const int64_t before = slot.states[parent];
+      state = is_ended(before) ? before : next_state(index, before, token, kernels.bits_before);
+    }
+    if (ahead) prefetch(ahead, state_node(state));
+    return state;
   });
 }
 
 void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const uint32_t* places,
-                  int32_t count, int64_t* states, uint64_t* range_ends) {
+                  int32_t count, const int64_t* only_next, int64_t* states, uint64_t* range_ends) {
   if (job.strategy != SIDBEAM_STRATEGY_TRIE) {
     write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t m) {
       return continue_beam(job, slot, parent, token, range_ends[m]);
     });
-  } else if (is_tail_level(*slot.index, slot.level)) {
-    write_tail(slot, places, count, states);
-  } else if (slot.index->level[slot.level].row_pointers.width == 8) {
-    write_trie<uint64_t>(kernels, slot, places, count, states);
   } else {
-    write_trie<uint32_t>(kernels, slot, places, count, states);
+    write_trie(kernels, slot, places, count, only_next, states);
   }
 }
 
 }  // namespace
 
 void write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const Selection& selection,
-                 int32_t count, int64_t* states, uint64_t* range_ends) {
-  write_states(kernels, job, slot, selection.places(), count, states, range_ends);
+                 int32_t count, const int64_t* only_next, int64_t* states, uint64_t* range_ends) {
+  write_states(kernels, job, slot, selection.places(), count, only_next, states, range_ends);
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
   std::copy_n(selection.scores(), count, slot.scores);
