@@ -249,8 +249,10 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
   const int32_t together = std::min(lane.workspace.rows_together, rows_summed_together(scan.column_count));
   uint32_t only[kTogether];
-  std::fill_n(only, kTogether, kNotOne);
-  if (!scan.singles) std::fill(only_next + piece.begin, only_next + end, kDeadState);
+  if (!scan.singles) {
+    std::fill_n(only, kTogether, kNotOne);
+    std::fill(only_next + piece.begin, only_next + end, kDeadState);
+  }
   for (int32_t begin = piece.begin; begin < end; begin += kTogether) {
     const int32_t last = std::min(begin + kTogether, end);
     int32_t first = begin;
@@ -314,14 +316,13 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
   const SlotStep& slot = *whole.slot;
   Selection& selection = whole.found->selection;
-  const int32_t count = selection.finish();
+  const int32_t count = write_beams(kernels_, job, slot, selection, whole.found->only_next.data(), lane.states.data(),
+                                    lane.range_ends.data());
   lane.stats.shrinks += selection.shrinks();
   lane.stats.dead_beams += slot.width - count;
   ++lane.stats.slot_steps;
-  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= selection.scores()[count - 1]))
+  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= slot.scores[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
-  write_beams(kernels_, job, slot, selection, count, whole.found->only_next.data(), lane.states.data(),
-              lane.range_ends.data());
 }
 
 }  // namespace sidbeam::cpu
