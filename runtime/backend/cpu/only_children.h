@@ -16,7 +16,6 @@ inline constexpr uint32_t kNotOne = ~0U;
 // The node of a beam that must be fed; kUnfed for one that is dead or ended.
 inline constexpr uint64_t kUnfed = ~uint64_t{0};
 inline uint64_t node_to_feed(int64_t state) {
-  constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << 55;
   return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
 }
 

@@ -15,8 +15,6 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int kTokenBits = 20;  // of a place; beams have the other 12
-
 inline uint32_t place_of(int32_t beam, uint32_t token) { return static_cast<uint32_t>(beam) << kTokenBits | token; }
 inline int32_t beam_of(uint32_t place) { return static_cast<int32_t>(place >> kTokenBits); }
 inline uint32_t token_of(uint32_t place) { return place & ((1U << kTokenBits) - 1); }

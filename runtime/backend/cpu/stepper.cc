@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
@@ -15,9 +16,7 @@ namespace sidbeam::cpu {
 namespace {
 
 // Beams whose children are looked up together, so that cache misses overlap.
-constexpr int32_t kTogether = 128;
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int32_t kTogether = kMostInChain;
 
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
@@ -61,54 +60,15 @@ bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
   return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
 }
 
-// x of the only children of n beams; their rows are those of `map`, or one after the other.
-template <class Element>
-void gather_only(const void* data, int64_t stride, const int32_t* map, const uint32_t* tokens, int32_t n, float* x) {
-  const auto* elements = static_cast<const Element*>(data);
-  for (int32_t i = 0; i < n; ++i) x[i] = float_of(elements[(map != nullptr ? map[i] : i) * stride + tokens[i]]);
-}
-
-// Scores, of beams whose normaliser is given, or 0; returns how many there are before one whose numbers are odd in any
-// way.
-int32_t score_only(const float* before, const float* x, const float* lse, int32_t n, float* scores) {
-  int32_t odd = 0;
-  for (int32_t i = 0; i < n; ++i) {
-    scores[i] = before[i] + ((x[i] - lse[i]) + 0.0F);
-    odd |= static_cast<int32_t>(!(x[i] < kInfinity)) | static_cast<int32_t>(!(lse[i] < kInfinity)) |
-           static_cast<int32_t>(!(scores[i] < kInfinity));
-  }
-  int32_t i = 0;
-  if (odd == 0) return n;
-  while (x[i] < kInfinity && lse[i] < kInfinity && scores[i] < kInfinity) ++i;
-  return i;
-}
-
 // Only children of beams whose normaliser is given: their elements are all that is read. Returns how many of the beams
-// [first, last) are done with. Candidates come in the order of beams: after one that is left to scan_beam, since it has
-// not one child or odd numbers, all are.
+// [first, last) are done with, and finds the only children of the others. Candidates come in the order of beams: after one
+// that is left to scan_beam, since it has not one child or odd numbers, all are.
 int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
-                           const uint32_t* tokens, Lane& lane) {
-  const SlotStep& slot = *piece.slot;
-  const sidbeam_rows& rows = *job.rows;
-  float x[kTogether], lse[kTogether], scores[kTogether];
+                           uint32_t* only, Lane& lane) {
+  float scores[kTogether];
   uint32_t places[kTogether];
-  const auto n = static_cast<int32_t>(std::find(tokens, tokens + (last - first), kNotOne) - tokens);
-  const int32_t* map = job.row_map != nullptr ? job.row_map + slot.batch * job.beams + first : nullptr;
-  const int64_t row = map != nullptr ? 0 : first, slot_row = map != nullptr ? 0 : slot.batch;
-  const char* data =
-      static_cast<const char*>(rows.data) +
-      (slot_row * rows.slot_stride + row * rows.row_stride + scan.columns.offset) * element_bytes(rows.dtype);
-  if (rows.dtype == SIDBEAM_F32) {
-    gather_only<float>(data, rows.row_stride, map, tokens, n, x);
-  } else if (rows.dtype == SIDBEAM_F16) {
-    gather_only<F16>(data, rows.row_stride, map, tokens, n, x);
-  } else {
-    gather_only<Bf16>(data, rows.row_stride, map, tokens, n, x);
-  }
-  const float* given = job.lse != nullptr ? job.lse + slot_row * rows.rows + row : nullptr;
-  for (int32_t i = 0; i < n; ++i) lse[i] = given != nullptr ? given[map != nullptr ? map[i] : i] : 0.0F;
-  for (int32_t i = 0; i < n; ++i) places[i] = place_of(first + i, tokens[i]);
-  const int32_t done = score_only(slot.scores + first, x, lse, n, scores);
+  const ChainOut out{scores, places, piece.found->only_next.data() + first};
+  const int32_t done = score_only_children(job, scan, *piece.slot, first, last - first, only, out);
   piece.found->selection.append({0.0F, {}, false, 0}, scores, places, done);
   lane.stats.rows_read += done;
   lane.stats.single_rows += done;
@@ -257,7 +217,6 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
     const int32_t last = std::min(begin + kTogether, end);
     int32_t first = begin;
     if (scan.singles && !scan.reads_row) {
-      find_only_children(*slot.index, slot.level, {slot.states + first, last - first, only, only_next + first});
       first += push_only_children(job, scan, piece, first, last, only, lane);
     } else if (scan.singles) {
       fetch_children(*slot.index, slot.level, slot.states + first, last - first);
