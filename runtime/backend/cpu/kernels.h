@@ -77,6 +77,31 @@ struct Appended {
   int32_t kept = 0;
 };
 
+inline constexpr int kTokenBits = 20;  // of a place; beams have the other 12
+
+// Beams whose normaliser is given, or none, at a level where most have one child; arrays are by beam. Offsets of 32 bits
+// reach everything, and there are two edges or more.
+struct Chain {
+  const int64_t* states = nullptr;
+  const float* scores = nullptr;
+  uint32_t first_beam = 0;
+  const uint32_t* pointers = nullptr;
+  const uint16_t* tokens = nullptr;
+  uint32_t nodes = 0, edges = 0, codes = 0;
+  int64_t next_level = 0;        // state of node 0 of the next level
+  const float* data = nullptr;   // code 0 of row 0
+  int32_t stride = 0;            // of rows
+  const int32_t* map = nullptr;  // row of a beam; nullptr: its number
+  const float* lse = nullptr;    // by row; nullptr: all are 0
+};
+
+// What becomes of each beam: its only child's score, place and state.
+struct ChainOut {
+  float* scores = nullptr;
+  uint32_t* places = nullptr;
+  int64_t* next = nullptr;
+};
+
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every 64 columns, for append_slice:
@@ -99,6 +124,9 @@ struct Kernels {
                      int32_t n, const Room& room);
   // The same for a slice; `from` is 0 or what the call before said.
   Appended (*append_slice)(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room);
+  // Follows n beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
+  // how many, or fewer, and 0 where the target has no instructions for it. What it writes of others is of no account.
+  int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
   // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
   // score kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);
