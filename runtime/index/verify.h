@@ -50,6 +50,9 @@ class SectionSums {
 // A shortcut for SIDs of one length: true where verify_trie_level() without its masks, verify_tail() and verify_sids()
 // would find nothing; false says nothing. Trusts nothing but the header, and adds to the sums what it reads.
 bool has_plain_sids(const Index& index, SectionSums& sums);
+// Its parts: of an index with a trie, and of one with columns only.
+bool has_plain_trie(const Index& index, SectionSums& sums);
+bool has_plain_columns(const Index& index, SectionSums& sums);
 
 // Whether the header says so.
 bool is_fingerprint(const Index& index, const Hash128& fingerprint);
