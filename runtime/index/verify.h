@@ -30,13 +30,15 @@ class SectionSums {
   explicit SectionSums(const Index& index);
   struct Sum {
     const void* data = nullptr;
-    uint64_t bytes = 0, done = 0;
+    uint64_t bytes = 0, done = 0, fetched = 0;
     Stream128 stream;
     // Adds at least the first `end` bytes.
     void reach(uint64_t end) {
       while (done < end && done < bytes) add_piece();
     }
     void add_piece();
+    // Fetches what comes after `end`, a little with every call: while other work is done.
+    void fetch(uint64_t end);
   };
   // Of the section that is this array; nullptr where there is none.
   Sum* find(const void* data);

@@ -12,7 +12,7 @@
 namespace sidbeam {
 
 // Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
-inline constexpr uint32_t kSids = 1024;
+inline constexpr uint32_t kSids = 512;
 
 const PlainKernels& plain_kernels();
 
@@ -24,7 +24,7 @@ auto with_elements(const UintArray& array, Body&& body) {
   return body(static_cast<const uint64_t*>(array.data));
 }
 
-// An array that is summed as far as it is read.
+// An array that is summed as far as it is read, while what comes after is fetched.
 struct Summed {
   SectionSums::Sum* sum = nullptr;
   uint64_t width = 0;
@@ -33,7 +33,15 @@ struct Summed {
   Summed(SectionSums& sums, const UintArray& array)
       : sum(sums.find(array.data)), width(static_cast<uint64_t>(array.width)) {}
   void reach(uint64_t count) const {
+    add(count);
+    fetch(count);
+  }
+  // The same in parts, for an array so dense that fetching in little steps pays.
+  void add(uint64_t count) const {
     if (sum != nullptr) sum->reach(count * width);
+  }
+  void fetch(uint64_t count) const {
+    if (sum != nullptr) sum->fetch(count * width);
   }
 };
 
@@ -70,8 +78,11 @@ class SidEdges {
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;
   // Where edges of the level above begin, of this one, and how many of this one do before a SID.
-  uint16_t parent_[kSids], start_[kSids], rank_[kSids];
-  EdgeFlag above_[kSids], begins_[kSids];
+  alignas(64) uint16_t parent_[kSids];
+  alignas(64) uint16_t start_[kSids];
+  alignas(64) uint16_t rank_[kSids];
+  alignas(64) EdgeFlag above_[kSids];
+  alignas(64) EdgeFlag begins_[kSids];
 };
 
 }  // namespace sidbeam

@@ -18,6 +18,8 @@ struct PlainKernels {
   uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
   uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
   uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u16)(const uint16_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u32)(const uint32_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
   uint32_t (*most)(const uint32_t*, uint32_t count);
   bool (*equal_u16)(const uint16_t*, const uint32_t*, uint32_t count);
   bool (*equal_u32)(const uint32_t*, const uint32_t*, uint32_t count);
@@ -56,6 +58,23 @@ uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
     const uint32_t value = in[i];
     out[i] = value;
     most = value > most ? value : most;
+  }
+  return most;
+}
+
+// Writes each value from where it starts to where the next does, starts[count] for the last; returns the greatest.
+// Eight are written at a time: runs are short, and what is too much is written over.
+template <class T>
+uint32_t expand(const T* values, const uint16_t* starts, uint32_t count, uint32_t* out) {
+  using Eight = uint32_t __attribute__((vector_size(32)));
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t value = values[k];
+    const Eight eight = value - Eight{};
+    most = value > most ? value : most;
+    __builtin_memcpy(out + starts[k], &eight, sizeof eight);
+    for (uint32_t i = starts[k] + 8u, end = starts[k + 1]; i < end; i += 8)
+      __builtin_memcpy(out + i, &eight, sizeof eight);
   }
   return most;
 }
@@ -103,10 +122,14 @@ uint32_t widest_gap(const uint16_t* values, uint32_t count) {
 // Two vectors of eight.
 using Words = uint16_t __attribute__((vector_size(32)));
 
-// By reference: baseline x86-64 has no registers for them, and no settled way to pass them by value.
+// By reference: baseline x86-64 has no registers for them, and no settled way to pass them by value. Joined from two
+// halves, since what was stored in two does not load in one before it is in the cache.
 inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) {
-  __builtin_memcpy(&out, first, 16);
-  __builtin_memcpy(reinterpret_cast<char*>(&out) + 16, second, 16);
+  using Half = uint16_t __attribute__((vector_size(16)));
+  Half low, high;
+  __builtin_memcpy(&low, first, sizeof low);
+  __builtin_memcpy(&high, second, sizeof high);
+  out = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 // Of each half, the lower or the upper words of a and b in turns.
@@ -121,7 +144,8 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t ma
                uint64_t stride) {
   for (uint32_t i = 0; i + 16 <= count; i += 16) {
     Words from[8], to[8];
-    for (uint32_t r = 0; r < 8; ++r) load_two(rows + (i + r) * width, rows + (i + r + 8) * width, from[r]);
+    for (uint32_t r = 0; r < 8; ++r, rows += width) load_two(rows, rows + 8 * width, from[r]);
+    rows += 8 * width;
     // Each time column c of row r goes to where the bits of (c, r) have been turned by one; three times swap them.
     for (int turn = 0; turn < 3; ++turn) {
       for (uint32_t r = 0; r < 4; ++r) zip(from[r], from[r + 4], to[2 * r], to[2 * r + 1]);
@@ -135,9 +159,20 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t ma
   }
 }
 
-constexpr PlainKernels kThesePlainKernels = {
-    counts<uint32_t>, counts<uint64_t>, falls<uint16_t>,  falls<uint32_t>,  widen,      most,
-    equal<uint16_t>,  equal<uint32_t>,  begins<uint16_t>, begins<uint32_t>, widest_gap, transpose};
+constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
+                                             counts<uint64_t>,
+                                             falls<uint16_t>,
+                                             falls<uint32_t>,
+                                             widen,
+                                             expand<uint16_t>,
+                                             expand<uint32_t>,
+                                             most,
+                                             equal<uint16_t>,
+                                             equal<uint32_t>,
+                                             begins<uint16_t>,
+                                             begins<uint32_t>,
+                                             widest_gap,
+                                             transpose};
 
 }  // namespace
 }  // namespace sidbeam

@@ -125,21 +125,14 @@ class BlockWalk {
     return rise(static_cast<const uint32_t*>(all_tokens.data), kernels_.falls_u32);
   }
 
-  // The codes of the SIDs at a level; returns the greatest. Eight are written at a time: runs are short, and what is too
-  // much is written over.
+  // The codes of the SIDs at a level; returns the greatest.
   uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
     starts_[edges_] = static_cast<uint16_t>(count_);
-    with_elements(all_tokens, [&](const auto* all) {
-      const auto* tokens = all + first_edge_;
-      for (uint32_t k = 0; k < edges_; ++k) {
-        const auto token = static_cast<uint32_t>(tokens[k]);
-        std::fill_n(codes_ + starts_[k], 8, token);
-        for (uint32_t i = starts_[k] + 8, end = starts_[k + 1]; i < end; i += 8) std::fill_n(codes_ + i, 8, token);
-      }
-    });
-    return kernels_.most(codes_, count_);
+    if (all_tokens.width == 2)
+      return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
+    return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
   }
 
   bool codes_agree(int l, uint32_t most) {
@@ -167,7 +160,7 @@ class BlockWalk {
   // Goes up to the first level of the tail, of which ordinals are the row pointers, then down through it.
   bool tail_agrees() {
     const int first = index_.csr_levels;
-    summed_tail_.reach((begin_ + count_) * tail_width(index_));
+    summed_tail_.add((begin_ + count_) * tail_width(index_));
     if (!go_up(index_.level[first].ordinals, summed_[first].ordinals, first) || longest_row_ > kMaxRun) return false;
     const uint32_t gone_on = row_begins_ ? 0 : 1;
     tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
@@ -182,6 +175,8 @@ class BlockWalk {
     read_columns(first);
     for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
       const uint16_t* codes = columns_[l - first];
+      summed_tail_.fetch(begin_ * tail_width(index_) +
+                         uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
       if (!tail_.add_level(l, codes, splits_[l - first]) || !codes_agree(l, kernels_.widen(codes, count_, codes_)))
         return false;
     }
@@ -195,7 +190,7 @@ class BlockWalk {
     if (index_.tail.splits == nullptr && words >= kColumns) {
       done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
       kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, 0x7fff, columns_[0],
-                         splits_[0], kSids);
+                         splits_[0], kStride);
     }
     for (int l = first; l < std::min(first + kColumns, index_.levels); ++l)
       read_column(l, done, columns_[l - first], splits_[l - first]);
@@ -222,6 +217,8 @@ class BlockWalk {
   }
 
   static constexpr int kColumns = 8;
+  static constexpr uint32_t kStride =
+      kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
   const IndexView& index_;
   const PlainKernels& kernels_;
   std::vector<Stream128> digests_;
@@ -235,8 +232,8 @@ class BlockWalk {
   bool one_each_ = false, row_begins_ = false;
   SidEdges tail_;
   uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
-  uint16_t columns_[kColumns][kSids];
-  EdgeFlag splits_[kColumns][kSids];
+  alignas(64) uint16_t columns_[kColumns][kStride];
+  alignas(64) EdgeFlag splits_[kColumns][kStride];
   alignas(64) uint32_t codes_[kSids + 8];
 };
 
