@@ -19,6 +19,7 @@ target_sources(sidbeam_core PRIVATE
   index/verify.cc
   index/verify_blocks.cc
   index/verify_columns.cc
+  index/verify_hash.cc
   index/verify_plain.cc
   index/verify_sids.cc
   index/verify_tail.cc

@@ -105,13 +105,14 @@ void verify_index(const Index& index, int32_t depth, int threads) {
     fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected SIDBEAM_VERIFY_* (0 to 2)", depth);
   if (depth == SIDBEAM_VERIFY_HEADER) return;  // done by whoever opened it
   SectionSums sums(index);
-  const bool plain = depth == SIDBEAM_VERIFY_FULL && has_plain_sids(index, sums);
+  const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums);
+  const bool has_hash = full && index.view.hash.keys != nullptr, plain_hash = has_hash && has_plain_hash(index, sums);
   verify_checksums(index, sums, thread_count(threads));
-  if (depth == SIDBEAM_VERIFY_CHECKSUMS) return;
+  if (!full) return;
   if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));
   verify_items(index);
   if (!plain) verify_sids(index);
-  if (index.view.hash.keys != nullptr) verify_hash(index.view);
+  if (has_hash && !plain_hash) verify_hash(index.view);
 }
 
 }  // namespace sidbeam

@@ -55,6 +55,8 @@ bool has_plain_sids(const Index& index, SectionSums& sums);
 // Its parts: of an index with a trie, and of one with columns only.
 bool has_plain_trie(const Index& index, SectionSums& sums);
 bool has_plain_columns(const Index& index, SectionSums& sums);
+// The same for verify_hash(), of SIDs of any length.
+bool has_plain_hash(const Index& index, SectionSums& sums);
 
 // Whether the header says so.
 bool is_fingerprint(const Index& index, const Hash128& fingerprint);
