@@ -6,7 +6,7 @@
 #include <random>
 
 #include "index/header.h"
-#include "index/verify.h"
+#include "index/verify_blocks.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -91,6 +91,28 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
     }
     EXPECT_TRUE(is_plain(index));
   }
+}
+
+// Bytes that are changed are found by the fingerprint alone; order is not.
+template <class Code>
+void expect_order() {
+  const uint16_t first = 0;
+  const auto rises = [&](std::vector<Code> second, bool distinct) {
+    const std::vector<Code> above = {1, 1, 2, 2};
+    SidEdges edges;
+    edges.begin_block(4, &first, 1);
+    EXPECT_TRUE(edges.add_level(0, above.data(), nullptr));
+    return edges.add_level(1, second.data(), nullptr) && edges.all_begin() == distinct;
+  };
+  EXPECT_TRUE(rises({5, 7, 1, 2}, true));
+  EXPECT_TRUE(rises({5, 5, 1, 2}, false));
+  EXPECT_FALSE(rises({5, 3, 1, 2}, true));
+  EXPECT_FALSE(rises({5, 7, 2, 1}, true));
+}
+
+TEST(IndexVerifyPlain, SidsThatFallOrComeTwiceAreFound) {
+  expect_order<uint16_t>();
+  expect_order<uint32_t>();
 }
 
 struct HashTable {
