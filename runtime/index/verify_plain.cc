@@ -219,6 +219,10 @@ class BlockWalk {
   static constexpr int kColumns = 8;
   static constexpr uint32_t kStride =
       kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
+  SidEdges tail_;
+  alignas(64) uint16_t columns_[kColumns][kStride];
+  alignas(64) EdgeFlag splits_[kColumns][kStride];
+  alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;
   const PlainKernels& kernels_;
   std::vector<Stream128> digests_;
@@ -230,11 +234,7 @@ class BlockWalk {
   uint32_t count_ = 0, edges_ = 0;
   bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
   bool one_each_ = false, row_begins_ = false;
-  SidEdges tail_;
   uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
-  alignas(64) uint16_t columns_[kColumns][kStride];
-  alignas(64) EdgeFlag splits_[kColumns][kStride];
-  alignas(64) uint32_t codes_[kSids + 8];
 };
 
 bool has_outer_entries(const IndexView& index, int l) {
