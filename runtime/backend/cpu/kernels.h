@@ -12,6 +12,8 @@ struct Elements {
   int32_t dtype = 0;  // SIDBEAM_F32 ...
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
+  // Where what is summed next begins, to be fetched in time; nullptr: right behind these.
+  const void* next = nullptr;
 
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };

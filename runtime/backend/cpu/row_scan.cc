@@ -348,7 +348,9 @@ RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& worksp
   const int64_t bytes = element_bytes(slot.elements.dtype);
   float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
   Elements elements = slot.elements;
-  elements.data = static_cast<const char*>(task.data) + (full ? 0 : slot.columns.offset * bytes);
+  const int64_t offset = full ? 0 : slot.columns.offset * bytes;
+  elements.data = static_cast<const char*>(task.data) + offset;
+  if (task.next != nullptr) elements.next = static_cast<const char*>(task.next) + offset;
   const PartialSum sum = slot.kernels->sum_exp(elements, columns, maxima);
   if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, maxima};
   elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;

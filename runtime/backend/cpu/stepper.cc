@@ -41,12 +41,21 @@ SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   return scan;
 }
 
+int64_t row_number(const StepJob& job, const SlotStep& slot, int32_t beam) {
+  return job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
+}
+
+const void* row_data(const StepJob& job, const SlotStep& slot, int64_t row) {
+  const sidbeam_rows& rows = *job.rows;
+  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
+  return static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
+}
+
 RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   const sidbeam_rows& rows = *job.rows;
-  const int64_t row = job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
-  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
+  const int64_t row = row_number(job, slot, beam);
   RowTask task;
-  task.data = static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
+  task.data = row_data(job, slot, row);
   if (job.lse != nullptr) task.lse = job.lse + (job.row_map != nullptr ? row : slot.batch * rows.rows + row);
   task.node = state_node(slot.states[beam]);
   if (uses_columns(job.strategy)) task.range_end = slot.range_ends[beam];
@@ -236,9 +245,14 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
+  const int32_t end = std::min(piece.end, *slot.live);
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
-    lane.sums[i] = sum_ahead(scan, task_for(job, slot, first + i), lane.workspace, i);
+    RowTask task = task_for(job, slot, first + i);
+    const int32_t next = first + i + 1;
+    if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
+      task.next = row_data(job, slot, row_number(job, slot, next));
+    lane.sums[i] = sum_ahead(scan, task, lane.workspace, i);
   }
 }
 
