@@ -168,7 +168,7 @@ inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::qui
 
 // Fetches what is read next, of this row and of the one that follows: this loop is too long for the core to see a miss
 // coming in time. What waits for the first-level cache is too little to keep the memory busy (2 KB ahead into it alone:
-// 12.9 GB/s of rows side by side), so that lines are called into the second one from further away (16.8). Where rows lie
+// 13.0 GB/s of rows side by side), so that lines are called into the second one from further away (16.3). Where rows lie
 // apart, 8 KB behind the end of one are a waste as long as itself.
 struct Ahead {
   uintptr_t end, jump;  // of the row; from there to the next one
@@ -181,18 +181,18 @@ struct Ahead {
     near = std::min(near, static_cast<uintptr_t>(bytes));  // not beyond the next one
     far = std::min(far, static_cast<uintptr_t>(bytes));
   }
-  uintptr_t address(const char* at, uintptr_t distance) const {
-    const uintptr_t ahead = reinterpret_cast<uintptr_t>(at) + distance;
-    return ahead < end ? ahead : ahead + jump;
+  // From `at` to what is that far ahead. Asked once a chunk: once a block cost 4 % in cache.
+  uintptr_t offset(const char* at, uintptr_t distance) const {
+    return reinterpret_cast<uintptr_t>(at) + distance < end ? distance : distance + jump;
   }
 };
 
 template <int64_t kBytes>
-HWY_INLINE void fetch_ahead(const Ahead& ahead, const char* at) {
-  const uintptr_t near = ahead.address(at, ahead.near), far = ahead.address(at, ahead.far);
+HWY_INLINE void fetch_ahead(const char* at, uintptr_t near, uintptr_t far) {
+  const uintptr_t here = reinterpret_cast<uintptr_t>(at);
   for (uintptr_t line = 0; line < kBytes; line += 64) {
-    __builtin_prefetch(reinterpret_cast<const void*>(near + line), 0, 3);
-    __builtin_prefetch(reinterpret_cast<const void*>(far + line), 0, 2);
+    __builtin_prefetch(reinterpret_cast<const void*>(here + near + line), 0, 3);
+    __builtin_prefetch(reinterpret_cast<const void*>(here + far + line), 0, 2);
   }
 }
 
@@ -212,9 +212,10 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Floats lane[kVectors];
     for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
+    const uintptr_t near = ahead.offset(at, ahead.near), far = ahead.offset(at, ahead.far);
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
-      fetch_ahead<kBlock * kBytes>(ahead, at);
+      fetch_ahead<kBlock * kBytes>(at, near, far);
       move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima);
       if (kKeepMaxima) maxima += kWidth;
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
