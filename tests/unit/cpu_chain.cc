@@ -1,4 +1,6 @@
 // Chains against one beam at a time, on every instruction set. SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
 #include "cpu_rows.h"
 #include "index/state.h"
 
@@ -108,6 +110,30 @@ TEST(CpuChain, FollowsBeamsAsOneByOne) {
   on_every_target([](const Kernels& kernels) {
     for (uint64_t seed = 1; seed <= 2000 && !::testing::Test::HasFailure(); ++seed) check_chain(kernels, seed);
   });
+}
+
+// Codes are gathered as words: none may begin before the array.
+TEST(CpuChain, ReadsNothingBeforeTheCodes) {
+  constexpr size_t kPage = 4096;
+  void* pages = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(pages, MAP_FAILED);
+  auto* tokens = reinterpret_cast<uint16_t*>(static_cast<char*>(pages) + kPage);
+  Random random(1);
+  TestChain test(random, 2 * kVectorSlack, 1 << 20);
+  std::copy(test.tokens.begin(), test.tokens.end(), tokens);
+  ASSERT_EQ(mprotect(pages, kPage, PROT_NONE), 0);
+  test.chain.tokens = tokens;
+  std::fill(test.states.begin(), test.states.end(), int64_t{2} << 56);  // node 0, of edge 0
+  std::vector<float> scores(test.states.size());
+  std::vector<uint32_t> places(scores.size());
+  std::vector<int64_t> next(scores.size());
+  on_every_target([&](const Kernels& kernels) {
+    kernels.follow_chain(test.chain, 2 * kVectorSlack, {scores.data(), places.data(), next.data()});
+    if (kernels.name == std::string("avx512")) {
+      EXPECT_EQ(places[0], place_of(900, tokens[0]));
+    }
+  });
+  munmap(pages, 2 * kPage);
 }
 
 }  // namespace
