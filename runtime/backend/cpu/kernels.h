@@ -18,7 +18,7 @@ struct Elements {
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
-// The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^20 leaves no room for a power of two; sum 0
+// The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^17 leaves no room for a power of two; sum 0
 // is an empty sum, NaN a bad one.
 struct PartialSum {
   float base = 0.0F;
