@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 /* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small objects
- * (handles, headers, metadata, threads), and a bit a SID while a hash set is verified, come from operator new. Both functions may be called from any thread, several at
- * once, and must not throw. */
+ * (handles, headers, metadata, threads), and a bit a SID while it is found out what is wrong with a hash set, come from
+ * operator new. Both functions may be called from any thread, several at once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
   void* context;        /* passed through */

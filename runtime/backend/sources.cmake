@@ -1,4 +1,5 @@
 target_sources(sidbeam_core PRIVATE
+  backend/cpu/chain.cc
   backend/cpu/cpu_backend.cc
   backend/cpu/kernels.cc
   backend/cpu/row_scan.cc

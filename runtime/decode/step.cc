@@ -39,6 +39,7 @@ void check_shape(const sidbeam_session& session, const sidbeam_step_args& args) 
 // Every beam that must be fed has a row.
 void check_beams(const sidbeam_session& session, const sidbeam_step_args& args, int32_t slot, int64_t batch) {
   const int64_t first = int64_t{slot} * session.beams;
+  if (args.row_map == nullptr && args.rows->rows >= session.live[slot]) return;
   for (int32_t m = 0; m < session.live[slot]; ++m) {
     if (!is_live(session.states[first + m]) || is_ended(session.states[first + m])) continue;
     if (args.row_map == nullptr) {

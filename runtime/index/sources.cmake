@@ -17,6 +17,9 @@ target_sources(sidbeam_core PRIVATE
   index/scan.cc
   index/sorted.cc
   index/verify.cc
+  index/verify_blocks.cc
+  index/verify_columns.cc
+  index/verify_hash.cc
   index/verify_plain.cc
   index/verify_sids.cc
   index/verify_tail.cc

@@ -30,6 +30,9 @@ struct State {
   uint64_t node = 0;
 };
 
+inline constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << 55;
+inline constexpr uint64_t kNodeBits = (uint64_t{1} << 48) - 1;
+
 SIDBEAM_HD inline int64_t encode_state(const State& state) {
   return static_cast<int64_t>(static_cast<uint64_t>(state.level) << 56 | static_cast<uint64_t>(state.ended) << 55 |
                               static_cast<uint64_t>(state.kind) << 53 | state.node);
@@ -37,7 +40,7 @@ SIDBEAM_HD inline int64_t encode_state(const State& state) {
 
 SIDBEAM_HD inline bool is_live(int64_t word) { return word >= 0; }
 SIDBEAM_HD inline bool is_ended(int64_t word) { return word >= 0 && (word >> 55 & 1) != 0; }
-SIDBEAM_HD inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & ((uint64_t{1} << 48) - 1); }
+SIDBEAM_HD inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & kNodeBits; }
 
 SIDBEAM_HD inline State decode_state(int64_t word) {
   return {static_cast<int32_t>(word >> 56), (word >> 55 & 1) != 0, static_cast<NodeKind>(word >> 53 & 3),
@@ -77,7 +80,8 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
-SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token,
+                                     BitsBefore count = bits_before) {
   State state = decode_state(word);
   return follow(index, state, token, count) ? encode_state(state) : kDeadState;
 }

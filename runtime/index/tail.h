@@ -55,7 +55,9 @@ SIDBEAM_HD auto read_tail(const TailView& tail, const Read& read) {
   return tail.splits != nullptr ? read(SplitInBitmap{words, tail.splits}) : read(SplitInWord<uint16_t>{words});
 }
 
-SIDBEAM_HD inline uint64_t tail_width(const IndexView& index) { return static_cast<uint64_t>(index.levels - index.csr_levels); }
+SIDBEAM_HD inline uint64_t tail_width(const IndexView& index) {
+  return static_cast<uint64_t>(index.levels - index.csr_levels);
+}
 // Where the tail has the code of an ordinal < sids at a level of the tail.
 SIDBEAM_HD inline uint64_t tail_entry(const IndexView& index, uint64_t ordinal, int level) {
   return ordinal * tail_width(index) + static_cast<uint64_t>(level - index.csr_levels);

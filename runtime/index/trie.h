@@ -71,7 +71,8 @@ SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Bits
 
 // The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
 // dense node, else by search in the list.
-SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token,
+                                      BitsBefore count = bits_before) {
   const Row row = row_of(level, node);
   if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
     return row.begin + token;

@@ -64,8 +64,15 @@ SectionSums::SectionSums(const Index& index) : sums_(index.header.sections.size(
   }
 }
 
+constexpr uint64_t kPiece = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
+
+void SectionSums::Sum::fetch(uint64_t end) {
+  const uint64_t most = std::min(bytes, end + 2 * kPiece);
+  for (fetched = std::max(fetched, done); fetched < most; fetched += 64)
+    __builtin_prefetch(static_cast<const uint8_t*>(data) + fetched, 0, 2);
+}
+
 void SectionSums::Sum::add_piece() {
-  constexpr uint64_t kPiece = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
   const uint64_t piece = std::min(kPiece, bytes - done);
   stream.add(static_cast<const uint8_t*>(data) + done, piece);
   done += piece;
@@ -98,13 +105,14 @@ void verify_index(const Index& index, int32_t depth, int threads) {
     fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected SIDBEAM_VERIFY_* (0 to 2)", depth);
   if (depth == SIDBEAM_VERIFY_HEADER) return;  // done by whoever opened it
   SectionSums sums(index);
-  const bool plain = depth == SIDBEAM_VERIFY_FULL && has_plain_sids(index, sums);
+  const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums);
+  const bool has_hash = full && index.view.hash.keys != nullptr, plain_hash = has_hash && has_plain_hash(index, sums);
   verify_checksums(index, sums, thread_count(threads));
-  if (depth == SIDBEAM_VERIFY_CHECKSUMS) return;
+  if (!full) return;
   if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));
   verify_items(index);
   if (!plain) verify_sids(index);
-  if (index.view.hash.keys != nullptr) verify_hash(index.view);
+  if (has_hash && !plain_hash) verify_hash(index.view);
 }
 
 }  // namespace sidbeam

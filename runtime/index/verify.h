@@ -30,13 +30,15 @@ class SectionSums {
   explicit SectionSums(const Index& index);
   struct Sum {
     const void* data = nullptr;
-    uint64_t bytes = 0, done = 0;
+    uint64_t bytes = 0, done = 0, fetched = 0;
     Stream128 stream;
     // Adds at least the first `end` bytes.
     void reach(uint64_t end) {
       while (done < end && done < bytes) add_piece();
     }
     void add_piece();
+    // Fetches what comes after `end`, a little with every call: while other work is done.
+    void fetch(uint64_t end);
   };
   // Of the section that is this array; nullptr where there is none.
   Sum* find(const void* data);
@@ -50,6 +52,11 @@ class SectionSums {
 // A shortcut for SIDs of one length: true where verify_trie_level() without its masks, verify_tail() and verify_sids()
 // would find nothing; false says nothing. Trusts nothing but the header, and adds to the sums what it reads.
 bool has_plain_sids(const Index& index, SectionSums& sums);
+// Its parts: of an index with a trie, and of one with columns only.
+bool has_plain_trie(const Index& index, SectionSums& sums);
+bool has_plain_columns(const Index& index, SectionSums& sums);
+// The same for verify_hash(), of SIDs of any length.
+bool has_plain_hash(const Index& index, SectionSums& sums);
 
 // Whether the header says so.
 bool is_fingerprint(const Index& index, const Hash128& fingerprint);

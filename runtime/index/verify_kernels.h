@@ -7,16 +7,27 @@
 
 namespace sidbeam {
 
+// Whether a SID begins an edge: all ones, or 0. As wide as most codes, so that loops over both keep step.
+using EdgeFlag = uint16_t;
+inline constexpr uint32_t kFalls = ~uint32_t{0};
+
 // Of each the form for 2, 4 and 8 bytes, where there is one.
 struct PlainKernels {
   bool (*counts_u32)(const uint32_t*, uint64_t count, uint64_t first);
   bool (*counts_u64)(const uint64_t*, uint64_t count, uint64_t first);
   uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
   uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
-  void (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
+  uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u16)(const uint16_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u32)(const uint32_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
   uint32_t (*most)(const uint32_t*, uint32_t count);
   bool (*equal_u16)(const uint16_t*, const uint32_t*, uint32_t count);
   bool (*equal_u32)(const uint32_t*, const uint32_t*, uint32_t count);
+  uint32_t (*begins_u16)(const uint16_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*begins_u32)(const uint32_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*widest_gap)(const uint16_t*, uint32_t count);
+  void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t mask, uint16_t* codes,
+                    EdgeFlag* splits, uint64_t stride);
 };
 
 // Of AVX2; only where the machine has it.
@@ -40,8 +51,32 @@ uint32_t falls(const T* values, uint32_t count) {
   return falls;
 }
 
-void widen(const uint16_t* in, uint32_t count, uint32_t* out) {
-  for (uint32_t i = 0; i < count; ++i) out[i] = in[i];
+// Returns the greatest.
+uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t value = in[i];
+    out[i] = value;
+    most = value > most ? value : most;
+  }
+  return most;
+}
+
+// Writes each value from where it starts to where the next does, starts[count] for the last; returns the greatest.
+// Eight are written at a time: runs are short, and what is too much is written over.
+template <class T>
+uint32_t expand(const T* values, const uint16_t* starts, uint32_t count, uint32_t* out) {
+  using Eight = uint32_t __attribute__((vector_size(32)));
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t value = values[k];
+    const Eight eight = value - Eight{};
+    most = value > most ? value : most;
+    __builtin_memcpy(out + starts[k], &eight, sizeof eight);
+    for (uint32_t i = starts[k] + 8u, end = starts[k + 1]; i < end; i += 8)
+      __builtin_memcpy(out + i, &eight, sizeof eight);
+  }
+  return most;
 }
 
 uint32_t most(const uint32_t* values, uint32_t count) {
@@ -57,9 +92,87 @@ bool equal(const T* values, const uint32_t* others, uint32_t count) {
   return differs == 0;
 }
 
-constexpr PlainKernels kThesePlainKernels = {
-    counts<uint32_t>, counts<uint64_t>, falls<uint16_t>, falls<uint32_t>, widen, most,
-    equal<uint16_t>,  equal<uint32_t>};
+// Which of count < 2^16 SIDs begin an edge: those that begin one above, and those whose code is not the one before.
+// Returns their number; kFalls where a code falls though its SID begins nothing above.
+template <class T>
+uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out) {
+  out[0] = static_cast<EdgeFlag>(above[0] | (codes[0] != before ? 0xffff : 0));
+  auto falls = static_cast<uint16_t>(codes[0] < before ? ~above[0] : 0);
+  auto begun = static_cast<uint16_t>(out[0] & 1);
+  for (uint32_t i = 1; i < count; ++i) {
+    const T code = codes[i], last = (codes - 1)[i];
+    const auto begin = static_cast<uint16_t>(above[i] | (code != last ? 0xffff : 0));
+    falls = static_cast<uint16_t>(falls | ((code < last ? 0xffff : 0) & ~above[i]));
+    begun = static_cast<uint16_t>(begun - begin);
+    out[i] = begin;
+  }
+  return falls != 0 ? kFalls : begun;
+}
+
+// The greatest difference between neighbours, which rise.
+uint32_t widest_gap(const uint16_t* values, uint32_t count) {
+  uint16_t widest = 0;
+  for (uint32_t i = 1; i < count; ++i) {
+    const auto gap = static_cast<uint16_t>(values[i] - (values - 1)[i]);
+    widest = gap > widest ? gap : widest;
+  }
+  return widest;
+}
+
+// Two vectors of eight.
+using Words = uint16_t __attribute__((vector_size(32)));
+
+// By reference: baseline x86-64 has no registers for them, and no settled way to pass them by value. Joined from two
+// halves, since what was stored in two does not load in one before it is in the cache.
+inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) {
+  using Half = uint16_t __attribute__((vector_size(16)));
+  Half low, high;
+  __builtin_memcpy(&low, first, sizeof low);
+  __builtin_memcpy(&high, second, sizeof high);
+  out = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// Of each half, the lower or the upper words of a and b in turns.
+inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
+  low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27);
+  high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// Of rows of `width` words the first eight columns, each to its own `stride`: what the mask leaves of it, and whether
+// its top bit is set. Whole sixteens of rows only. Reads eight words of every row, which may be more than it has.
+void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t mask, uint16_t* codes, EdgeFlag* splits,
+               uint64_t stride) {
+  for (uint32_t i = 0; i + 16 <= count; i += 16) {
+    Words from[8], to[8];
+    for (uint32_t r = 0; r < 8; ++r, rows += width) load_two(rows, rows + 8 * width, from[r]);
+    rows += 8 * width;
+    // Each time column c of row r goes to where the bits of (c, r) have been turned by one; three times swap them.
+    for (int turn = 0; turn < 3; ++turn) {
+      for (uint32_t r = 0; r < 4; ++r) zip(from[r], from[r + 4], to[2 * r], to[2 * r + 1]);
+      for (uint32_t r = 0; r < 8; ++r) from[r] = to[r];
+    }
+    for (uint32_t c = 0; c < 8; ++c) {
+      const Words code = from[c] & mask, split = from[c] > 0x7fff;
+      __builtin_memcpy(codes + c * stride + i, &code, sizeof code);
+      __builtin_memcpy(splits + c * stride + i, &split, sizeof split);
+    }
+  }
+}
+
+constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
+                                             counts<uint64_t>,
+                                             falls<uint16_t>,
+                                             falls<uint32_t>,
+                                             widen,
+                                             expand<uint16_t>,
+                                             expand<uint32_t>,
+                                             most,
+                                             equal<uint16_t>,
+                                             equal<uint32_t>,
+                                             begins<uint16_t>,
+                                             begins<uint32_t>,
+                                             widest_gap,
+                                             transpose};
 
 }  // namespace
 }  // namespace sidbeam

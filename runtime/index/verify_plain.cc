@@ -6,51 +6,17 @@
 #include <cstring>
 #include <vector>
 
-#include "index/emit.h"
 #include "index/tail.h"
-#include "index/verify.h"
-#include "index/verify_kernels.h"
-#include "support/hashing.h"
+#include "index/verify_blocks.h"
 
 namespace sidbeam {
 namespace {
 
-// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
-constexpr uint32_t kSids = 1024;
-
-const PlainKernels& kernels() {
-#ifdef __x86_64__
-  static const bool avx2 = __builtin_cpu_supports("avx2");
-  if (avx2) return kAvx2PlainKernels;
-#endif
-  return kThesePlainKernels;
-}
-
-// Calls body with the elements as the type that they have.
-template <class Body>
-auto with_elements(const UintArray& array, Body&& body) {
-  if (array.width == 2) return body(static_cast<const uint16_t*>(array.data));
-  if (array.width == 4) return body(static_cast<const uint32_t*>(array.data));
-  return body(static_cast<const uint64_t*>(array.data));
-}
-
 bool counts_from(const UintArray& array, uint64_t at, uint64_t count, uint64_t first) {
-  if (array.width == 4) return kernels().counts_u32(static_cast<const uint32_t*>(array.data) + at, count, first);
-  return kernels().counts_u64(static_cast<const uint64_t*>(array.data) + at, count, first);
+  const PlainKernels& kernels = plain_kernels();
+  if (array.width == 4) return kernels.counts_u32(static_cast<const uint32_t*>(array.data) + at, count, first);
+  return kernels.counts_u64(static_cast<const uint64_t*>(array.data) + at, count, first);
 }
-
-// An array that is summed as far as it is read.
-struct Summed {
-  SectionSums::Sum* sum = nullptr;
-  uint64_t width = 0;
-
-  Summed() = default;
-  Summed(SectionSums& sums, const UintArray& array)
-      : sum(sums.find(array.data)), width(static_cast<uint64_t>(array.width)) {}
-  void reach(uint64_t count) const {
-    if (sum != nullptr) sum->reach(count * width);
-  }
-};
 
 struct SummedLevel {
   Summed row_pointers, tokens, ordinals, column;
@@ -62,7 +28,7 @@ class BlockWalk {
  public:
   BlockWalk(const IndexView& index, SectionSums& sums)
       : index_(index),
-        kernels_(kernels()),
+        kernels_(plain_kernels()),
         digests_(static_cast<size_t>(index.levels)),
         summed_tail_(sums, index.tail.tokens) {
     for (int l = 0; l < index.levels; ++l) {
@@ -82,8 +48,7 @@ class BlockWalk {
       const LevelView& level = index_.level[l];
       if (first_edge_ + edges_ > level.edges) return false;
       summed_[l].tokens.reach(first_edge_ + edges_);
-      expand(level.tokens);
-      if (!codes_agree(l) || !go_up(level.row_pointers, summed_[l].row_pointers, l)) return false;
+      if (!codes_agree(l, expand(level.tokens)) || !go_up(level.row_pointers, summed_[l].row_pointers, l)) return false;
       if (!one_each_ && !tokens_rise(level.tokens)) return false;
       if (!ordinals_agree(l)) return false;
     }
@@ -94,16 +59,14 @@ class BlockWalk {
   bool at_end() const {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];
-      if (longest_[l] != level.max_children) return false;
-      if (is_tail_level(index_, l) ? edge_count_[l] != level.edges : node_[l] != level.nodes) return false;
+      const bool good = is_tail_level(index_, l)
+                            ? tail_.edges(l) == level.edges && tail_.longest(l) == level.max_children
+                            : node_[l] == level.nodes && longest_[l] == level.max_children;
+      if (!good) return false;
     }
     return true;
   }
-  std::vector<Hash128> digests() const {
-    std::vector<Hash128> out;
-    for (const Stream128& digest : digests_) out.push_back(digest.value());
-    return out;
-  }
+  const std::vector<Stream128>& digests() const { return digests_; }
 
  private:
   // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
@@ -162,23 +125,18 @@ class BlockWalk {
     return rise(static_cast<const uint32_t*>(all_tokens.data), kernels_.falls_u32);
   }
 
-  // The codes of the SIDs at a level. Eight are written at a time: runs are short, and what is too much is written over.
-  void expand(const UintArray& all_tokens) {
+  // The codes of the SIDs at a level; returns the greatest.
+  uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
     starts_[edges_] = static_cast<uint16_t>(count_);
-    with_elements(all_tokens, [&](const auto* all) {
-      const auto* tokens = all + first_edge_;
-      for (uint32_t k = 0; k < edges_; ++k) {
-        const auto token = static_cast<uint32_t>(tokens[k]);
-        std::fill_n(codes_ + starts_[k], 8, token);
-        for (uint32_t i = starts_[k] + 8, end = starts_[k + 1]; i < end; i += 8) std::fill_n(codes_ + i, 8, token);
-      }
-    });
+    if (all_tokens.width == 2)
+      return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
+    return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
   }
 
-  bool codes_agree(int l) {
-    if (kernels_.most(codes_, count_) >= index_.level[l].codes) return false;
+  bool codes_agree(int l, uint32_t most) {
+    if (most >= index_.level[l].codes) return false;
     digests_[static_cast<size_t>(l)].add(codes_, count_ * sizeof(uint32_t));
     const UintArray& column = index_.level[l].column;
     if (!index_.has_columns) return true;
@@ -201,88 +159,82 @@ class BlockWalk {
 
   // Goes up to the first level of the tail, of which ordinals are the row pointers, then down through it.
   bool tail_agrees() {
-    const uint64_t width = tail_width(index_);
-    summed_tail_.reach((begin_ + count_) * width);
-    if (!go_up(index_.level[index_.csr_levels].ordinals, summed_[index_.csr_levels].ordinals, index_.csr_levels) ||
-        longest_row_ > kMaxRun)
-      return false;
-    // longest_ is of children, which go_up() does not know here.
-    longest_[index_.csr_levels] = tail_longest_;
-    std::fill_n(begins_, count_, one_each_);
-    begins_[0] = row_begins_;
-    for (uint32_t k = 1; k < edges_; ++k) begins_[starts_[k]] = true;
-    bool all_begin = one_each_;
-    for (int l = index_.csr_levels; l < index_.levels; ++l) {
-      if (!(all_begin ? tail_level_begins(l) : tail_level_agrees(l)) || !codes_agree(l)) return false;
-      all_begin = all_begin || std::memchr(begins_, 0, count_) == nullptr;
+    const int first = index_.csr_levels;
+    summed_tail_.add((begin_ + count_) * tail_width(index_));
+    if (!go_up(index_.level[first].ordinals, summed_[first].ordinals, first) || longest_row_ > kMaxRun) return false;
+    const uint32_t gone_on = row_begins_ ? 0 : 1;
+    tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
+    for (int l = first; l < index_.levels; l += kColumns) {
+      if (!(index_.tail.tokens.width == 2 ? columns_agree(l) : wide_columns_agree(l))) return false;
     }
-    tail_longest_ = longest_[index_.csr_levels];
-    return all_begin;  // no SID twice
+    return tail_.all_begin();  // no SID twice
   }
 
-  // The same where every SID begins an edge above.
-  bool tail_level_begins(int l) {
-    const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
-    row_[l] = 1;
-    longest_[l] = std::max<uint64_t>(longest_[l], 1);
-    edge_count_[l] += count_;
-    const bool good = read_tail(index_.tail, [&](const auto& entries) {
-      bool all = true;
-      for (uint32_t i = 0; i < count_; ++i) {
-        codes_[i] = entries.token(first + i * width);
-        all &= entries.split(first + i * width);
-      }
-      return all;
-    });
-    last_code_[l] = codes_[count_ - 1];
-    return good;
+  // Of the levels of the tail as many as are read together, from `first` on.
+  bool columns_agree(int first) {
+    read_columns(first);
+    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
+      const uint16_t* codes = columns_[l - first];
+      summed_tail_.fetch(begin_ * tail_width(index_) +
+                         uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
+      if (!tail_.add_level(l, codes, splits_[l - first]) || !codes_agree(l, kernels_.widen(codes, count_, codes_)))
+        return false;
+    }
+    return true;
   }
 
-  // A SID begins an edge where it begins one above, or where its code is greater than the one before.
-  bool tail_level_agrees(int l) {
+  void read_columns(int first) {
+    const uint64_t width = tail_width(index_), at = tail_entry(index_, begin_, first);
+    const uint64_t words = index_.sids * width - at;
+    uint32_t done = 0;
+    if (index_.tail.splits == nullptr && words >= kColumns) {
+      done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
+      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, 0x7fff, columns_[0],
+                         splits_[0], kStride);
+    }
+    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l)
+      read_column(l, done, columns_[l - first], splits_[l - first]);
+  }
+
+  // Of the SIDs from `done` on.
+  template <class Code>
+  void read_column(int l, uint32_t done, Code* codes, EdgeFlag* splits) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
-    std::memcpy(above_, begins_, count_);
     read_tail(index_.tail, [&](const auto& entries) {
-      for (uint32_t i = 0; i < count_; ++i) {
-        codes_[i] = entries.token(first + i * width);
-        begins_[i] = entries.split(first + i * width);
+      for (uint32_t i = done; i < count_; ++i) {
+        codes[i] = static_cast<Code>(entries.token(first + i * width));
+        splits[i] = entries.split(first + i * width) ? 0xffff : 0;
       }
     });
-    const auto begins = [&](uint32_t i, uint32_t before) {
-      const uint32_t rises = codes_[i] > before, falls = codes_[i] < before;
-      return ((above_[i] | rises) ^ begins_[i]) | (falls & (above_[i] ^ 1u));
-    };
-    uint32_t wrong = begins(0, last_code_[l]);
-    for (uint32_t i = 1; i < count_; ++i) wrong |= begins(i, codes_[i - 1]);
-    last_code_[l] = codes_[count_ - 1];
-    uint64_t row = row_[l], longest = longest_[l], begun = 0;
-    for (uint32_t i = 0; i < count_; ++i) {
-      row = above_[i] != 0 ? 1 : row + begins_[i];
-      longest = std::max(longest, row);
-      begun += begins_[i];
-    }
-    row_[l] = row;
-    longest_[l] = longest;
-    edge_count_[l] += begun;
-    return wrong == 0;
   }
 
+  bool wide_columns_agree(int first) {
+    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
+      read_column(l, 0, codes_, splits_[0]);
+      if (!tail_.add_level(l, codes_, splits_[0]) || !codes_agree(l, kernels_.most(codes_, count_))) return false;
+    }
+    return true;
+  }
+
+  static constexpr int kColumns = 8;
+  static constexpr uint32_t kStride =
+      kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
+  SidEdges tail_;
+  alignas(64) uint16_t columns_[kColumns][kStride];
+  alignas(64) EdgeFlag splits_[kColumns][kStride];
+  alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;
   const PlainKernels& kernels_;
   std::vector<Stream128> digests_;
   SummedLevel summed_[kMaxLevels];
   Summed summed_tail_;
   uint64_t node_[kMaxLevels] = {};  // the first that the next block goes through
-  uint64_t longest_[kMaxLevels] = {}, longest_row_ = 0, tail_longest_ = 0;
+  uint64_t longest_[kMaxLevels] = {}, longest_row_ = 0;
   uint64_t begin_ = 0, first_edge_ = 0, first_below_ = 0, edges_below_ = 0;
   uint32_t count_ = 0, edges_ = 0;
   bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
   bool one_each_ = false, row_begins_ = false;
-  uint64_t row_[kMaxLevels] = {}, edge_count_[kMaxLevels] = {};  // of the tail
-  uint32_t last_code_[kMaxLevels] = {};
-  uint8_t begins_[kSids], above_[kSids];  // whether a SID begins an edge of this level of the tail, of the one above
   uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
-  alignas(64) uint32_t codes_[kSids + 8];
 };
 
 bool has_outer_entries(const IndexView& index, int l) {
@@ -294,10 +246,8 @@ bool has_outer_entries(const IndexView& index, int l) {
 
 }  // namespace
 
-bool has_plain_sids(const Index& index, SectionSums& sums) {
+bool has_plain_trie(const Index& index, SectionSums& sums) {
   const IndexView& view = index.view;
-  if (view.variable_length || !view.has_trie) return false;
-  if (index.header.info.shortest != view.levels || index.header.info.longest != view.levels) return false;
   for (int l = 0; l < view.levels; ++l) {
     if (!has_outer_entries(view, l)) return false;
   }
@@ -306,12 +256,13 @@ bool has_plain_sids(const Index& index, SectionSums& sums) {
   for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
     if (!walk.next(begin, std::min<uint64_t>(view.sids, begin + kSids))) return false;
   }
-  if (!walk.at_end()) return false;
-  SectionSums::Sum* ids = sums.find(view.ids);
-  if (ids == nullptr) return is_fingerprint(index, fingerprint(view, walk.digests()));
-  ids->reach(ids->bytes);
-  const Hash128 digest = ids->stream.value();
-  return is_fingerprint(index, fingerprint(view, walk.digests(), &digest));
+  return walk.at_end() && is_fingerprint_of(index, walk.digests(), sums);
+}
+
+bool has_plain_sids(const Index& index, SectionSums& sums) {
+  if (index.view.variable_length) return false;
+  if (index.header.info.shortest != index.view.levels || index.header.info.longest != index.view.levels) return false;
+  return index.view.has_trie ? has_plain_trie(index, sums) : has_plain_columns(index, sums);
 }
 
 }  // namespace sidbeam

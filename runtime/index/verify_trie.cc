@@ -84,12 +84,13 @@ void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
               static_cast<ull>(set));
     set += static_cast<uint64_t>(__builtin_popcountll(mask[w]));
   }
-  bool all = set == end - begin;
-  for (uint64_t edge = begin; edge < end && all; ++edge) {
+  uint64_t in_mask = 1;
+  for (uint64_t edge = begin; edge < end; ++edge) {
     const uint64_t token = level.tokens[edge];
-    all = (mask[token / 64] >> token % 64 & 1) != 0;
+    in_mask &= mask[token / 64] >> token % 64;
   }
-  if (!all) corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
+  if (set != end - begin || in_mask == 0)
+    corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
 }
 
 }  // namespace

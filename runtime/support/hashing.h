@@ -15,6 +15,8 @@ struct Hash128 {
 };
 
 uint64_t xxh3_64(const void* data, size_t bytes);
+// Of `count` pieces of so many bytes, one after the other.
+void xxh3_64_of_each(const void* data, size_t bytes, size_t count, uint64_t* out);
 Hash128 xxh3_128(const void* data, size_t bytes);
 
 // XXH3 of a stream that comes in pieces: of both lengths, which differ in their last step only. Holds its state in

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "index/header.h"
-#include "index/verify.h"
+#include "index/verify_blocks.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -16,7 +16,7 @@ using format::SectionKind;
 
 bool is_plain(const Index& index) {
   SectionSums sums(index);
-  return has_plain_sids(index, sums);
+  return has_plain_sids(index, sums) && (index.view.hash.keys == nullptr || has_plain_hash(index, sums));
 }
 
 // Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.
@@ -39,27 +39,34 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
   constexpr uint64_t kSeed = 31;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
   std::mt19937_64 random(kSeed);
-  const TestCatalogue catalogues[] = {catalogue_of(random, {3, 40, 60, 300, 200, 2}, 7000),
-                                      catalogue_of(random, {70000, 2, 5}, 5000),
-                                      catalogue_of(random, {1, 6000}, 20000),
-                                      catalogue_of(random, {3000}, 9000),
-                                      catalogue_of(random, {9, 9, 9, 9}, 1024),
-                                      catalogue_of(random, {64, 64, 40, 40, 40}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
-                                      catalogue_of(random, {90, 65000, 9, 9}, 6000, SIDBEAM_KIND_COMPACT_TRIE)};
+  const TestCatalogue catalogues[] = {
+      catalogue_of(random, {3, 40, 60, 300, 200, 2}, 7000),
+      catalogue_of(random, {70000, 2, 5}, 5000),
+      catalogue_of(random, {1, 6000}, 20000),
+      catalogue_of(random, {3000}, 9000),
+      catalogue_of(random, {9, 9, 9, 9}, 1024),
+      catalogue_of(random, {64, 64, 40, 40, 40}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
+      catalogue_of(random, {90, 65000, 9, 9}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
+      catalogue_of(random, {90, 70000, 9, 9}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
+      catalogue_of(random, {20, 20, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2}, 6000, SIDBEAM_KIND_COMPACT_TRIE),
+      catalogue_of(random, {3, 40, 60, 300, 200, 2}, 7000, SIDBEAM_KIND_SORTED),
+      catalogue_of(random, {7, 70000, 2, 5}, 5000, SIDBEAM_KIND_SORTED),
+      catalogue_of(random, {9, 9, 9, 9}, 5000, SIDBEAM_KIND_HASH),
+      catalogue_of(random, {60000, 60000, 60000, 60000}, 5000, SIDBEAM_KIND_HASH)};
   for (const TestCatalogue& catalogue : catalogues) {
     SCOPED_TRACE("levels " + std::to_string(catalogue.levels()));
     const Index whole = build(catalogue);
     Buffer<uint8_t> bytes(default_allocator(), whole.bytes.size());
     std::memcpy(bytes.data(), whole.bytes.data(), static_cast<size_t>(bytes.size()));
-    const Index index = open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP,
-                                          SIDBEAM_VERIFY_FULL, 1, default_allocator());
+    Index index = open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_FULL, 1,
+                                    default_allocator());
     EXPECT_EQ(index.view.csr_levels < index.view.levels, catalogue.kinds == SIDBEAM_KIND_COMPACT_TRIE);
     EXPECT_TRUE(is_plain(index));
     for (const SectionInfo& section : index.header.sections) {
       const auto kind = static_cast<SectionKind>(section.kind);
       if (kind != SectionKind::RowPointers && kind != SectionKind::Tokens && kind != SectionKind::Ordinals &&
           kind != SectionKind::Tail && kind != SectionKind::TailSplits && kind != SectionKind::Columns &&
-          kind != SectionKind::ItemIds)
+          kind != SectionKind::HashKeys && kind != SectionKind::HashOrdinals && kind != SectionKind::ItemIds)
         continue;
       for (int i = 0; i < 200; ++i) {
         const uint64_t at = section.offset + (i == 0 ? 0 : i == 1 ? section.bytes - 1 : random() % section.bytes);
@@ -71,7 +78,86 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
       }
     }
     EXPECT_TRUE(is_plain(index));
+    for (int l = 0; l < index.view.levels; ++l) {
+      for (const int by : {1, -1}) {
+        index.view.level[l].max_children += static_cast<uint32_t>(by);
+        EXPECT_FALSE(is_plain(index)) << "level " << l;
+        index.view.level[l].max_children -= static_cast<uint32_t>(by);
+      }
+      if (index.view.has_trie) continue;
+      ++index.view.level[l].edges;
+      EXPECT_FALSE(is_plain(index)) << "level " << l;
+      --index.view.level[l].edges;
+    }
+    EXPECT_TRUE(is_plain(index));
   }
+}
+
+// Bytes that are changed are found by the fingerprint alone; order is not.
+template <class Code>
+void expect_order() {
+  const uint16_t first = 0;
+  const auto rises = [&](std::vector<Code> second, bool distinct) {
+    const std::vector<Code> above = {1, 1, 2, 2};
+    SidEdges edges;
+    edges.begin_block(4, &first, 1);
+    EXPECT_TRUE(edges.add_level(0, above.data(), nullptr));
+    return edges.add_level(1, second.data(), nullptr) && edges.all_begin() == distinct;
+  };
+  EXPECT_TRUE(rises({5, 7, 1, 2}, true));
+  EXPECT_TRUE(rises({5, 5, 1, 2}, false));
+  EXPECT_FALSE(rises({5, 3, 1, 2}, true));
+  EXPECT_FALSE(rises({5, 7, 2, 1}, true));
+}
+
+TEST(IndexVerifyPlain, SidsThatFallOrComeTwiceAreFound) {
+  expect_order<uint16_t>();
+  expect_order<uint32_t>();
+}
+
+struct HashTable {
+  uint64_t* keys;
+  uint32_t* ordinals;
+  uint64_t slots;
+};
+
+// Each leaves every key and ordinal there, or each a likely one.
+TEST(IndexVerifyPlain, FindsPairsThatAreNot) {
+  std::mt19937_64 random(7);
+  const TestCatalogue catalogue = catalogue_of(random, {50, 60, 70}, 3000, SIDBEAM_KIND_HASH);
+  const auto plain_after = [&](auto&& change) {
+    Index index = build(catalogue);
+    const HashView& hash = index.view.hash;
+    change(HashTable{const_cast<uint64_t*>(hash.keys), static_cast<uint32_t*>(const_cast<void*>(hash.ordinals.data)),
+                     hash.capacity});
+    return is_plain(index);
+  };
+  const auto used_from = [](const HashTable& table, uint64_t slot) {
+    while (table.keys[slot] == ~uint64_t{0}) ++slot;
+    return slot;
+  };
+  EXPECT_TRUE(plain_after([](const HashTable&) {}));
+  EXPECT_FALSE(plain_after([&](const HashTable& table) {
+    const uint64_t a = used_from(table, 0), b = used_from(table, a + 1);
+    std::swap(table.ordinals[a], table.ordinals[b]);
+  }));
+  EXPECT_FALSE(plain_after([&](const HashTable& table) {  // to an empty slot after another
+    const uint64_t a = used_from(table, 0);
+    uint64_t free = a + 1;
+    while (table.keys[free] != ~uint64_t{0} || table.keys[free - 1] != ~uint64_t{0}) ++free;
+    std::swap(table.keys[a], table.keys[free]);
+    std::swap(table.ordinals[a], table.ordinals[free]);
+  }));
+  EXPECT_FALSE(plain_after([&](const HashTable& table) {  // an ordinal where there is no key
+    uint64_t free = 0;
+    while (table.keys[free] != ~uint64_t{0}) ++free;
+    table.ordinals[free] = 1;
+  }));
+  EXPECT_FALSE(plain_after([&](const HashTable& table) {  // one SID for another
+    const uint64_t a = used_from(table, 0), b = used_from(table, a + 1);
+    table.ordinals[a] = table.ordinals[b];
+    table.keys[a] = table.keys[b];
+  }));
 }
 
 }  // namespace

@@ -38,6 +38,13 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
     EXPECT_EQ(stream.value(), expected_128);
     EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
   }
+  for (const size_t bytes : {4, 12, 32, 100, 300}) {
+    std::vector<uint64_t> found(7), expected(7);
+    xxh3_64_of_each(data.data(), bytes, found.size(), found.data());
+    hash_each_64(data.data(), bytes, expected.size(), expected.data());
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(found[6], hash_64(data.data() + 6 * bytes, bytes));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/state.h"
 #include "index/views.h"
 
 // The baseline is portable code (SCALAR or EMU128 on x86-64): SSE4 has no fused multiply-add either, and machines
@@ -17,6 +18,7 @@
 #include "hwy/highway.h"
 // After highway.h, which knows the target.
 #include "backend/cpu/append-inl.h"
+#include "backend/cpu/chain-inl.h"
 #include "backend/cpu/log_sum_exp-inl.h"
 #include "backend/cpu/rows-inl.h"
 #include "backend/cpu/select-inl.h"
@@ -41,8 +43,8 @@ inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
   return count;
 }
 
-inline constexpr Kernels kKernels = {kName,  sum_exp,      load,      transform, gather,     largest,
-                                     append, append_slice, keep_best, rank,      bits_before};
+inline constexpr Kernels kKernels = {kName,  sum_exp,      load,         transform, gather, largest,
+                                     append, append_slice, follow_chain, keep_best, rank,   bits_before};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

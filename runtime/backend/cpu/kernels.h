@@ -14,11 +14,13 @@ struct Elements {
   int32_t dtype = 0;  // SIDBEAM_F32 ...
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
+  // Where what is summed next begins, to be fetched in time; nullptr: right behind these.
+  const void* next = nullptr;
 
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
-// The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^20 leaves no room for a power of two; sum 0
+// The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^17 leaves no room for a power of two; sum 0
 // is an empty sum, NaN a bad one.
 struct PartialSum {
   float base = 0.0F;
@@ -48,7 +50,7 @@ SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
 inline constexpr int kGroup = 4;         // blocks whose maxima are looked at together
-inline constexpr int kChunk = 1024;      // columns that are summed in f32; error bound in log_sum_exp-inl.h
+inline constexpr int kChunk = 512;       // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 
 // Codes of 2 or 4 bytes each, as the trie holds them.
@@ -79,6 +81,31 @@ struct Appended {
   int32_t kept = 0;
 };
 
+inline constexpr int kTokenBits = 20;  // of a place; beams have the other 12
+
+// Beams whose normaliser is given, or none, at a level where most have one child; arrays are by beam. Offsets of 32 bits
+// reach everything, and there are two edges or more.
+struct Chain {
+  const int64_t* states = nullptr;
+  const float* scores = nullptr;
+  uint32_t first_beam = 0;
+  const uint32_t* pointers = nullptr;
+  const uint16_t* tokens = nullptr;
+  uint32_t nodes = 0, edges = 0, codes = 0;
+  int64_t next_level = 0;        // state of node 0 of the next level
+  const float* data = nullptr;   // code 0 of row 0
+  int32_t stride = 0;            // of rows
+  const int32_t* map = nullptr;  // row of a beam; nullptr: its number
+  const float* lse = nullptr;    // by row; nullptr: all are 0
+};
+
+// What becomes of each beam: its only child's score, place and state.
+struct ChainOut {
+  float* scores = nullptr;
+  uint32_t* places = nullptr;
+  int64_t* next = nullptr;
+};
+
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every 64 columns, for append_slice:
@@ -101,6 +128,9 @@ struct Kernels {
                      int32_t n, const Room& room);
   // The same for a slice; `from` is 0 or what the call before said.
   Appended (*append_slice)(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room);
+  // Follows n beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
+  // how many, or fewer, and 0 where the target has no instructions for it. What it writes of others is of no account.
+  int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
   // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
   // score kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);

@@ -1,19 +1,20 @@
 // The sum of exp over a row, in one pass, at the speed of memory.
 //
 // Columns are summed on 64 virtual lanes whatever the width of a vector: column j on lane j mod 64 (bf16: the two
-// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 1024 columns the lanes
-// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 16
-// terms: rounding is at most (16 + 2) / 2 * 2^-24 (sum) + 7.7e-8 (polynomial) + 2^-25 + 2^-24 (its evaluation) + 9.3e-8
-// (the constant below) = 7.9e-7 relative, however the terms conspire. (2048 columns a chunk: 1.3e-6.)
+// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes
+// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8
+// terms and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With
+// 2.5e-7 a term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (1024
+// columns a chunk: rows that lost 1.03e-6 were found.)
 //
-// Terms are taken relative to 2^exponent, which only moves, exactly, when a block of 64 columns has an x more than 32
-// octaves above it. Terms more than 96 octaves below count as 2^-96. Where |x| passes 2^20 no integer power of two can
-// be told from its neighbours; such a row is summed relative to its maximum.
+// Terms are taken relative to 2^exponent: that of the first column, moved, exactly, only when a block of 64 columns has
+// an x more than 31 octaves above it. Terms more than 95 octaves below count as 2^-95. Where |x| passes 2^17 a step of
+// 1/32 octave cannot be told from its neighbours; such a row is summed relative to its maximum.
 //
-// Two fused operations reduce an argument: n = round(x * L), f = x * L - n. L is the float nearest log2(e), and 1.3e-8
-// below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of a third operation an element (a low part of L),
-// the sum is multiplied by exp(kDeficit * mean), where the mean of x under the softmax lies between the log-sum-exp and
-// that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20. SPDX-License-Identifier: Apache-2.0
+// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one
+// more operation an element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x under
+// the softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20.
+// SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
 #undef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -24,7 +25,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
+#include "backend/cpu/exp_terms-inl.h"
 #include "backend/cpu/partial_sum.h"
 #include "backend/cpu/portable_math.h"
 #include "backend/cpu/rows-inl.h"
@@ -33,179 +36,211 @@ HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
 inline constexpr int kFoldedLanes = 16;
-inline constexpr float kHuge = 1048576.0F;
+inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr int kHeadroom = 32, kFloor = 96;  // octaves
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 
-// The reference 2^exponent and what follows from it, as vectors.
-struct Reference {
-  Floats limit;  // a larger x moves the exponent; NaN until there is one
-  Floats floor;  // a smaller x counts as this
-  Floats magic;  // 1.5 * 2^23 + 127 - exponent: x * L + magic has round(x * L) - exponent, biased, in its low bits
+// The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes,
+// and they are to stay in registers.
+struct Sum {
+  HWY_ALIGN double total[kFoldedLanes] = {};
   int32_t exponent = 0;
   bool begun = false;
 };
 
-inline void set_exponent(Reference& reference, int32_t exponent) {
-  const F32 d;
-  reference.begun = true;
-  reference.exponent = exponent;
-  reference.limit = hn::Set(d, static_cast<float>(exponent + kHeadroom) * kLn2High);
-  reference.floor = hn::Set(d, static_cast<float>(exponent - kFloor) * kLn2High);
-  reference.magic = hn::Set(d, kRoundMagic + static_cast<float>(127 - exponent));
+// Lanes i and i + 32, then i and i + 16. (A loop over n would keep the lanes out of registers.)
+template <int n = kVectors>
+HWY_INLINE void fold_lanes(Floats* lane) {
+  if constexpr (n * kWidth > kFoldedLanes) {
+    for (int v = 0; v < n / 2; ++v) lane[v] = hn::Add(lane[v], lane[v + n / 2]);
+    fold_lanes<n / 2>(lane);
+  }
 }
 
-// max(floor, x), NaN where x is NaN.
-HWY_INLINE Floats raise(Floats floor, Floats x) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  return hn::IfThenElse(hn::Lt(x, floor), floor, x);
-#else
-  return hn::Max(floor, x);  // x86 gives the second where one is NaN; NEON gives NaN
-#endif
-}
-
-// lane + exp(x) / kExpScale * 2^-exponent. The product with a power of two is exact, so that fusing it with the sum
-// costs no rounding of its own, and NaN stays NaN (adding exponent fields would turn it into a number).
-HWY_INLINE Floats add_exp(const Reference& reference, Floats x, Floats lane) {
-  const F32 d;
-  const I32 di;
-  x = raise(reference.floor, x);
-  const Floats log2e = hn::Set(d, kLog2E);
-  const Floats biased = fma(x, log2e, reference.magic);
-  const Floats n = hn::Sub(biased, reference.magic);
-  const Floats p = exp2_near_zero(fused_mul_sub(x, log2e, n));
-  return fma(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, biased))), lane);
-}
-
-// The sum so far: lanes of the chunk under way, and of the chunks before in double.
-struct Lanes {
-  Floats lane[kVectors];
-  HWY_ALIGN double total[kFoldedLanes];
-};
-
-// Lanes i and i + 32, then i and i + 16; then in double.
-HWY_INLINE void close_chunk(Lanes& lanes) {
-  const F32 d;
-  for (int n = kVectors / 2; n * kWidth >= kFoldedLanes; n /= 2)
-    for (int v = 0; v < n; ++v) lanes.lane[v] = hn::Add(lanes.lane[v], lanes.lane[v + n]);
+// Folded further in double.
+HWY_INLINE void close_chunk(Floats* lane, Sum& sum) {
+  fold_lanes(lane);
   HWY_ALIGN float folded[kFoldedLanes];
-  for (int v = 0; v * kWidth < kFoldedLanes; ++v) hn::Store(lanes.lane[v], d, folded + v * kWidth);
-  for (int i = 0; i < kFoldedLanes; ++i) lanes.total[i] += static_cast<double>(folded[i]);
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(d);
+  for (int v = 0; v < kFoldedLanes / kWidth; ++v) hn::Store(lane[v], F32(), folded + v * kWidth);
+  for (int i = 0; i < kFoldedLanes; ++i) sum.total[i] += static_cast<double>(folded[i]);
 }
 
-HWY_NOINLINE void rescale(Lanes& lanes, int octaves) {
-  const Floats scale = hn::Set(F32(), octaves < -126 ? 0.0F : std::ldexp(1.0F, octaves));
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Mul(lanes.lane[v], scale);
-  for (double& total : lanes.total) total = std::ldexp(total, octaves);
+HWY_INLINE Floats max_of(const Floats* x) {
+  Floats top = hn::Max(x[0], x[1 % kVectors]);
+  for (int v = 2; v < kVectors; ++v) top = hn::Max(top, x[v]);
+  return top;
+}
+
+// Not far from log2(exp(x)).
+HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog2E); }
+
+// Begins with the exponent of column 0: shorter to wait for than that of a block. Of a column that will not do, or is
+// far from the others, the window has none: move_exponent will find one.
+template <int32_t kDtype>
+HWY_INLINE Window first_window(const void* data, Sum& sum) {
+  using Element =
+      std::conditional_t<kDtype == SIDBEAM_F32, float, std::conditional_t<kDtype == SIDBEAM_F16, F16, Bf16>>;
+  const float x = float_of(*static_cast<const Element*>(data));
+  sum.begun = std::fabs(x) <= kHuge;
+  if (sum.begun) {
+    sum.exponent = exponent_near(x);
+    return window_of(sum.exponent);
+  }
+  const Floats nan = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
+  return {nan, nan, nan, nan};
 }
 
 enum class Move { kDone, kEmptyBlock, kTooFar, kBad };
 
-// Finds room for the block's largest x, or says why there is none.
-HWY_INLINE Move move_exponent(const Floats* x, Reference& reference, Lanes& lanes) {
+struct Moved {
+  Move move;
+  float scale;  // of the lanes
+};
+
+// Moves the exponent to the block's largest x, or says why it cannot.
+template <int32_t kDtype>
+HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   const F32 d;
+  Floats x[kVectors];
+  load_block<kDtype>(block, x);
   const Floats infinity = hn::Set(d, kInfinity);
   auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
-  Floats top = x[0];
-  for (int v = 1; v < kVectors; ++v) {
-    good = hn::And(good, hn::Lt(x[v], infinity));
-    top = hn::Max(top, x[v]);
+  for (int v = 1; v < kVectors; ++v) good = hn::And(good, hn::Lt(x[v], infinity));
+  if (!hn::AllTrue(d, good)) return {Move::kBad, 0.0F};
+  const float largest = hn::GetLane(hn::MaxOfLanes(d, max_of(x)));
+  if (largest == -kInfinity) return {Move::kEmptyBlock, 0.0F};
+  if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0.0F};
+  const int32_t exponent = exponent_near(largest);
+  const int down = sum.exponent - exponent;
+  sum.exponent = exponent;
+  if (!sum.begun) {
+    sum.begun = true;
+    return {Move::kDone, 0.0F};
   }
-  if (!hn::AllTrue(d, good)) return Move::kBad;
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, top));
-  if (largest == -kInfinity) return Move::kEmptyBlock;
-  if (std::fabs(largest) > kHuge) return Move::kTooFar;
-  const float octaves = largest * kLog2E;
-  const auto exponent = static_cast<int32_t>(octaves + (octaves < 0.0F ? -0.5F : 0.5F));
-  if (reference.begun) rescale(lanes, reference.exponent - exponent);
-  set_exponent(reference, exponent);
-  return Move::kDone;
+  for (double& total : sum.total) total = std::ldexp(total, down);
+  return {Move::kDone, down < -126 ? 0.0F : std::ldexp(1.0F, down)};
 }
 
 // Adds a block; keeps the largest x of its columns, by lane, where asked to.
 template <int32_t kDtype, bool kKeepMaxima>
-HWY_INLINE Move add_block(const void* data, Reference& reference, Lanes& lanes, float* maxima) {
+HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& sum, float* maxima) {
   const F32 d;
-  Floats x[kVectors];
+  Floats x[kVectors], step[kVectors];
   load_block<kDtype>(data, x);
-  Floats top = hn::Max(x[0], x[1 % kVectors]);
-  for (int v = 2; v < kVectors; ++v) top = hn::Max(top, x[v]);
-  if (kKeepMaxima) hn::StoreU(top, d, maxima);
-  if (HWY_UNLIKELY(!hn::AllTrue(d, hn::Le(top, reference.limit)))) {
-    Lanes moved = lanes;  // a copy escapes; the lanes themselves stay in registers
-    const Move move = move_exponent(x, reference, moved);
-    if (move != Move::kDone) return move;
-    lanes = moved;
+  if (kKeepMaxima) hn::StoreU(max_of(x), d, maxima);
+  for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
+  if (HWY_UNLIKELY(!all_within(step, kVectors))) {
+    if (!hn::AllTrue(d, hn::Le(max_of(x), window.limit))) {
+      const Moved moved = move_exponent<kDtype>(data, sum);
+      if (moved.move != Move::kDone) return moved.move;
+      window = window_of(sum.exponent);
+      for (int v = 0; v < kVectors; ++v) lane[v] = hn::Mul(lane[v], hn::Set(d, moved.scale));
+    }
+    for (int v = 0; v < kVectors; ++v)  // NaN stays
+      x[v] = hn::IfThenElse(hn::Lt(x[v], window.floor), window.floor, x[v]);
+    for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
   }
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = add_exp(reference, x[v], lanes.lane[v]);
+  for (int v = 0; v < kVectors; ++v) lane[v] = add_exp(window, x[v], step[v], lane[v]);
   return Move::kDone;
 }
 
-HWY_INLINE PartialSum finish_sum(const Reference& reference, const Lanes& lanes, int64_t n) {
-  if (!reference.begun) return {};
-  double sum[kFoldedLanes];
-  std::copy(lanes.total, lanes.total + kFoldedLanes, sum);
-  for (int width = kFoldedLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
-  const double octaves = reference.exponent + exponent_of(sum[0]) + 0.5 -
-                         0.5 * static_cast<double>(std::bit_width(static_cast<uint64_t>(n)));
-  const double z = kDeficit * kLn2 * octaves;  // |z| < 0.015
-  return {0.0F, reference.exponent, sum[0] * (kExpScale * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0)))))};
+// Elements i and i + n / 2, until there is one.
+template <int n>
+HWY_INLINE double fold(const double* x) {
+  if constexpr (n == 1) {
+    return x[0];
+  } else {
+    double half[n / 2];
+    for (int i = 0; i < n / 2; ++i) half[i] = x[i] + x[i + n / 2];
+    return fold<n / 2>(half);
+  }
+}
+
+HWY_INLINE PartialSum finish_sum(const Sum& sum, int64_t n) {
+  if (!sum.begun) return {};
+  const double folded = fold<kFoldedLanes>(sum.total);
+  const int mean =
+      2 * (sum.exponent + exponent_of(folded)) + 1 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
+  const double z = kDeficit * kLn2 * 0.5 * mean;  // |z| < 0.002
+  return {0.0F, sum.exponent, folded * (1.0 / kTermScale) * (1.0 + z * (1.0 + z * 0.5))};
 }
 
 inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
 
-// What comes in 2 KB: this loop is too long for the core to see a miss coming in time. Rows mostly follow each other, so
-// that looking beyond the end of one is no waste. From memory, on huge pages: 17.5 GB/s where a sum reaches 21; into L2
-// alone, from 1 to 3 KB, at most 16.6; without it half. In cache it makes no difference.
-inline constexpr uintptr_t kBytesAhead = 2048;
+// Fetches what is read next, of this row and of the one that follows: this loop is too long for the core to see a miss
+// coming in time. What waits for the first-level cache is too little to keep the memory busy (2 KB ahead into it alone:
+// 13.0 GB/s of rows side by side), so that lines are called into the second one from further away (16.3). Where rows lie
+// apart, 8 KB behind the end of one are a waste as long as itself.
+struct Ahead {
+  uintptr_t end, jump;  // of the row; from there to the next one
+  uintptr_t near = 4096, far = 8192;
+
+  Ahead(const void* data, int64_t bytes, const void* next) : end(reinterpret_cast<uintptr_t>(data)), jump(0) {
+    end += static_cast<uintptr_t>(bytes);
+    if (next == nullptr || reinterpret_cast<uintptr_t>(next) == end) return;
+    jump = reinterpret_cast<uintptr_t>(next) - end;
+    near = std::min(near, static_cast<uintptr_t>(bytes));  // not beyond the next one
+    far = std::min(far, static_cast<uintptr_t>(bytes));
+  }
+  // From `at` to what is that far ahead. Asked once a chunk: once a block cost 4 % in cache.
+  uintptr_t offset(const char* at, uintptr_t distance) const {
+    return reinterpret_cast<uintptr_t>(at) + distance < end ? distance : distance + jump;
+  }
+};
+
 template <int64_t kBytes>
-HWY_INLINE void fetch_ahead(const char* at) {
-  const uintptr_t ahead = reinterpret_cast<uintptr_t>(at) + kBytesAhead;
-  for (uintptr_t line = 0; line < kBytes; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead + line));
+HWY_INLINE void fetch_ahead(const char* at, uintptr_t near, uintptr_t far) {
+  const uintptr_t here = reinterpret_cast<uintptr_t>(at);
+  for (uintptr_t line = 0; line < kBytes; line += 64) {
+    __builtin_prefetch(reinterpret_cast<const void*>(here + near + line), 0, 3);
+    __builtin_prefetch(reinterpret_cast<const void*>(here + far + line), 0, 2);
+  }
 }
 
 // A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
 template <int32_t kDtype, bool kKeepMaxima>
-HWY_NOINLINE bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
+HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, PartialSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
-  Reference reference;
-  reference.limit = reference.floor = reference.magic = hn::Set(F32(), std::numeric_limits<float>::quiet_NaN());
-  Lanes lanes;
-  for (int v = 0; v < kVectors; ++v) lanes.lane[v] = hn::Zero(F32());
-  std::fill(lanes.total, lanes.total + kFoldedLanes, 0.0);
+  const Ahead ahead(data, n * kBytes, next);
+  Sum sum;
+  if (n == 0) {
+    out = {};
+    return true;
+  }
+  Window window = first_window<kDtype>(data, sum);
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
+    Floats lane[kVectors];
+    for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
+    const uintptr_t near = ahead.offset(at, ahead.near), far = ahead.offset(at, ahead.far);
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
-      fetch_ahead<kBlock * kBytes>(at);
-      move = add_block<kDtype, kKeepMaxima>(at, reference, lanes, maxima);
+      fetch_ahead<kBlock * kBytes>(at, near, far);
+      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima);
       if (kKeepMaxima) maxima += kWidth;
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
       pad_block<kDtype>(at, rest, padded);
-      move = add_block<kDtype, kKeepMaxima>(padded, reference, lanes, maxima);
+      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima);
     }
     if (move == Move::kTooFar) return false;
     if (move == Move::kBad) {
       out = kBadSum;
       return true;
     }
-    close_chunk(lanes);
+    close_chunk(lane, sum);
   }
-  out = finish_sum(reference, lanes, n);
+  out = finish_sum(sum, n);
   return true;
 }
 
 template <int32_t kDtype>
-bool sum_near(const void* data, int64_t n, float* maxima, PartialSum& out) {
-  return maxima != nullptr ? sum_near<kDtype, true>(data, n, maxima, out)
-                           : sum_near<kDtype, false>(data, n, nullptr, out);
+bool sum_near(const Elements& elements, int64_t n, float* maxima, PartialSum& out) {
+  return maxima != nullptr ? sum_near<kDtype, true>(elements.data, n, elements.next, maxima, out)
+                           : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr, out);
 }
 
 // Calls visit(x, count) for the row's x in pieces.
@@ -229,7 +264,7 @@ inline PartialSum sum_far(const Elements& elements, int64_t n) {
   for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) {
     for (int64_t i = 0; i < count; ++i) x[i] = std::max(x[i] - top, x[i] == -kInfinity ? -kInfinity : -kHuge);
     PartialSum sum;
-    sum_near<SIDBEAM_F32>(x, count, nullptr, sum);
+    sum_near<SIDBEAM_F32>({x}, count, nullptr, sum);
     total = merge(total, sum);
   });
   total.base = top;
@@ -242,7 +277,8 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
   bool near = true;
   for_each_piece(elements, n, [&](float* x, int64_t first, int64_t count) {
     PartialSum sum;
-    near = near && sum_near<SIDBEAM_F32>(x, count, maxima == nullptr ? nullptr : maxima + first / kBlock * kWidth, sum);
+    near =
+        near && sum_near<SIDBEAM_F32>({x}, count, maxima == nullptr ? nullptr : maxima + first / kBlock * kWidth, sum);
     if (near) out = merge(out, sum);
   });
   return near;
@@ -256,11 +292,11 @@ inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
   if (elements.transformed()) {
     near = sum_transformed(elements, n, maxima, sum);
   } else if (elements.dtype == SIDBEAM_F32) {
-    near = sum_near<SIDBEAM_F32>(elements.data, n, maxima, sum);
+    near = sum_near<SIDBEAM_F32>(elements, n, maxima, sum);
   } else if (elements.dtype == SIDBEAM_F16) {
-    near = sum_near<SIDBEAM_F16>(elements.data, n, maxima, sum);
+    near = sum_near<SIDBEAM_F16>(elements, n, maxima, sum);
   } else {
-    near = sum_near<SIDBEAM_BF16>(elements.data, n, maxima, sum);
+    near = sum_near<SIDBEAM_BF16>(elements, n, maxima, sum);
   }
   if (near) return sum;
   if (maxima != nullptr) std::fill_n(maxima, blocks * kWidth, kInfinity);

@@ -10,7 +10,9 @@
 
 namespace sidbeam::cpu {
 
-SIDBEAM_HD inline double reference(const PartialSum& sum) { return static_cast<double>(sum.base) + sum.exponent * kLn2; }
+SIDBEAM_HD inline double reference(const PartialSum& sum) {
+  return static_cast<double>(sum.base) + sum.exponent * kLn2;
+}
 
 // a + b where a has the larger reference.
 SIDBEAM_HD inline PartialSum merge_into_larger(const PartialSum& a, const PartialSum& b) {

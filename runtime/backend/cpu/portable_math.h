@@ -14,17 +14,17 @@ namespace sidbeam::cpu {
 inline constexpr double kLn2 = 0.693147180559945309417;
 
 // floor(log2(x)) of a normal x > 0.
-SIDBEAM_HD inline int exponent_of(double x) { return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023; }
+SIDBEAM_HD inline int exponent_of(double x) {
+  return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023;
+}
 
 // log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
 SIDBEAM_HD inline double portable_log(double x) {
-  constexpr double kSqrt2 = 1.41421356237309504880;
-  int exponent = exponent_of(x);
-  double mantissa = std::bit_cast<double>((std::bit_cast<uint64_t>(x) & 0xFFFFFFFFFFFFF) | uint64_t{1023} << 52);
-  if (mantissa > kSqrt2) {
-    mantissa *= 0.5;
-    ++exponent;
-  }
+  constexpr uint64_t kSqrtHalf =
+      0x3FE6A09E667F3BCD;  // a branch, at a place in the mantissa, is guessed wrong too often
+  const uint64_t bits = std::bit_cast<uint64_t>(x), above = bits - kSqrtHalf;
+  const auto exponent = static_cast<double>(static_cast<int64_t>(above) >> 52);
+  const auto mantissa = std::bit_cast<double>(bits - (above & 0xFFF0000000000000));
   const double s = (mantissa - 1.0) / (mantissa + 1.0), z = s * s, z2 = z * z;
   const double low = (1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9));
   const double high = (1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15);

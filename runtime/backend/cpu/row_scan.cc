@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "backend/cpu/distinct_codes.h"
 #include "backend/cpu/half.h"
 #include "backend/cpu/partial_sum.h"
 
@@ -225,24 +227,25 @@ bool scan_trie(const Scan& scan) {
   return append_slice(scan, slice, with_end);
 }
 
-// The codes of the ordinals [node, range_end), one run of equal codes after the other. Damaged columns may not rise;
-// the count stays bounded.
+// Whether every code follows the root: what the header counted is enough to know.
+bool follows_all(const Scan& scan) { return scan.slot.level == 0 && scan.level.edges == scan.level.codes; }
+
+// The codes of the ordinals [node, range_end).
 bool scan_sorted(const Scan& scan) {
   const LevelView& level = scan.level;
   const IndexView& index = *scan.slot.index;
-  OrdinalRange rest{scan.task.node, std::min(scan.task.range_end, index.sids)};
   uint32_t* tokens = scan.workspace.tokens.data();
-  int32_t n = 0;
-  bool with_end = false;
-  while (rest.lo < rest.hi && n < static_cast<int32_t>(level.codes)) {
-    const auto code = static_cast<uint32_t>(level.column[rest.lo]);
-    if (code < level.codes) tokens[n++] = code;
-    if (code == level.codes) with_end = scan.has_end_column();
-    rest.lo = std::max(column_range(index, scan.slot.level, rest, code).hi, rest.lo + 1);
+  uint32_t n = level.codes;
+  if (follows_all(scan)) {
+    std::iota(tokens, tokens + n, 0u);
+  } else {
+    const uint64_t end = std::min(scan.task.range_end, index.sids), begin = std::min(scan.task.node, end);
+    n = distinct_codes(level.column, begin, end, level.codes + (index.variable_length ? 1 : 0), tokens);
   }
-  if (rest.lo < rest.hi && level.column[rest.hi - 1] == level.codes) with_end = scan.has_end_column();
+  const bool with_end = n > 0 && tokens[n - 1] == level.codes;
+  n -= with_end ? 1 : 0;
   ++scan.stats.list_rows;
-  return append_list(scan, {tokens, 4, n}, with_end);
+  return append_list(scan, {tokens, 4, static_cast<int32_t>(n)}, with_end && scan.has_end_column());
 }
 
 bool is_valid_code(const Scan& scan, uint32_t code) {
@@ -346,7 +349,9 @@ RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& worksp
   const int64_t bytes = element_bytes(slot.elements.dtype);
   float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
   Elements elements = slot.elements;
-  elements.data = static_cast<const char*>(task.data) + (full ? 0 : slot.columns.offset * bytes);
+  const int64_t offset = full ? 0 : slot.columns.offset * bytes;
+  elements.data = static_cast<const char*>(task.data) + offset;
+  if (task.next != nullptr) elements.next = static_cast<const char*>(task.next) + offset;
   const PartialSum sum = slot.kernels->sum_exp(elements, columns, maxima);
   if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, maxima};
   elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;
@@ -359,7 +364,8 @@ bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Sele
   if (slot.strategy == SIDBEAM_STRATEGY_TRIE) return scan_trie(scan);
   const bool probes = slot.strategy == SIDBEAM_STRATEGY_SORTED_TOPK ||
                       (slot.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1);
-  if (!probes && slot.strategy != SIDBEAM_STRATEGY_SORTED) return scan_all(scan);
+  const bool all = slot.strategy != SIDBEAM_STRATEGY_SORTED || (slot.reads_row && follows_all(scan));
+  if (!probes && all) return scan_all(scan);
   const Outcome outcome = normalize(scan, nullptr);
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   return probes ? scan_probed(scan) : scan_sorted(scan);

@@ -65,6 +65,7 @@ struct RowSum {
 struct RowTask {
   const RowSum* sum = nullptr;      // where sums_ahead
   const void* data = nullptr;       // column 0
+  const void* next = nullptr;       // the same of the row that is read next, where that is known
   const float* lse = nullptr;       // the row's, where the caller gave it
   uint64_t node = 0;                // trie: the node; sorted: the first ordinal
   uint64_t range_end = 0;           // sorted: the end of the ordinals

@@ -113,6 +113,16 @@ inline float keep_best(float* scores, uint32_t* places, int32_t n, int32_t k) {
   return hn::GetLane(hn::MinOfLanes(d, worst));
 }
 
+// Adds 1 where the mask is set.
+HWY_INLINE hn::Vec<I32> count_where(hn::Mask<F32> mask, hn::Vec<I32> count) {
+  const I32 di;
+#if HWY_TARGET == HWY_AVX3  // one instruction; a select and an add are two
+  return hn::IfThenElse(hn::RebindMask(di, mask), hn::Add(count, hn::Set(di, 1)), count);
+#else
+  return hn::Sub(count, hn::VecFromMask(di, hn::RebindMask(di, mask)));
+#endif
+}
+
 // Of the scores [first, first + kCount * kWidth) against all n.
 template <int kCount>
 HWY_INLINE void rank_vectors(const float* scores, int32_t n, int32_t first, uint32_t* ranks) {
@@ -124,8 +134,7 @@ HWY_INLINE void rank_vectors(const float* scores, int32_t n, int32_t first, uint
   for (int v = 0; v < kCount; ++v) above[v] = hn::Zero(di);
   for (int32_t i = 0; i < n; ++i) {
     const Floats other = hn::Set(d, scores[i]);
-    for (int v = 0; v < kCount; ++v)
-      above[v] = hn::Add(above[v], hn::IfThenElseZero(hn::RebindMask(di, hn::Gt(other, score[v])), hn::Set(di, 1)));
+    for (int v = 0; v < kCount; ++v) above[v] = count_where(hn::Gt(other, score[v]), above[v]);
   }
   for (int v = 0; v < kCount; ++v) hn::StoreU(hn::BitCast(U32(), above[v]), U32(), ranks + first + v * kWidth);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace sidbeam::cpu {
@@ -67,22 +68,8 @@ void Selection::shrink() {
   ++shrinks_;
 }
 
-// Every candidate knows its rank at once; those that share one come in the order of places.
-void Selection::sort_by_rank() {
-  uint32_t* shared = ties_.data();
-  std::fill_n(shared, count_, 0U);
-  kernels_->rank(scores_.data(), count_, ranks_.data());
-  for (int32_t i = 0; i < count_; ++i) {
-    const uint32_t rank = ranks_[i], to = rank + shared[rank]++;
-    sorted_scores_[to] = scores_[i];
-    sorted_places_[to] = places_[i];
-  }
-  result_scores_ = sorted_scores_.data();
-  result_places_ = sorted_places_.data();
-}
-
 // Four stable passes over bytes of the score, of which those are left out in which all scores agree.
-void Selection::sort_by_digits() {
+void Selection::sort_by_digits(Ranked& sorted) {
   uint32_t counts[4][256] = {};
   for (int32_t i = 0; i < count_; ++i)
     for (int digit = 0; digit < 4; ++digit) ++counts[digit][falling(scores_[i]) >> 8 * digit & 255];
@@ -101,18 +88,33 @@ void Selection::sort_by_digits() {
     std::swap(scores, sorted_scores);
     std::swap(places, sorted_places);
   }
-  result_scores_ = scores;
-  result_places_ = places;
+  sorted = {scores, places, nullptr};
+}
+
+// Every candidate knows its rank at once; those that share one, which is when the ranks do not add up to those of n
+// places, come in the order of places.
+Selection::Ranked Selection::ranked() {
+  Ranked result{scores_.data(), places_.data(), ranks_.data()};
+  if (count_ > kMostRanked) {
+    sort_by_digits(result);
+    return result;
+  }
+  uint32_t* ranks = ranks_.data();
+  kernels_->rank(scores_.data(), count_, ranks);
+  if (std::accumulate(ranks, ranks + count_, 0) == count_ * (count_ - 1) / 2) return result;
+  uint32_t* shared = ties_.data();
+  std::fill_n(shared, count_, 0U);
+  for (int32_t i = 0; i < count_; ++i) ranks[i] += shared[ranks[i]]++;
+  return result;
 }
 
 int32_t Selection::finish() {
-  shrink();
-  if (count_ <= kMostRanked) {
-    sort_by_rank();
-  } else {
-    sort_by_digits();
-  }
-  return count_;
+  float* scores = sorted_scores_.data();
+  uint32_t* places = sorted_places_.data();
+  return finish([=](int32_t rank, float score, uint32_t place) {
+    scores[rank] = score;
+    places[rank] = place;
+  });
 }
 
 }  // namespace sidbeam::cpu

@@ -15,8 +15,6 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int kTokenBits = 20;  // of a place; beams have the other 12
-
 inline uint32_t place_of(int32_t beam, uint32_t token) { return static_cast<uint32_t>(beam) << kTokenBits | token; }
 inline int32_t beam_of(uint32_t place) { return static_cast<int32_t>(place >> kTokenBits); }
 inline uint32_t token_of(uint32_t place) { return place & ((1U << kTokenBits) - 1); }
@@ -48,10 +46,14 @@ class Selection {
   void append_slice(const RowScore& row, const Slice& slice);
   // Candidates of later beams than all that are held.
   void append(const Selection& later);
-  // Leaves the best, in the order score falling, place rising; returns how many.
+  // Leaves the best; returns how many. Calls visit(rank, score, place) for each of them, once and in any order, where
+  // rank is its place in the order score falling, place rising.
+  template <class Visit>
+  int32_t finish(const Visit& visit);
+  // The same, into scores() and places().
   int32_t finish();
-  const float* scores() const { return result_scores_; }
-  const uint32_t* places() const { return result_places_; }
+  const float* scores() const { return sorted_scores_.data(); }
+  const uint32_t* places() const { return sorted_places_.data(); }
 
   int64_t memory_bytes() const {
     return scores_.bytes() + places_.bytes() + sorted_scores_.bytes() + sorted_places_.bytes() + ranks_.bytes() +
@@ -60,20 +62,38 @@ class Selection {
 
  private:
   Room room() { return {scores_.data() + count_, places_.data() + count_, capacity_ - count_}; }
+  // Candidates in memory, in order of places or sorted; the rank of each, or nullptr where it is its number.
+  struct Ranked {
+    const float* scores;
+    const uint32_t* places;
+    const uint32_t* ranks;
+  };
+
   void shrink();
-  void sort_by_rank();
-  void sort_by_digits();
+  Ranked ranked();
+  void sort_by_digits(Ranked& sorted);
 
   const Kernels* kernels_ = nullptr;
   Buffer<float> scores_;     // [capacity + slack]
   Buffer<uint32_t> places_;  // [capacity + slack]
   Buffer<float> sorted_scores_;
   Buffer<uint32_t> sorted_places_, ranks_, ties_;
-  const float* result_scores_ = nullptr;  // of the last finish
-  const uint32_t* result_places_ = nullptr;
   int32_t capacity_ = 0, width_ = 0, count_ = 0;
   float threshold_ = 0.0F;
   int64_t shrinks_ = 0;
 };
+
+template <class Visit>
+int32_t Selection::finish(const Visit& visit) {
+  shrink();
+  const Ranked best = ranked();
+  const int32_t n = count_;
+  if (best.ranks != nullptr) {
+    for (int32_t i = 0; i < n; ++i) visit(static_cast<int32_t>(best.ranks[i]), best.scores[i], best.places[i]);
+  } else {
+    for (int32_t i = 0; i < n; ++i) visit(i, best.scores[i], best.places[i]);
+  }
+  return n;
+}
 
 }  // namespace sidbeam::cpu

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
@@ -15,7 +16,7 @@ namespace sidbeam::cpu {
 namespace {
 
 // Beams whose children are looked up together, so that cache misses overlap.
-constexpr int32_t kTogether = 64;
+constexpr int32_t kTogether = kMostInChain;
 
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
@@ -40,12 +41,21 @@ SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   return scan;
 }
 
+int64_t row_number(const StepJob& job, const SlotStep& slot, int32_t beam) {
+  return job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
+}
+
+const void* row_data(const StepJob& job, const SlotStep& slot, int64_t row) {
+  const sidbeam_rows& rows = *job.rows;
+  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
+  return static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
+}
+
 RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   const sidbeam_rows& rows = *job.rows;
-  const int64_t row = job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
-  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
+  const int64_t row = row_number(job, slot, beam);
   RowTask task;
-  task.data = static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
+  task.data = row_data(job, slot, row);
   if (job.lse != nullptr) task.lse = job.lse + (job.row_map != nullptr ? row : slot.batch * rows.rows + row);
   task.node = state_node(slot.states[beam]);
   if (uses_columns(job.strategy)) task.range_end = slot.range_ends[beam];
@@ -56,7 +66,23 @@ RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
 
 // Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
 bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
-  return job.may_skip && piece.slot->scores[m] < piece.selection->threshold();
+  return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
+}
+
+// Only children of beams whose normaliser is given: their elements are all that is read. Returns how many of the beams
+// [first, last) are done with, and finds the only children of the others. Candidates come in the order of beams: after one
+// that is left to scan_beam, since it has not one child or odd numbers, all are.
+int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
+                           uint32_t* only, Lane& lane) {
+  float scores[kTogether];
+  uint32_t places[kTogether];
+  const ChainOut out{scores, places, piece.found->only_next.data() + first};
+  const int32_t done = score_only_children(job, scan, *piece.slot, first, last - first, only, out);
+  piece.found->selection.append({0.0F, {}, false, 0}, scores, places, done);
+  lane.stats.rows_read += done;
+  lane.stats.single_rows += done;
+  lane.stats.candidates += done;
+  return done;
 }
 
 void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
@@ -72,16 +98,16 @@ void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
 
 Lane::Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares)
     : workspace(kernels, allocator, limits),
-      selection(kernels, allocator, limits.beams),
+      found(kernels, allocator, limits.beams),
       states(allocator, limits.beams),
       range_ends(allocator, limits.beams),
       prefix(allocator, limits.levels) {
-  for (Selection& part : shared)
-    if (shares) part = Selection(kernels, allocator, limits.beams);
+  for (Found& part : shared)
+    if (shares) part = Found(kernels, allocator, limits.beams);
 }
 
 int64_t Lane::memory_bytes() const {
-  return workspace.memory_bytes() + selection.memory_bytes() + shared[0].memory_bytes() + shared[1].memory_bytes() +
+  return workspace.memory_bytes() + found.memory_bytes() + shared[0].memory_bytes() + shared[1].memory_bytes() +
          states.bytes() + range_ends.bytes() + prefix.bytes();
 }
 
@@ -147,7 +173,7 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
       const bool whole = first >= begin && last <= end;
       Piece piece{&slot, static_cast<int32_t>(std::max<int64_t>(begin - first, 0)),
                   static_cast<int32_t>(std::min<int64_t>(end - first, rows)),
-                  whole ? &lane.selection : &lane.shared[lane.piece_count], 0.0F};
+                  whole ? &lane.found : &lane.shared[lane.piece_count], 0.0F};
       scan_beams(job, piece, lane);
       if (whole) {
         finish_slot(job, piece, lane);
@@ -174,61 +200,33 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
         ++own.stats.split_slots;
         continue;
       }
-      whole.selection->append(*piece.selection);
+      whole.found->selection.append(piece.found->selection);
+      const int64_t* next = piece.found->only_next.data();
+      std::copy(next + piece.begin, next + piece.end, whole.found->only_next.data() + piece.begin);
       if (!(whole.best_bad >= piece.best_bad) && !std::isnan(piece.best_bad)) whole.best_bad = piece.best_bad;
     }
   }
   if (whole.slot != nullptr) finish_slot(job, whole, own);
 }
 
-// Only children of beams whose normaliser is given: their elements are all that is read. Marks the beams that are done
-// with; one whose numbers are odd in any way is left to scan_beam, with its only child.
-void CpuStepper::push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first,
-                                    int32_t last, uint32_t* only, Lane& lane) const {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const SlotStep& slot = *piece.slot;
-  const sidbeam_rows& rows = *job.rows;
-  const int64_t bytes = element_bytes(rows.dtype), stride = rows.row_stride * bytes;
-  const int32_t dtype = rows.dtype;
-  const char* data = static_cast<const char*>(rows.data) + scan.columns.offset * bytes;
-  if (job.row_map == nullptr) data += slot.batch * rows.slot_stride * bytes;
-  const int32_t* map = job.row_map != nullptr ? job.row_map + slot.batch * job.beams : nullptr;
-  const float* lse = job.lse != nullptr && map == nullptr ? job.lse + slot.batch * rows.rows : job.lse;
-  const float* scores = slot.scores;
-  Selection& selection = *piece.selection;
-  int64_t pushed = 0;
-  for_each_only_child(*slot.index, slot.level, slot.states + first, last - first, [&](int32_t i, uint32_t token) {
-    const int32_t m = first + i;
-    only[i] = token;
-    if (token == kNotOne) return;
-    const int64_t row = map != nullptr ? map[m] : m;
-    const float x = element_at({data + row * stride, dtype, 1.0F, 0.0F}, token);
-    const float given = lse != nullptr ? lse[row] : 0.0F;
-    const float score = scores[m] + ((x - given) + 0.0F);
-    // Candidates come in the order of beams: after one that is left over, all are.
-    if (pushed != i || !(x < kInfinity && given < kInfinity && score < kInfinity)) return;
-    selection.push(score, place_of(m, token));
-    only[i] = kDone;
-    ++pushed;
-  });
-  lane.stats.rows_read += pushed;
-  lane.stats.single_rows += pushed;
-  lane.stats.candidates += pushed;
-}
-
 void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const SlotScan scan = scan_of(kernels_, job, slot);
   const int32_t end = std::min(piece.end, *slot.live);
-  piece.selection->reset(slot.width);
+  int64_t* only_next = piece.found->only_next.data();
+  piece.found->selection.reset(slot.width);
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
   const int32_t together = std::min(lane.workspace.rows_together, rows_summed_together(scan.column_count));
   uint32_t only[kTogether];
-  std::fill_n(only, kTogether, kNotOne);
-  for (int32_t first = piece.begin; first < end; first += kTogether) {
-    const int32_t last = std::min(first + kTogether, end);
+  if (!scan.singles) {
+    std::fill_n(only, kTogether, kNotOne);
+    std::fill(only_next + piece.begin, only_next + end, kDeadState);
+  }
+  for (int32_t begin = piece.begin; begin < end; begin += kTogether) {
+    const int32_t last = std::min(begin + kTogether, end);
+    int32_t first = begin;
     if (scan.singles && !scan.reads_row) {
-      push_only_children(job, scan, piece, first, last, only, lane);
+      first += push_only_children(job, scan, piece, first, last, only, lane);
     } else if (scan.singles) {
       fetch_children(*slot.index, slot.level, slot.states + first, last - first);
     }
@@ -236,11 +234,9 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
       const int32_t n = std::min(together, last - m);
       if (scan.sums_ahead) sum_beams(job, scan, piece, m, n, lane);
       if (scan.singles && scan.reads_row)
-        for_each_only_child(*slot.index, slot.level, slot.states + m, n,
-                            [&](int32_t i, uint32_t token) { only[m - first + i] = token; });
+        find_only_children(*slot.index, slot.level, {slot.states + m, n, only + (m - begin), only_next + m});
       for (int32_t i = 0; i < n; ++i)
-        if (only[m + i - first] != kDone)
-          scan_beam(job, scan, piece, m + i, only[m + i - first], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
+        scan_beam(job, scan, piece, m + i, only[m + i - begin], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
     }
   }
 }
@@ -249,16 +245,21 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
+  const int32_t end = std::min(piece.end, *slot.live);
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
-    lane.sums[i] = sum_ahead(scan, task_for(job, slot, first + i), lane.workspace, i);
+    RowTask task = task_for(job, slot, first + i);
+    const int32_t next = first + i + 1;
+    if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
+      task.next = row_data(job, slot, row_number(job, slot, next));
+    lane.sums[i] = sum_ahead(scan, task, lane.workspace, i);
   }
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,
                            const RowSum* sum, Lane& lane) const {
   const SlotStep& slot = *piece.slot;
-  Selection& selection = *piece.selection;
+  Selection& selection = piece.found->selection;
   if (!is_live(slot.states[m])) return;
   if (is_ended(slot.states[m])) return selection.push(slot.scores[m], place_of(m, 0));
   if (may_skip(job, piece, m)) {
@@ -287,14 +288,14 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
 
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
   const SlotStep& slot = *whole.slot;
-  Selection& selection = *whole.selection;
-  const int32_t count = selection.finish();
+  Selection& selection = whole.found->selection;
+  const int32_t count = write_beams(kernels_, job, slot, selection, whole.found->only_next.data(), lane.states.data(),
+                                    lane.range_ends.data());
   lane.stats.shrinks += selection.shrinks();
   lane.stats.dead_beams += slot.width - count;
   ++lane.stats.slot_steps;
-  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= selection.scores()[count - 1]))
+  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= slot.scores[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
-  write_beams(kernels_, job, slot, selection, count, lane.states.data(), lane.range_ends.data());
 }
 
 }  // namespace sidbeam::cpu

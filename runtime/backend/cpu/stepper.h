@@ -14,19 +14,30 @@
 
 namespace sidbeam::cpu {
 
+// Where the candidates of a slot go.
+struct Found {
+  Selection selection;
+  Buffer<int64_t> only_next;  // [M] by beam, the state after its only child, or kDeadState
+
+  Found() = default;
+  Found(const Kernels& kernels, const Allocator& allocator, int64_t beams)
+      : selection(kernels, allocator, beams), only_next(allocator, beams) {}
+  int64_t memory_bytes() const { return selection.memory_bytes() + only_next.bytes(); }
+};
+
 // Beams [begin, end) of a slot and what was found in them.
 struct Piece {
   const SlotStep* slot = nullptr;
   int32_t begin = 0, end = 0;
-  Selection* selection = nullptr;
+  Found* found = nullptr;
   float best_bad = 0.0F;  // the best score among bad rows, NaN for none
 };
 
 // Working memory of a thread.
 struct Lane {
   RowWorkspace workspace;
-  Selection selection;          // of slots that are its own
-  Selection shared[2];          // of the slots it shares with the lanes before and after; only where there are lanes
+  Found found;                  // of slots that are its own
+  Found shared[2];              // of the slots it shares with the lanes before and after; only where there are lanes
   Buffer<int64_t> states;       // [M] of the beams being written
   Buffer<uint64_t> range_ends;  // [M]
   Buffer<int32_t> prefix;       // [levels]
@@ -55,8 +66,6 @@ class CpuStepper final : public Stepper {
   void run_lane(const StepJob& job, int64_t lane, int64_t begin, int64_t end);
   void merge_pieces(const StepJob& job, int64_t lanes);
   void scan_beams(const StepJob& job, Piece& piece, Lane& lane) const;
-  void push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
-                          uint32_t* only, Lane& lane) const;
   void sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                  Lane& lane) const;
   void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, const RowSum* sum,

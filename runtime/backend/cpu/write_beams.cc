@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "backend/cpu/only_children.h"
 #include "index/lookup.h"
 #include "index/state.h"
 
@@ -17,17 +16,19 @@ void prefetch(const UintArray& array, uint64_t i) {
 
 // The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
 // beam is dead to the next step.
-int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, uint32_t token, uint64_t& range_end) {
+int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, int32_t& token, uint64_t& range_end) {
   const int64_t before = slot.states[parent];
   const LevelView& level = slot.index->level[slot.level];
   if (is_ended(before)) {
     if (uses_columns(job.strategy)) range_end = slot.range_ends[parent];
+    token = -1;
     return before;
   }
-  State state{slot.level + 1, slot.index->variable_length && token == level.codes, NodeKind::kOpaque, 0};
+  const auto code = static_cast<uint32_t>(token);
+  State state{slot.level + 1, slot.index->variable_length && code == level.codes, NodeKind::kOpaque, 0};
   if (uses_columns(job.strategy)) {
     const OrdinalRange found =
-        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, token);
+        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, code);
     state.kind = NodeKind::kSorted;
     state.node = found.lo;
     range_end = found.hi;
@@ -35,81 +36,46 @@ int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, 
   return encode_state(state);
 }
 
-// Calls state(parent, token) for every beam chosen; an ended one has no token.
-template <class State>
-void write_chosen(const SlotStep& slot, const uint32_t* places, int32_t count, int64_t* states, const State& state) {
-  int32_t *parents = slot.parents, *tokens = slot.tokens;
-  const int64_t* before = slot.states;
+// The state of a beam of the trie that had several children, or none: an ended one, which has no token.
+int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, int32_t& token) {
+  if (!is_ended(before)) return next_state(index, before, static_cast<uint32_t>(token), kernels.bits_before);
+  token = -1;
+  return before;
+}
+
+// Of the trie: most beams are the only children of theirs, whose states are known. Fetches the row pointers that the next
+// step will want.
+void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, const int64_t* only_next,
+                 int64_t* states) {
+  const IndexView& index = *slot.index;
+  const int32_t *parents = slot.parents, next = slot.level + 1;
   for (int32_t m = 0; m < count; ++m) {
-    const int32_t parent = beam_of(places[m]);
-    const uint32_t token = token_of(places[m]);
-    parents[m] = parent;
-    tokens[m] = node_to_feed(before[parent]) == kUnfed ? -1 : static_cast<int32_t>(token);
-    states[m] = state(parent, token, m);
+    const int64_t state = only_next[parents[m]];
+    states[m] = state != kDeadState ? state : follow_beam(kernels, index, slot.states[parents[m]], slot.tokens[m]);
   }
-}
-
-// Of the trie: most beams are the only children of theirs. Fetches the row pointers that the next step will want.
-template <class Pointer>
-void write_trie(const Kernels& kernels, const SlotStep& slot, const uint32_t* places, int32_t count, int64_t* states) {
-  const IndexView& index = *slot.index;
-  const LevelView& level = index.level[slot.level];
-  const auto* pointers = static_cast<const Pointer*>(level.row_pointers.data);
-  const uint64_t nodes = level.nodes, edges = level.edges, codes = level.codes;
-  const int32_t next = slot.level + 1;
-  const bool is_last = next == index.levels;
-  const UintArray ahead = is_last                    ? level.tokens
-                          : next == index.csr_levels ? index.level[next].ordinals
-                                                     : index.level[next].row_pointers;
-  const int64_t next_level = encode_state({next, false, NodeKind::kTrie, 0});
-  write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t /*m*/) {
-    const int64_t before = slot.states[parent];
-    const uint64_t node = node_to_feed(before);
-    if (node >= nodes) return before;
-    const uint64_t begin = pointers[node], end = pointers[node + 1];
-    if (!is_one_edge(begin, end, edges) || token >= codes) return next_state(index, before, token, kernels.bits_before);
-    if (!is_last) prefetch(ahead, begin);
-    return next_level | static_cast<int64_t>(begin);
-  });
-}
-
-void write_tail(const SlotStep& slot, const uint32_t* places, int32_t count, int64_t* states) {
-  const IndexView& index = *slot.index;
-  const uint32_t codes = index.level[slot.level].codes;
-  const int64_t next_level = encode_state({slot.level + 1, false, NodeKind::kTail, 0});
-  write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t /*m*/) {
-    const int64_t before = slot.states[parent];
-    const uint64_t node = node_to_feed(before);
-    if (node == kUnfed) return before;
-    const Run run = run_of(index, slot.level, node);
-    if (run.count != 1 || token >= codes) return next_state(index, before, token);
-    return next_level | static_cast<int64_t>(pack_run(run));
-  });
-}
-
-void write_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const uint32_t* places,
-                  int32_t count, int64_t* states, uint64_t* range_ends) {
-  if (job.strategy != SIDBEAM_STRATEGY_TRIE) {
-    write_chosen(slot, places, count, states, [&](int32_t parent, uint32_t token, int32_t m) {
-      return continue_beam(job, slot, parent, token, range_ends[m]);
-    });
-  } else if (is_tail_level(*slot.index, slot.level)) {
-    write_tail(slot, places, count, states);
-  } else if (slot.index->level[slot.level].row_pointers.width == 8) {
-    write_trie<uint64_t>(kernels, slot, places, count, states);
-  } else {
-    write_trie<uint32_t>(kernels, slot, places, count, states);
-  }
+  if (next > index.csr_levels || next == index.levels) return;
+  const UintArray ahead = next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
+  for (int32_t m = 0; m < count; ++m) prefetch(ahead, state_node(states[m]));
 }
 
 }  // namespace
 
-void write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const Selection& selection,
-                 int32_t count, int64_t* states, uint64_t* range_ends) {
-  write_states(kernels, job, slot, selection.places(), count, states, range_ends);
+int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Selection& selection,
+                    const int64_t* only_next, int64_t* states, uint64_t* range_ends) {
+  int32_t *parents = slot.parents, *tokens = slot.tokens;
+  float* scores = slot.scores;
+  const int32_t count = selection.finish([=](int32_t m, float score, uint32_t place) {
+    parents[m] = beam_of(place);
+    tokens[m] = static_cast<int32_t>(token_of(place));
+    scores[m] = score;
+  });
+  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
+    follow_trie(kernels, slot, count, only_next, states);
+  } else {
+    for (int32_t m = 0; m < count; ++m) states[m] = continue_beam(job, slot, parents[m], tokens[m], range_ends[m]);
+  }
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
-  std::copy_n(selection.scores(), count, slot.scores);
   const int32_t dead = job.beams - count;
   std::fill_n(slot.parents + count, dead, -1);
   std::fill_n(slot.tokens + count, dead, -1);
@@ -119,6 +85,7 @@ void write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(states[m]) ? 1 : 0;
   *slot.live = count;
   *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
+  return count;
 }
 
 }  // namespace sidbeam::cpu

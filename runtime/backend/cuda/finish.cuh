@@ -27,6 +27,8 @@ struct FinishShared {
 
 template <int kThreads, int kMostBeams>
 class Finish {
+  static_assert(kThreads * kRounds <= kMoreCandidates, "the workspace takes a round beside the best");
+
  public:
   __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry,
                     FinishShared<kThreads, kMostBeams>& shared)
@@ -62,7 +64,7 @@ class Finish {
     for (uint32_t m = own(); m < static_cast<uint32_t>(entry_.live); m += kThreads) {
       const Note note = work_.notes[m];
       if (note.read) atomicAdd(&shared_.counters[kRowsRead], 1U);
-      if (note.found == Found::kNoRow) shared_.no_row = 1;
+      if (note.found == Found::kNoRow) atomicExch(&shared_.no_row, 1);
       if (note.found == Found::kBad) {
         atomicMax(&shared_.worst_bad, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
         atomicAdd(&shared_.counters[kRowsBad], 1U);
@@ -120,7 +122,8 @@ class Finish {
     __syncthreads();
     in_workspace_ = shared_.chosen > 0;
     if (!in_workspace_) return;
-    for (uint32_t i = own(); i < shared_.count; i += kThreads) work_.candidates[i] = shared_.keys[i];
+    const uint32_t known = std::min<uint32_t>(shared_.count, kMostBeams);
+    for (uint32_t i = own(); i < known; i += kThreads) work_.candidates[i] = shared_.keys[i];
     __syncthreads();
     open_groups(bound);
   }
@@ -280,14 +283,11 @@ class Finish {
   // A row that is bad could have mattered where its beam scored at least as well as the last that is kept.
   __device__ void write_slot(int32_t count) {
     const int32_t slot = entry_.slot;
-    const bool mattered =
-        shared_.worst_bad != 0 &&
-        (count < entry_.width || shared_.worst_bad >= shared_.worst);
+    const bool mattered = shared_.worst_bad != 0 && (count < entry_.width || shared_.worst_bad >= shared_.worst);
     if (mattered) session_.errors[slot] = SIDBEAM_SLOT_BAD_ROW;
     if (shared_.no_row != 0) session_.errors[slot] = kSlotBadMap;
     session_.live[slot] = count;
-    session_.active[slot] =
-        entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
+    session_.active[slot] = entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
     session_.level[slot] = entry_.level + 1;
     shared_.counters[kSlotSteps] = 1;
     shared_.counters[kDeadBeams] = static_cast<uint32_t>(entry_.width - count);

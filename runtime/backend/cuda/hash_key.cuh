@@ -12,12 +12,12 @@ namespace sidbeam::cuda {
 
 // Word i of the secret that begins at byte `at`, a multiple of 1.
 SIDBEAM_HD inline uint64_t xxh3_secret(int at) {
-  constexpr uint64_t kSecret[24] = {
-      0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072, 0x78e5c0cc4ee679cb,
-      0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0, 0xcb00c391bb52283c, 0xa32e531b8b65d088,
-      0x4ef90da297486471, 0xd8acdea946ef1938, 0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a,
-      0x647378d9c97e9fc8, 0xc3ebd33483acc5ea, 0xeb6313faffa081c5, 0x49daf0b751dd0d17, 0x9e68d429265516d3,
-      0xfca1477d58be162b, 0xce31d07ad1b8f88f, 0x280416958f3acb45, 0x7e404bbbcafbd7af};
+  constexpr uint64_t kSecret[24] = {0xbe4ba423396cfeb8, 0x1cad21f72c81017c, 0xdb979083e96dd4de, 0x1f67b3b7a4a44072,
+                                    0x78e5c0cc4ee679cb, 0x2172ffcc7dd05a82, 0x8e2443f7744608b8, 0x4c263a81e69035e0,
+                                    0xcb00c391bb52283c, 0xa32e531b8b65d088, 0x4ef90da297486471, 0xd8acdea946ef1938,
+                                    0x3f349ce33f76faa8, 0x1d4f0bc7c7bbdcf9, 0x3159b4cd4be0518a, 0x647378d9c97e9fc8,
+                                    0xc3ebd33483acc5ea, 0xeb6313faffa081c5, 0x49daf0b751dd0d17, 0x9e68d429265516d3,
+                                    0xfca1477d58be162b, 0xce31d07ad1b8f88f, 0x280416958f3acb45, 0x7e404bbbcafbd7af};
   const int word = at / 8, bits = at % 8 * 8;
   return bits == 0 ? kSecret[word] : kSecret[word] >> bits | kSecret[word + 1] << (64 - bits);
 }
@@ -90,8 +90,8 @@ SIDBEAM_HD inline uint64_t xxh3_up_to_240(const Xxh3Input& in, int bytes) {
 
 // Up to 1024 bytes: one block, not full, of stripes of 64.
 SIDBEAM_HD inline uint64_t xxh3_stripes(const Xxh3Input& in, int bytes) {
-  uint64_t lanes[8] = {kXxhPrime32_3, kXxhPrime1, kXxhPrime2, kXxhPrime3, kXxhPrime4, kXxhPrime32_2, kXxhPrime5,
-                       kXxhPrime32_1};
+  uint64_t lanes[8] = {kXxhPrime32_3, kXxhPrime1,    kXxhPrime2, kXxhPrime3,
+                       kXxhPrime4,    kXxhPrime32_2, kXxhPrime5, kXxhPrime32_1};
   const auto add_stripe = [&](int at, int secret) {
     for (int i = 0; i < 8; ++i) {
       const uint64_t value = in.word(at + 8 * i), keyed = value ^ xxh3_secret(secret + 8 * i);

@@ -46,9 +46,7 @@ __device__ inline float exp2_approximate(float x) {
 }
 
 // round(L * x), for x of any size: a number of octaves that an int holds.
-__device__ inline int octaves_of(float x) {
-  return static_cast<int>(rintf(fminf(fmaxf(x, -kHuge), kHuge) * kLog2E));
-}
+__device__ inline int octaves_of(float x) { return static_cast<int>(rintf(fminf(fmaxf(x, -kHuge), kHuge) * kLog2E)); }
 
 // What a thread, or a block, has summed: exp(x) of so many x is sum * 2^octaves_of(largest).
 struct Terms {
@@ -103,8 +101,7 @@ __device__ inline bool is_far(const Terms& terms) {
 }
 
 __device__ inline cpu::PartialSum partial_sum(const Terms& terms, int64_t n, float base) {
-  if (terms.largest == kInfinity || terms.sum != terms.sum)
-    return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
+  if (terms.largest == kInfinity || terms.sum != terms.sum) return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
   if (terms.sum == 0.0) return {};
   const int exponent = octaves_of(terms.largest);
   const int width = 64 - __clzll(static_cast<long long>(n));
@@ -125,15 +122,13 @@ SIDBEAM_APART __device__ Terms sum_row_of(const Row& given, float* held) {
   for (int64_t tile = 0; tile < row.columns; tile += kTile) {
     float x[kColumnsOfThread];
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c)
-      Chunk<kDtype>::load(row, tile / kPer + c * kThreads + thread_id(), x + c * kPer);
+    for (int c = 0; c < kChunks; ++c) Chunk<kDtype>::load(row, tile / kPer + c * kThreads + thread_id(), x + c * kPer);
     if constexpr (kSoftCap) {
 #pragma unroll 1
       for (int i = 0; i < kColumnsOfThread; ++i) x[i] = transformed(x[i], row.transform);
     } else if (row.transform.active) {
 #pragma unroll
-      for (int i = 0; i < kColumnsOfThread; ++i)
-        x[i] = x[i] * row.transform.inverse_temperature - row.transform.origin;
+      for (int i = 0; i < kColumnsOfThread; ++i) x[i] = x[i] * row.transform.inverse_temperature - row.transform.origin;
     }
     if (held != nullptr) {
 #pragma unroll

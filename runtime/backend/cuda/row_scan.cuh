@@ -70,12 +70,12 @@ __device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads
 
 template <int kThreads>
 SIDBEAM_APART __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
-                                     RowShared<kThreads>& shared) {
+                                                   RowShared<kThreads>& shared) {
   const uint32_t codes = children.codes;
-  const cpu::PartialSum sum =
-      beam.columns.map == nullptr
-          ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
-          : sum_values<kThreads>(codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
+  const cpu::PartialSum sum = beam.columns.map == nullptr
+                                  ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
+                                  : sum_values<kThreads>(
+                                        codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
   if (!children.ends) return sum;
   Terms end;
   const float x = beam.x(codes, codes);
@@ -85,8 +85,8 @@ SIDBEAM_APART __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children
 }
 
 template <int kThreads>
-SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children, const float* lse,
-                             int64_t room, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
+                                           const float* lse, int64_t room, RowShared<kThreads>& shared) {
   beam.score.clamp = false;
   beam.score.normalizer = {};
   if (lse != nullptr) {
@@ -105,7 +105,8 @@ SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& 
 
 // Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
 template <int kThreads>
-SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children,
+                                              RowShared<kThreads>& shared) {
   const auto keys = [&](const auto& visit) {
     for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads)
       visit(code_key(beam.x(i, children.codes), i));
@@ -132,7 +133,8 @@ SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam
 
 // VALID: over the children themselves.
 template <int kThreads>
-SIDBEAM_APART __device__ Outcome normalize_children(BeamRow& beam, const Children& children, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ Outcome normalize_children(BeamRow& beam, const Children& children,
+                                                    RowShared<kThreads>& shared) {
   const auto x = [&](uint32_t i) {
     uint32_t token = 0;
     if (!children.at_number(i, token)) return -kInfinity;
@@ -145,7 +147,8 @@ SIDBEAM_APART __device__ Outcome normalize_children(BeamRow& beam, const Childre
 
 // Writes the keys of the row's groups; returns whether a child makes the row bad.
 template <int kThreads>
-SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note, uint64_t* keys) {
+SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note,
+                                         uint64_t* keys) {
   bool bad = false;
   if (note.single()) {
     for (uint32_t i = static_cast<uint32_t>(thread_id()); i < note.count; i += kThreads)
@@ -167,8 +170,9 @@ SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& ch
 
 // Scans a row whose beam and children are known; the note says what was found.
 template <int kThreads>
-__device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children, const float* lse, int64_t room,
-                         uint32_t most_keys, uint64_t* keys, RowShared<kThreads>& shared) {
+__device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children,
+                                         const float* lse, int64_t room, uint32_t most_keys, uint64_t* keys,
+                                         RowShared<kThreads>& shared) {
   Note note;
   note.read = true;
   Outcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);

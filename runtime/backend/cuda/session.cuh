@@ -54,14 +54,16 @@ struct Note {
   bool clamp = false, read = false;
 
   __device__ bool single() const { return groups == count; }
-  __device__ uint32_t begin(uint32_t group) const {
-    return static_cast<uint32_t>(uint64_t{group} * count / groups);
-  }
+  __device__ uint32_t begin(uint32_t group) const { return static_cast<uint32_t>(uint64_t{group} * count / groups); }
 };
 
 // Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M].
 inline constexpr int64_t kKeysOfBeam = 64;
+#if defined(SIDBEAM_EMULATED)
+inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small cases cut back too
+#else
 inline constexpr int64_t kCandidatesOfBeam = 32, kMoreCandidates = 8192;
+#endif
 struct Workspace {
   Note* notes;
   uint64_t *keys, *candidates;
@@ -121,9 +123,7 @@ __device__ inline bool is_bad_value(const BeamRow& beam, float x) {
 }
 
 // Of a code among a row's best, for strategies that look up only those. -0 counts as 0, -inf not at all.
-__device__ inline uint64_t code_key(float x, uint32_t token) {
-  return x > -kInfinity ? key_of(x + 0.0F, token) : 0;
-}
+__device__ inline uint64_t code_key(float x, uint32_t token) { return x > -kInfinity ? key_of(x + 0.0F, token) : 0; }
 
 // The key of child i, 0 where it is no candidate; sets `bad` where it makes its row bad.
 __device__ inline uint64_t candidate_key(const BeamRow& beam, const Children& children, uint32_t i, bool& bad) {
@@ -156,8 +156,8 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   out.row.transform = {step.inverse_temperature, step.soft_cap, 0.0F,
                        step.inverse_temperature != 1.0F || step.soft_cap != 0.0F};
   lse = step.lse != nullptr ? step.lse + (mapped ? row : entry.batch * step.rows + row) : nullptr;
-  out.reads_row = lse == nullptr && (session.normalization == SIDBEAM_NORMALIZE_FULL ||
-                                     session.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  out.reads_row = lse == nullptr &&
+                  (session.normalization == SIDBEAM_NORMALIZE_FULL || session.normalization == SIDBEAM_NORMALIZE_LEVEL);
   const int64_t at = beams_at(session, entry.slot) + m;
   out.score.score = session.scores[at];
   out.score.place_base = place_of(m, 0);

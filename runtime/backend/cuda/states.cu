@@ -18,9 +18,8 @@ __device__ bool may_go_on(const IndexView* index, int64_t state) {
          decode_state(state).level < index->levels;
 }
 
-__global__ void __launch_bounds__(kThreads)
-    prefix_kernel(ConstraintTable table, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
-                  int64_t* out) {
+__global__ void __launch_bounds__(kThreads) prefix_kernel(ConstraintTable table, const int32_t* codes, int64_t stride,
+                                                          const int32_t* lengths, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
   const IndexView* index = index_of(table, i);
@@ -115,7 +114,8 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t first = 0; first < 32 * words_per_row; first += kMaskedColumns) {
     const int64_t left = 32 * words_per_row - first, n = left < kMaskedColumns ? left : kMaskedColumns;
     set_valid(index, columns, states[i], first, n, shared);
-    for (int64_t w = thread_id(); w < n / 32; w += kThreads) words[i * words_per_row + first / 32 + w] = shared.valid[w];
+    for (int64_t w = thread_id(); w < n / 32; w += kThreads)
+      words[i * words_per_row + first / 32 + w] = shared.valid[w];
   }
 }
 
@@ -207,7 +207,7 @@ __device__ void write_topk(const TopkOut& out, int64_t i, const Children& childr
     const uint32_t number = there ? number_of(place_of_key(keys[j])) : 0;
     if (there) children.at_number(number, token);
     out.tokens[at] = there ? static_cast<int32_t>(token) : -1;
-    out.log_probs[at] = there        ? score_of_key(keys[j])
+    out.log_probs[at] = there           ? score_of_key(keys[j])
                         : bad && j == 0 ? std::numeric_limits<float>::quiet_NaN()
                                         : -kInfinity;
     if (out.next != nullptr) out.next[at] = there ? children.next(number, token).state : kDeadState;
@@ -232,15 +232,16 @@ __global__ void __launch_bounds__(kThreads)
   const int32_t level = decode_state(state).level;
   BeamRow beam;
   beam.columns = columns[level];
-  beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype), rows.columns,
-              rows.dtype, {}};
+  beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype),
+              rows.columns,
+              rows.dtype,
+              {}};
   beam.reads_row = normalization == SIDBEAM_NORMALIZE_FULL || normalization == SIDBEAM_NORMALIZE_LEVEL;
   children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns.end_column >= 0, state, 0);
   SessionView session;
   session.normalization = normalization;
   uint64_t* keys = workspace + i * topk_keys(out.k, codes);
-  const Note note =
-      scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
+  const Note note = scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
   const bool good = note.found == Found::kCandidates;
   const uint64_t* best = nullptr;
   uint32_t count = 0;

@@ -32,9 +32,8 @@ __device__ void for_each(uint64_t n, const Visit& visit) {
 __device__ void check_rows(const IndexView& index, int l, Damage& damage) {
   const LevelView& level = index.level[l];
   const uint64_t bound = uint64_t{level.codes} + (index.variable_length && l > 0 ? 1 : 0);
-  for_each(1, [&](uint64_t) {
-    damage.need(level.row_pointers[0] == 0 && level.row_pointers[level.nodes] == level.edges);
-  });
+  for_each(
+      1, [&](uint64_t) { damage.need(level.row_pointers[0] == 0 && level.row_pointers[level.nodes] == level.edges); });
   for_each(level.nodes, [&](uint64_t node) {
     const uint64_t begin = level.row_pointers[node], end = level.row_pointers[node + 1];
     damage.need(begin <= end && end <= level.edges);
@@ -58,8 +57,8 @@ __device__ void check_ends(const IndexView& index, int l, Damage& damage) {
     damage.need(level.end_ordinals[i] < index.sids);
     damage.need(i == 0 || level.end_ordinals[i - 1] < level.end_ordinals[i]);
     // As many ends as all levels together have are in the list of all: that each level's are there makes them the same.
-    const uint64_t before = first_where(
-        0, index.ends, [&](uint64_t k) { return index.end_ordinals[k] >= level.end_ordinals[i]; });
+    const uint64_t before =
+        first_where(0, index.ends, [&](uint64_t k) { return index.end_ordinals[k] >= level.end_ordinals[i]; });
     damage.need(index.ends == 0 || (before < index.ends && index.end_ordinals[before] == level.end_ordinals[i]));
   });
   for_each(level.edges, [&](uint64_t edge) {

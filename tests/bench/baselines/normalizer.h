@@ -15,8 +15,9 @@ inline const sidbeam::cpu::Kernels& kernels() {
   return best;
 }
 
-inline sidbeam::cpu::PartialSum sum_exp(const void* elements, int32_t dtype, int64_t count) {
-  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F}, count, nullptr);
+inline sidbeam::cpu::PartialSum sum_exp(const void* elements, int32_t dtype, int64_t count,
+                                        const void* next = nullptr) {
+  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F, next}, count, nullptr);
 }
 
 // Of row (slot, beam), over the columns that the shape's normalisation reads, unless the caller gave it.
@@ -24,8 +25,8 @@ inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t sl
   if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
   const bool level = shape.normalization == SIDBEAM_NORMALIZE_LEVEL;
   const int64_t first = level ? shape.offset : 0, count = level ? shape.codes : shape.columns;
-  const char* row = static_cast<const char*>(rows.row(slot, beam));
-  return sidbeam::cpu::log_of(sum_exp(row + first * (rows.row_bytes() / rows.columns), rows.dtype, count));
+  const char* data = static_cast<const char*>(rows.row(slot, beam)) + first * (rows.row_bytes() / rows.columns);
+  return sidbeam::cpu::log_of(sum_exp(data, rows.dtype, count, data + rows.row_bytes()));
 }
 
 }  // namespace bench

@@ -44,12 +44,7 @@ enum cudaMemcpyKind {
   cudaMemcpyDeviceToDevice,
   cudaMemcpyDefault
 };
-enum cudaMemoryType {
-  cudaMemoryTypeUnregistered,
-  cudaMemoryTypeHost,
-  cudaMemoryTypeDevice,
-  cudaMemoryTypeManaged
-};
+enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone,
   cudaStreamCaptureStatusActive,
@@ -71,10 +66,7 @@ enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9
 };
-enum cudaLaunchAttributeID {
-  cudaLaunchAttributeIgnore = 0,
-  cudaLaunchAttributeProgrammaticStreamSerialization = 6
-};
+enum cudaLaunchAttributeID { cudaLaunchAttributeIgnore = 0, cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
 
 inline constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1;
 inline constexpr unsigned cudaEventDefault = 0, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2;
@@ -174,7 +166,9 @@ SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
 SIDBEAM_EMULATOR_API int64_t emulator_live_allocations();
 SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
 SIDBEAM_EMULATOR_API int64_t emulator_launches();
-// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES), and the order that threads run in.
+// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES; their compute capability, times ten, is
+// $SIDBEAM_EMULATED_CAPABILITY, and the driver's version $SIDBEAM_EMULATED_DRIVER, 0 for none), and the order that
+// threads run in.
 SIDBEAM_EMULATOR_API void emulator_set_devices(int count);
 // What the driver is for (0: there is no driver; default 13000), and how old the devices are (default 9).
 SIDBEAM_EMULATOR_API void emulator_set_driver(int version);
@@ -215,7 +209,6 @@ cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  return emulator::launch(*config, [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] {
-    kernel(copy...);
-  });
+  return emulator::launch(*config,
+                          [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] { kernel(copy...); });
 }

@@ -86,15 +86,15 @@ inline uint32_t ballot(const char* file, int line, uint32_t mask, bool value) {
 }  // namespace emulator
 
 // Numbers of the thread that runs. (Macros would also hit cudaLaunchConfig_t's fields.)
-#define EMULATED_AXIS(name, field, axis)                        \
-  struct name {                                                 \
-    operator unsigned() const { return place->field.axis; }     \
+#define EMULATED_AXIS(name, field, axis)                    \
+  struct name {                                             \
+    operator unsigned() const { return place->field.axis; } \
   }
-#define EMULATED_AXES(variable, field)       \
-  inline const struct {                      \
-    EMULATED_AXIS(X, field, x) x;            \
-    EMULATED_AXIS(Y, field, y) y;            \
-    EMULATED_AXIS(Z, field, z) z;            \
+#define EMULATED_AXES(variable, field) \
+  inline const struct {                \
+    EMULATED_AXIS(X, field, x) x;      \
+    EMULATED_AXIS(Y, field, y) y;      \
+    EMULATED_AXIS(Z, field, z) z;      \
   } variable
 namespace emulator {
 EMULATED_AXES(thread_index, thread);
@@ -116,7 +116,7 @@ inline const auto& gridDim = emulator::grid_size;
 #define __ballot_sync(mask, v) emulator::ballot(EMULATED_WARP, mask, (v) != 0)
 #define __any_sync(mask, v) (emulator::ballot(EMULATED_WARP, mask, (v) != 0) != 0)
 #define __all_sync(mask, v) (emulator::ballot(EMULATED_WARP, mask, (v) == 0) == 0)
-#define __shfl_sync(mask, v, from) emulator::shuffle(EMULATED_WARP, mask, v, (from) & 31, 32, true)
+#define __shfl_sync(mask, v, from) emulator::shuffle(EMULATED_WARP, mask, v, (from)&31, 32, true)
 #define __shfl_down_sync(mask, v, n) \
   emulator::shuffle(EMULATED_WARP, mask, v, int(emulator::lane()) + int(n), 32, emulator::lane() + (n) < 32)
 #define __shfl_up_sync(mask, v, n) \

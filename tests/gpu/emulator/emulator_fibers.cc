@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -149,8 +150,8 @@ class Machine {
   }
 
   [[noreturn]] static void fail(const char* what, const Fiber& fiber, Site site) {
-    std::fprintf(stderr, "emulator: %s: block %u thread %u at %s:%d\n", what, fiber.place.block.x,
-                 fiber.place.thread.x, site.file == nullptr ? "?" : site.file, site.line);
+    std::fprintf(stderr, "emulator: %s: block %u thread %u at %s:%d\n", what, fiber.place.block.x, fiber.place.thread.x,
+                 site.file == nullptr ? "?" : site.file, site.line);
     std::abort();
   }
 
@@ -163,7 +164,8 @@ class Machine {
       Fiber& fiber = fibers_[t];
       fiber.wait = Wait::kNone;
       fiber.place.thread = {t % threads.x, t / threads.x % threads.y, t / threads.x / threads.y};
-      fiber.place.block = {static_cast<unsigned>(number % blocks.x), static_cast<unsigned>(number / blocks.x % blocks.y),
+      fiber.place.block = {static_cast<unsigned>(number % blocks.x),
+                           static_cast<unsigned>(number / blocks.x % blocks.y),
                            static_cast<unsigned>(number / blocks.x / blocks.y)};
       fiber.place.threads = threads;
       fiber.place.blocks = blocks;
@@ -182,7 +184,6 @@ class Machine {
       if (!moved) report_deadlock();
     }
   }
-
 
   [[noreturn]] void report_deadlock() const {
     for (uint32_t t = 0; t < count_; ++t) {
@@ -209,7 +210,7 @@ class Machine {
       fiber.wait = Wait::kNone;
     }
     arrived_ = 0;
-    result_ = first == nullptr               ? 0
+    result_ = first == nullptr                  ? 0
               : first->combine == Combine::kOr  ? any
               : first->combine == Combine::kAnd ? all
                                                 : count;
@@ -218,7 +219,8 @@ class Machine {
 
   void add_fiber() {
     Fiber& fiber = fibers_.emplace_back();
-    void* stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* stack =
+        mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) std::abort();
     fiber.stack = static_cast<char*>(stack);
 #if defined(__x86_64__)
@@ -281,7 +283,7 @@ class Machine {
 #endif
   }
 
-  std::vector<Fiber> fibers_;
+  std::deque<Fiber> fibers_;  // their addresses stay
   std::vector<uint64_t> warps_;  // values of the last exchange, by thread
   std::unique_ptr<unsigned char[], Free> shared_;
   size_t shared_bytes_ = 0;

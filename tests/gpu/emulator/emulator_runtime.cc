@@ -71,13 +71,15 @@ struct World {
   std::deque<Entry> line;
   uint64_t enqueued = 0, lot = 1;
   int64_t fail_in = 0, live_bytes = 0, launches = 0;
-  int devices = 1, driver = 13000, capability = 9;
+  int devices = 1, driver = 13000, capability = 90;
   bool eager = false;
   cudaError_t sticky = cudaSuccess;
   EmulatedStream legacy;
 
   World() {
     if (const char* count = std::getenv("SIDBEAM_EMULATED_DEVICES")) devices = std::atoi(count);
+    if (const char* version = std::getenv("SIDBEAM_EMULATED_DRIVER")) driver = std::atoi(version);
+    if (const char* number = std::getenv("SIDBEAM_EMULATED_CAPABILITY")) capability = std::atoi(number);
     eager = std::getenv("SIDBEAM_EMULATOR_EAGER") != nullptr;
     if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) set_seed(std::strtoull(seed, nullptr, 10));
   }
@@ -268,9 +270,9 @@ cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kerne
 
 extern "C" {
 
-#define GUARDED(...)                       \
-  [[maybe_unused]] World& w = world();     \
-  const Lock lock(w.mutex);                \
+#define GUARDED(...)                   \
+  [[maybe_unused]] World& w = world(); \
+  const Lock lock(w.mutex);            \
   __VA_ARGS__
 
 cudaError_t cudaGetDeviceCount(int* count) {
@@ -292,7 +294,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "emulator");
-  properties->major = 9;
+  properties->major = w.capability / 10;
+  properties->minor = w.capability % 10;
   properties->multiProcessorCount = 4;
   properties->totalGlobalMem = size_t{1} << 34;
   properties->l2CacheSize = 1 << 20;
@@ -300,7 +303,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
-  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability
+  *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability / 10
+           : attribute == cudaDevAttrComputeCapabilityMinor  ? w.capability % 10
            : attribute == cudaDevAttrMultiProcessorCount     ? 4
            : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
            : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
@@ -327,15 +331,24 @@ cudaError_t cudaGetLastError() {
 cudaError_t cudaPeekAtLastError() { return world().sticky != cudaSuccess ? world().sticky : t_last; }
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorNoDevice: return "cudaErrorNoDevice";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorNotReady: return "cudaErrorNotReady";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorStreamCaptureUnsupported: return "cudaErrorStreamCaptureUnsupported";
-    default: return "cudaError of the emulator";
+    case cudaSuccess:
+      return "cudaSuccess";
+    case cudaErrorInvalidValue:
+      return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady:
+      return "cudaErrorNotReady";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    default:
+      return "cudaError of the emulator";
   }
 }
 const char* cudaGetErrorString(cudaError_t error) {
@@ -366,20 +379,28 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   GUARDED(if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue));
   uintptr_t base = 0;
-  if (find(from, &base) != nullptr) return enqueue(stream, [=] { std::memmove(to, from, bytes); });
+  if (find(from, &base) != nullptr)
+    return enqueue(stream, [=] {
+      if (bytes > 0) std::memmove(to, from, bytes);
+    });
   // Pageable memory is read before the call returns.
-  auto copy = std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
-  return enqueue(stream, [=] { std::memmove(to, copy->data(), bytes); });
+  auto copy =
+      std::make_shared<std::vector<char>>(static_cast<const char*>(from), static_cast<const char*>(from) + bytes);
+  return enqueue(stream, [=] {
+    if (bytes > 0) std::memmove(to, copy->data(), bytes);
+  });
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   GUARDED(if (const cudaError_t error = wait_all(); error != cudaSuccess) return error);
   if (!kinds_fit(to, from, bytes, kind)) return result(cudaErrorInvalidValue);
-  std::memmove(to, from, bytes);
+  if (bytes > 0) std::memmove(to, from, bytes);
   return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
   GUARDED(if (bytes > 0 && !inside(to, bytes, true)) return result(cudaErrorInvalidValue));
-  return enqueue(stream, [=] { std::memset(to, value, bytes); });
+  return enqueue(stream, [=] {
+    if (bytes > 0) std::memset(to, value, bytes);
+  });
 }
 cudaError_t cudaMemset(void* to, int value, size_t bytes) {
   GUARDED(if (const cudaError_t error = cudaMemsetAsync(to, value, bytes, nullptr); error != cudaSuccess) return error);
@@ -514,7 +535,7 @@ int64_t emulator_live_bytes() { return world().live_bytes; }
 int64_t emulator_launches() { return world().launches; }
 void emulator_set_devices(int count) { world().devices = count; }
 void emulator_set_driver(int version) { world().driver = version; }
-void emulator_set_capability(int major) { world().capability = major; }
+void emulator_set_capability(int major) { world().capability = 10 * major; }
 void emulator_set_seed(uint64_t seed) { world().set_seed(seed); }
 void emulator_set_sticky_error(cudaError_t error) { world().sticky = error; }
 

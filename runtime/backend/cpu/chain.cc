@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/chain.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backend/cpu/only_children.h"
+#include "index/state.h"
+
+namespace sidbeam::cpu {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Where the rows of beams from `first` on are.
+struct Rows {
+  const char* data;  // code 0 of row 0
+  int64_t stride;    // elements
+  const int32_t* map;
+  const float* lse;
+
+  int64_t row(int32_t i) const { return map != nullptr ? map[i] : i; }
+};
+
+Rows rows_of(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first) {
+  const sidbeam_rows& rows = *job.rows;
+  const bool mapped = job.row_map != nullptr;
+  const int64_t batch = mapped ? 0 : slot.batch, row = mapped ? 0 : first;
+  const int64_t offset = batch * rows.slot_stride + row * rows.row_stride + scan.columns.offset;
+  return {static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype), rows.row_stride,
+          mapped ? job.row_map + slot.batch * job.beams + first : nullptr,
+          job.lse != nullptr ? job.lse + batch * rows.rows + row : nullptr};
+}
+
+// Whether vectors of 32-bit offsets reach all that a chain reads.
+bool is_small(const StepJob& job, const SlotScan& scan, const SlotStep& slot) {
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  const LevelView& level = slot.index->level[slot.level];
+  const sidbeam_rows& rows = *job.rows;
+  const int64_t most_rows = job.row_map != nullptr ? rows.rows : kMostInChain;
+  return !is_tail_level(*slot.index, slot.level) && level.row_pointers.width == 4 && level.tokens.width == 2 &&
+         level.nodes < kMost && level.edges < kMost && level.edges >= 2 && rows.dtype == SIDBEAM_F32 &&
+         scan.column_count < int64_t{kMost} && rows.row_stride >= 0 &&
+         rows.row_stride < int64_t{kMost} / std::max<int64_t>(most_rows, 1);
+}
+
+Chain chain_of(const SlotStep& slot, int32_t first, const Rows& rows) {
+  const LevelView& level = slot.index->level[slot.level];
+  Chain chain;
+  chain.states = slot.states + first;
+  chain.scores = slot.scores + first;
+  chain.first_beam = static_cast<uint32_t>(first);
+  chain.pointers = static_cast<const uint32_t*>(level.row_pointers.data);
+  chain.tokens = static_cast<const uint16_t*>(level.tokens.data);
+  chain.nodes = static_cast<uint32_t>(level.nodes);
+  chain.edges = static_cast<uint32_t>(level.edges);
+  chain.codes = level.codes;
+  chain.next_level = encode_state({slot.level + 1, false, NodeKind::kTrie, 0});
+  chain.data = reinterpret_cast<const float*>(rows.data);
+  chain.stride = static_cast<int32_t>(rows.stride);
+  chain.map = rows.map;
+  chain.lse = rows.lse;
+  return chain;
+}
+
+// Beams [begin, end) by themselves: the same in scalars, for all dtypes. Returns where it stopped.
+template <class Element>
+int32_t score_each(const Rows& rows, const float* before, int32_t first, const uint32_t* only, int32_t begin,
+                   int32_t end, const ChainOut& out) {
+  const auto* elements = reinterpret_cast<const Element*>(rows.data);
+  for (int32_t i = begin; i < end; ++i) {
+    if (only[i] == kNotOne) return i;
+    const int64_t row = rows.row(i);
+    const float x = float_of(elements[row * rows.stride + only[i]]);
+    const float lse = rows.lse != nullptr ? rows.lse[row] : 0.0F;
+    const float score = before[i] + ((x - lse) + 0.0F);
+    if (!(x < kInfinity && lse < kInfinity && score < kInfinity)) return i;
+    out.scores[i] = score;
+    out.places[i] = place_of(first + i, only[i]);
+  }
+  return end;
+}
+
+}  // namespace
+
+int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
+                            uint32_t* only, const ChainOut& out) {
+  const Rows rows = rows_of(job, scan, slot, first);
+  int32_t done = 0;
+  if (is_small(job, scan, slot)) done = scan.kernels->follow_chain(chain_of(slot, first, rows), n, out);
+  if (done == n) return n;
+  find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
+  const float* before = slot.scores + first;
+  if (job.rows->dtype == SIDBEAM_F32) return score_each<float>(rows, before, first, only, done, n, out);
+  if (job.rows->dtype == SIDBEAM_F16) return score_each<F16>(rows, before, first, only, done, n, out);
+  return score_each<Bf16>(rows, before, first, only, done, n, out);
+}
+
+}  // namespace sidbeam::cpu

@@ -1,0 +1,19 @@
+// Deep levels with the caller's log-sum-exp: beams of one child each, of which one element is read.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/row_scan.h"
+
+namespace sidbeam::cpu {
+
+inline constexpr int32_t kMostInChain = 128;
+
+// Scores the only children of beams [first, first + n), n at most kMostInChain, whose rows are not read for a normaliser;
+// returns how many there are before a beam that has not one child or whose numbers are odd in any way. For the others
+// `only` has the code of the only child or kNotOne. `out.next` is filled for all.
+int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
+                            uint32_t* only, const ChainOut& out);
+
+}  // namespace sidbeam::cpu

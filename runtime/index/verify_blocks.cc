@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/verify_blocks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "index/emit.h"
+
+namespace sidbeam {
+
+const PlainKernels& plain_kernels() {
+#ifdef __x86_64__
+  static const bool avx2 = __builtin_cpu_supports("avx2");
+  if (avx2) return kAvx2PlainKernels;
+#endif
+  return kThesePlainKernels;
+}
+
+bool is_fingerprint_of(const Index& index, const std::vector<Stream128>& digests, SectionSums& sums) {
+  std::vector<Hash128> columns;
+  for (const Stream128& digest : digests) columns.push_back(digest.value());
+  SectionSums::Sum* ids = sums.find(index.view.ids);
+  if (ids == nullptr) return is_fingerprint(index, fingerprint(index.view, columns));
+  ids->reach(ids->bytes);
+  const Hash128 digest = ids->stream.value();
+  return is_fingerprint(index, fingerprint(index.view, columns, &digest));
+}
+
+void SidEdges::begin_block(uint32_t count, const uint16_t* starts, uint32_t edges) {
+  count_ = count;
+  parents_ = edges;
+  all_begin_ = edges == count;
+  std::fill_n(above_, count, all_begin_ ? 0xffff : 0);
+  if (all_begin_) return;
+  std::copy(starts, starts + edges, parent_);
+  for (uint32_t k = 0; k < edges; ++k) above_[starts[k]] = 0xffff;
+}
+
+template <class Code, class Begins>
+bool SidEdges::add(int l, const Code* codes, Begins begins, const EdgeFlag* splits) {
+  const uint32_t before = last_code_[l];
+  last_code_[l] = codes[count_ - 1];
+  if (all_begin_) {
+    row_[l] = 1;
+    longest_[l] = std::max<uint64_t>(longest_[l], 1);
+    edges_[l] += count_;
+    return splits == nullptr || std::memcmp(above_, splits, count_ * sizeof *splits) == 0;
+  }
+  const uint32_t begun = begins(codes, before, above_, count_, begins_);
+  if (begun == kFalls || (splits != nullptr && std::memcmp(begins_, splits, count_ * sizeof *splits) != 0))
+    return false;
+  edges_[l] += begun;
+  measure_rows(l, begun);
+  all_begin_ = begun == count_;
+  std::memcpy(above_, begins_, sizeof begins_);
+  return true;
+}
+
+bool SidEdges::add_level(int l, const uint16_t* codes, const EdgeFlag* splits) {
+  return add(l, codes, kernels_.begins_u16, splits);
+}
+
+bool SidEdges::add_level(int l, const uint32_t* codes, const EdgeFlag* splits) {
+  return add(l, codes, kernels_.begins_u32, splits);
+}
+
+// From the flags, without branches: where edges begin is random.
+void SidEdges::list_edges() {
+  uint16_t edges = 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    rank_[i] = edges;
+    start_[edges] = static_cast<uint16_t>(i);
+    edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
+  }
+}
+
+// A row is the edges from where one of the level above begins to where the next does.
+void SidEdges::measure_rows(int l, uint32_t begun) {
+  if (begun == 0) return;  // nothing above begins either
+  if (begun < count_) {
+    list_edges();
+    for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank_[parent_[k]];
+  }
+  if (parents_ == 0) {
+    row_[l] += begun;
+  } else {
+    longest_[l] = std::max<uint64_t>({longest_[l], row_[l] + parent_[0], kernels_.widest_gap(parent_, parents_)});
+    row_[l] = begun - parent_[parents_ - 1];
+  }
+  longest_[l] = std::max(longest_[l], row_[l]);
+  std::copy(start_, start_ + begun, parent_);
+  parents_ = begun;
+}
+
+}  // namespace sidbeam

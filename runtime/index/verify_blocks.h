@@ -1,0 +1,88 @@
+// What the shortcuts of verification (verify_plain.cc, verify_columns.cc) share: SIDs are gone through in blocks, level by
+// level, with loops without branches.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "index/verify.h"
+#include "index/verify_kernels.h"
+#include "index/views.h"
+
+namespace sidbeam {
+
+// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
+inline constexpr uint32_t kSids = 512;
+
+const PlainKernels& plain_kernels();
+
+// Calls body with the elements as the type that they have.
+template <class Body>
+auto with_elements(const UintArray& array, Body&& body) {
+  if (array.width == 2) return body(static_cast<const uint16_t*>(array.data));
+  if (array.width == 4) return body(static_cast<const uint32_t*>(array.data));
+  return body(static_cast<const uint64_t*>(array.data));
+}
+
+// An array that is summed as far as it is read, while what comes after is fetched.
+struct Summed {
+  SectionSums::Sum* sum = nullptr;
+  uint64_t width = 0;
+
+  Summed() = default;
+  Summed(SectionSums& sums, const UintArray& array)
+      : sum(sums.find(array.data)), width(static_cast<uint64_t>(array.width)) {}
+  void reach(uint64_t count) const {
+    add(count);
+    fetch(count);
+  }
+  // The same in parts, for an array so dense that fetching in little steps pays.
+  void add(uint64_t count) const {
+    if (sum != nullptr) sum->reach(count * width);
+  }
+  void fetch(uint64_t count) const {
+    if (sum != nullptr) sum->fetch(count * width);
+  }
+};
+
+// The fingerprint, from the digests of the columns; adds the ids to the sums.
+bool is_fingerprint_of(const Index& index, const std::vector<Stream128>& digests, SectionSums& sums);
+
+// Levels at which every SID of a block has a code of its own: which of them begin an edge, and how long the rows of
+// edges are.
+class SidEdges {
+ public:
+  SidEdges() : kernels_(plain_kernels()) {}
+
+  // The next block; `starts` [edges], which are rising, begin an edge of the level above the first.
+  void begin_block(uint32_t count, const uint16_t* starts, uint32_t edges);
+  // The next level down. False where codes fall, or where `splits` [count], if given, are not where edges begin.
+  bool add_level(int l, const uint16_t* codes, const EdgeFlag* splits);
+  bool add_level(int l, const uint32_t* codes, const EdgeFlag* splits);
+  // Whether every SID begins an edge of the last level added: at the last of all, whether none is there twice.
+  bool all_begin() const { return all_begin_; }
+
+  uint64_t edges(int l) const { return edges_[l]; }
+  uint64_t longest(int l) const { return longest_[l]; }
+
+ private:
+  template <class Code, class Begins>
+  bool add(int l, const Code* codes, Begins begins, const EdgeFlag* splits);
+  void list_edges();
+  void measure_rows(int l, uint32_t begun);
+
+  const PlainKernels& kernels_;
+  uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
+  uint64_t row_[kMaxLevels] = {};  // edges so far of the row that goes on
+  uint32_t last_code_[kMaxLevels] = {};
+  uint32_t count_ = 0, parents_ = 0;
+  bool all_begin_ = false;
+  // Where edges of the level above begin, of this one, and how many of this one do before a SID.
+  alignas(64) uint16_t parent_[kSids];
+  alignas(64) uint16_t start_[kSids];
+  alignas(64) uint16_t rank_[kSids];
+  alignas(64) EdgeFlag above_[kSids];
+  alignas(64) EdgeFlag begins_[kSids];
+};
+
+}  // namespace sidbeam

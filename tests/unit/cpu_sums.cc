@@ -1,0 +1,76 @@
+// Sums of exponentials against long double: single terms, rows that lose most, rows of every reach.
+// SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "cpu_rows.h"
+
+namespace sidbeam::cpu {
+namespace {
+
+constexpr long double kLn2 = 0.693147180559945309417232121458L;
+
+// Of the sum, relative, to first order.
+double error_of(const PartialSum& sum, const std::vector<float>& row) {
+  const long double largest = *std::max_element(row.begin(), row.end());
+  long double expected = 0;
+  for (const float x : row) expected += std::exp(static_cast<long double>(x) - largest);
+  const long double came = (sum.base - largest) + sum.exponent * kLn2 + std::log(static_cast<long double>(sum.sum));
+  return static_cast<double>(came - std::log(expected));
+}
+
+double error_of(const Kernels& kernels, const std::vector<float>& row) {
+  const auto n = static_cast<int64_t>(row.size());
+  return error_of(kernels.sum_exp({row.data(), SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr), row);
+}
+
+// Every 4099th float up to 2^20 in magnitude, alone in its row: what log_sum_exp-inl.h says of a term, and 2^-24.
+TEST(CpuSums, TermsAreAsGoodAsTheBoundSays) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(0x1p20F); bits += 4099) {
+      const float x = std::bit_cast<float>(bits);
+      ASSERT_LE(std::fabs(error_of(kernels, {x})), 2.5e-7 + 0x1p-24) << x;
+      ASSERT_LE(std::fabs(error_of(kernels, {-x})), 2.5e-7 + 0x1p-24) << -x;
+    }
+  });
+}
+
+// Terms that lie just below half an ulp of what they are added to are lost, all on the same side.
+TEST(CpuSums, TermsBelowHalfAnUlpCostNoMoreThanTheBound) {
+  on_every_target([](const Kernels& kernels) {
+    for (int i = 0; i < 400; ++i) {
+      for (const float part : {0.9F, 0.95F, 0.999F, 1.9F}) {
+        const float x = 0.0016F * static_cast<float>(i - 100);
+        std::vector<float> row(1024, x + std::log(part * 0x1p-24F));
+        std::fill_n(row.begin(), kBlock, x);
+        ASSERT_LE(std::fabs(error_of(kernels, row)), 9.5e-7) << x << ", part " << part;
+      }
+    }
+  });
+}
+
+// A column that stands out, of every size: below, within and above what one exponent reaches.
+void check_reach(const Kernels& kernels, float most, float size, size_t columns) {
+  for (const float x : {size, -size}) {
+    for (const size_t place : {size_t{0}, columns / 2, columns - 1}) {
+      std::vector<float> row(columns, most);
+      for (size_t i = 0; i < columns; i += 3) row[i] += 0.25F;
+      row[place] = x;
+      ASSERT_LE(std::fabs(error_of(kernels, row)), 9.5e-7) << columns << " columns, " << x << " in column " << place;
+    }
+  }
+}
+
+TEST(CpuSums, OneColumnMayBeAnywhere) {
+  on_every_target([](const Kernels& kernels) {
+    for (const float most : {0.0F, -3.0F, 80.0F, -1000.0F, 1.2e5F, -1.3e5F, 2e6F, -3e38F}) {
+      for (int power = 0; power < 280; ++power) {
+        const auto size = static_cast<float>(0.7 * std::pow(1.37, power));
+        check_reach(kernels, most, size, 64);
+        check_reach(kernels, most, size, 200);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace sidbeam::cpu
