@@ -82,6 +82,13 @@ std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracl
 // The stateless forms themselves, on a table of all the case's catalogues.
 void check_stateless(const Way& way, const World& world, const std::vector<Loaded>& loaded, Coverage* coverage);
 
+// Log-sum-exp of hard rows, the same bits in every way; prints, and returns the exit status.
+struct LogSumExpRows {
+  int64_t most_columns = 1 << 20;
+  int fractions = 400;  // of rows whose elements are all equal
+};
+int report_log_sum_exp(const std::vector<Way>& ways, const LogSumExpRows& rows = {});
+
 // Everything above for one case.
 void check_case(const Machine& machine, const Case& c, Coverage* coverage);
 

@@ -155,6 +155,17 @@ def run_triton(run, spec, trie, logits, level, beams, wanted):
     run.attempt(spec, level, "triton, graph", measure)
 
 
+def warm(run, spec, trie):
+    """Compiles Triton's kernels of a case, into its cache."""
+    import triton_step
+    logits = torch.zeros((spec.slots, spec.beams, spec.columns), device=run.device,
+                         dtype=torch.bfloat16 if spec.dtype == "bf16" else torch.float32)
+    zeros = torch.zeros((spec.slots, spec.beams), device=run.device)
+    for level in filter(None, spec.at):
+        triton_step.TritonStep(spec, trie, level)(logits, device_trie.Beams(zeros, zeros.int()))
+    synchronize(run.device)
+
+
 def run_all(run):
     catalogue, trie = None, None
     for spec in device_trie.read_specs(run.options.cases):
@@ -165,6 +176,9 @@ def run_all(run):
             trie = None
             trie = device_trie.Trie(device_trie.random_sids(spec.sids, spec.levels, spec.codes, run.device), spec.codes)
             catalogue = spec.catalogue()
+        if run.options.warm:
+            warm(run, spec, trie)
+            continue
         logits = device_trie.make_logits(spec, run.device, run.l2_bytes)
         for level in spec.at:
             if level == 0:
@@ -182,6 +196,7 @@ def parse():
     parser.add_argument("--replays", type=int, default=20)
     parser.add_argument("--budget", type=float, default=150, help="seconds after which no further rival begins")
     parser.add_argument("--no-compile", dest="compile", action="store_false")
+    parser.add_argument("--warm", action="store_true", help="only compile what Triton has to")
     parser.add_argument("--quick", action="store_true", help="small sizes: is it right, not how fast")
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()

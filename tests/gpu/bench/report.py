@@ -1,0 +1,112 @@
+"""One results file and a short table of what bench.cc and rivals.py appended.
+
+    python3 report.py --lines LINES --output RESULTS.json
+SPDX-License-Identifier: Apache-2.0"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
+import measurements  # noqa: E402
+
+COLUMNS = (("ceiling", "ceiling"), ("sidbeam", "sidbeam"), ("lse given", "sidbeam, lse given"),
+           ("unconstr.", "sidbeam, unconstrained"), ("alone", "sidbeam, alone"), ("triton", "triton, graph"),
+           ("static", "torch static, graph"), ("compiled", "torch static, compiled, graph"),
+           ("top-k", "torch masked top-k, graph"), ("flashrec", "flashrec's way, graph"))
+
+
+def output_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def machine():
+    gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,memory.total", "--format=csv,noheader")
+    return {"gpu": gpu.split("\n")[0] if gpu else "none", "nvcc": output_of("nvcc", "--version").split("\n")[-1],
+            "cores": len(os.sched_getaffinity(0)), "commit": output_of("git", "rev-parse", "HEAD"),
+            "date": output_of("date", "-u", "+%Y-%m-%d")}
+
+
+def by_case(found):
+    cases = {}
+    for m in found:
+        case = m["case"]
+        key = (m["table"], *(case[name] for name in ("B", "M", "V", "columns", "dtype", "norm", "level")))
+        cases.setdefault(key, {})[m["name"]] = m
+    return cases
+
+
+def figure(value):
+    return "" if value is None else f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def show(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print(row[0].ljust(widths[0]) + "".join("  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:])))
+
+
+def show_times(cases):
+    rows = [["us a step (median)", *(title for title, _ in COLUMNS)]]
+    for (table, b, m, v, columns, dtype, norm, level), names in cases.items():
+        text = f"{table} B={b} M={m} V={v}" + (f" of {columns}" if columns != v else "") + f" {dtype}"
+        text += (f" {norm}" if norm != "full" else "") + f" level {level}"
+        medians = [names[name]["median"] if name in names else None for _, name in COLUMNS]
+        rows.append([text, *map(figure, medians)])
+    show(rows)
+
+
+def targets(cases):
+    """(what, came, wanted) of each target of the issue that was measured."""
+    def median(names, name):
+        return names[name]["median"] if name in names else None
+    for (table, *_, columns, dtype, _, level), names in cases.items():
+        ours, floor, none = (median(names, name) for name in ("sidbeam", "ceiling", "sidbeam, unconstrained"))
+        given, where = median(names, "sidbeam, lse given"), f"{table} {dtype} level {level}"
+        if ours is None or floor is None:
+            continue
+        if table == "small" and level >= 1:
+            yield f"{where}: {'dense' if level == 1 else 'list'}", ours, 6 if level == 1 else 5
+            if given and level >= 2:
+                yield f"{where}: with the caller's lse", given, 3.5
+        if table == "medium":
+            yield f"{where}: ceiling + 6 us", ours, floor + 6
+        if table == "large":
+            yield f"{where}: {1.05 if dtype == 'f32' else 1.08} x ceiling", ours, floor * (1.05 if dtype == "f32" else 1.08)
+        if none and table in ("small", "medium", "large") and level >= 1:
+            yield f"{where}: unconstrained + max(0.5 us, 3 %)", ours, none + max(0.5, 0.03 * none)
+    widths = {columns: median(names, "sidbeam, lse given") for (table, *_, columns, _, _, _), names in cases.items()
+              if table == "width"}
+    if len(widths) == 2 and all(widths.values()):
+        narrow, wide = widths[min(widths)], widths[max(widths)]
+        yield f"width: lse given, {max(widths)} columns against {min(widths)}, + 5 %", wide, 1.05 * narrow
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes a results file and a table of measurements on a GPU.")
+    parser.add_argument("--lines", required=True, help="file with one measurement a line")
+    parser.add_argument("--output", required=True)
+    options = parser.parse_args()
+    found, about = measurements.read_lines(options.lines), machine()
+    with open(options.output, "w", encoding="utf-8") as file:
+        file.write('{"machine": ' + json.dumps(about, indent=1) + ',\n"measurements": [\n')
+        file.write(",\n".join(json.dumps(m) for m in found) + "\n]}\n")
+    if not found:
+        print("nothing was measured")
+        return
+    cases = by_case(found)
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    show_times(cases)
+    for m in found:
+        if "exact beams" in m["note"]:
+            print(f"flashrec's way, {m['table']} {m['case']['dtype']} level {m['case']['level']}: {m['note']}")
+    for text, came, wanted in targets(cases):
+        print(f"{'met   ' if came <= wanted else 'MISSED'}  {text}: {figure(came)}, wanted {figure(wanted)} us at most")
+
+
+if __name__ == "__main__":
+    main()
