@@ -255,9 +255,9 @@ bool is_read(const SectionInfo& section, int32_t kinds) {
 
 void place_section(const SectionInfo& section, const void* data, IndexView& view) {
   if (section.kind > static_cast<uint16_t>(SectionKind::MAX)) return;
-  set_view({static_cast<SectionKind>(section.kind), static_cast<Encoding>(section.encoding), section.level,
-            section.bytes},
-           data, view);
+  set_view(
+      {static_cast<SectionKind>(section.kind), static_cast<Encoding>(section.encoding), section.level, section.bytes},
+      data, view);
 }
 
 void set_kinds(int32_t kinds, Shape& shape) {

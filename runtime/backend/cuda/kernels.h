@@ -24,16 +24,17 @@ struct Slot {
 struct SessionView {
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
   int32_t strategy = 0, normalization = 0, top_k = 0;
-  const LevelColumns* columns = nullptr;  // [L], maps on the device
-  Slot* table = nullptr;                  // [S]
-  int64_t* states = nullptr;              // [S, M]
-  uint64_t* range_ends = nullptr;         // [S, M], of the sorted strategies
-  float* scores = nullptr;                // [S, M]
-  int32_t *parents = nullptr, *tokens = nullptr;                  // [S, M]
-  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [S, L, M]
+  const LevelColumns* columns = nullptr;                                            // [L], maps on the device
+  Slot* table = nullptr;                                                            // [S]
+  int64_t* states = nullptr;                                                        // [S, M]
+  uint64_t* range_ends = nullptr;                                                   // [S, M], of the sorted strategies
+  float* scores = nullptr;                                                          // [S, M]
+  int32_t *parents = nullptr, *tokens = nullptr;                                    // [S, M]
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;                    // [S, L, M]
   int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
-  int64_t* counters = nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0 (counters.h)
-  void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
+  int64_t* counters =
+      nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0 (counters.h)
+  void* workspace = nullptr;  // [step_workspace_bytes(S, M)]
 };
 
 inline constexpr int kCounters = 16;
@@ -51,9 +52,10 @@ struct StepView {
   const void* data = nullptr;  // rows, as in sidbeam_rows
   int32_t dtype = 0;
   int64_t rows = 0, columns = 0, slot_stride = 0, row_stride = 0;
-  const int32_t* row_map = nullptr;  // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
-                                     // do rows with fewer columns than LevelColumns::needed() says
-  const float* lse = nullptr;        // [count, rows], with a row map [rows]
+  const int32_t* row_map =
+      nullptr;                 // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
+                               // do rows with fewer columns than LevelColumns::needed() says
+  const float* lse = nullptr;  // [count, rows], with a row map [rows]
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
 };
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);

@@ -126,8 +126,8 @@ sidbeam_status table_topk(const DeviceTableHandle* table, const int32_t* which, 
       stream, "sidbeam topk", err, [&](const ConstraintTable& constraints, cudaStream_t work) {
         // In the order of the caller's stream, so that neither a wait nor a lock is needed, and graphs may hold it.
         const DeviceMemory workspace(*table->device, topk_workspace_bytes(rows->rows, k, codes), work, work);
-        check(launch_topk(constraints, table->columns, states, rows_view(*rows), normalization, k, codes, tokens, log_probs,
-                          next, workspace.data(), work),
+        check(launch_topk(constraints, table->columns, states, rows_view(*rows), normalization, k, codes, tokens,
+                          log_probs, next, workspace.data(), work),
               "launch topk");
       });
 }

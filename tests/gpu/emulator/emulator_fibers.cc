@@ -283,7 +283,7 @@ class Machine {
 #endif
   }
 
-  std::deque<Fiber> fibers_;  // their addresses stay
+  std::deque<Fiber> fibers_;     // their addresses stay
   std::vector<uint64_t> warps_;  // values of the last exchange, by thread
   std::unique_ptr<unsigned char[], Free> shared_;
   size_t shared_bytes_ = 0;

@@ -441,7 +441,8 @@ cudaError_t cudaStreamQuery(cudaStream_t) {
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   GUARDED(if (!event->recorded || stream_of(stream)->capture != nullptr) return result(cudaSuccess));
-  return enqueue(stream, [] {}, event->number);
+  return enqueue(
+      stream, [] {}, event->number);
 }
 cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
   GUARDED(*device = stream_of(stream) == &w.legacy ? t_device : stream->device);
