@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(kThreads)
     session.scores[first] = 0.0F;
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
+  *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left some
   session.table[slot] = {entry.index, entry.width};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
   const IndexView* index = index_of(table, i);
   char* data = static_cast<char*>(const_cast<void*>(rows.data)) + i * rows.row_stride * element_bytes(rows.dtype);
   for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
-    const int64_t left = rows.columns - first, n = left < kMaskedColumns ? left : kMaskedColumns;
+    const int64_t n = std::min(int64_t{kMaskedColumns}, rows.columns - first);
     set_valid(index, columns, states[i], first, n, shared);
     if (rows.dtype == SIDBEAM_F32) {
       fill_unset(shared, n, -kInfinity, reinterpret_cast<float*>(data) + first);
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t i = blockIdx.x;
   const IndexView* index = index_of(table, i);
   for (int64_t first = 0; first < 32 * words_per_row; first += kMaskedColumns) {
-    const int64_t left = 32 * words_per_row - first, n = left < kMaskedColumns ? left : kMaskedColumns;
+    const int64_t n = std::min(int64_t{kMaskedColumns}, 32 * words_per_row - first);
     set_valid(index, columns, states[i], first, n, shared);
     for (int64_t w = thread_id(); w < n / 32; w += kThreads)
       words[i * words_per_row + first / 32 + w] = shared.valid[w];

@@ -1,4 +1,4 @@
-// One step of a session: a block a row, then a block a slot.
+// One step of a session: a block a row, then a block a slot; in one launch where the rows are few.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/finish.cuh"
 #include "backend/cuda/row_scan.cuh"
@@ -60,6 +60,36 @@ __global__ void __launch_bounds__(kThreads, 1)
   Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
 }
 
+// Whether this block is the last of its slot's to get here; every thread of it then sees what the others wrote. The
+// count goes back to 0 by that block, when no other will look at it: a replay of a graph finds what the first run found.
+__device__ bool is_last(const SessionView& session, const Entry& entry) {
+  __threadfence();
+  __syncthreads();
+  bool last = false;
+  if (thread_id() == 0) {
+    uint32_t* arrived = workspace_of(session, entry.slot).arrived;
+    last = atomicAdd(arrived, 1U) == static_cast<uint32_t>(session.beams) - 1;
+    if (last) *arrived = 0;
+  }
+  last = __syncthreads_or(last) != 0;
+  if (last) __threadfence();
+  return last;
+}
+
+// Both in one launch: the block that comes last ends the slot's step. Blocks of beams that are not there arrive too, or
+// one that begins late would meet the beams of the next level.
+template <int kThreads, int kMostBeams>
+__global__ void __launch_bounds__(kThreads, 2)
+    step_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
+  if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
+  Entry entry;
+  const auto m = static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(session.beams));
+  if (!find_entry(session, step, blockIdx.x / static_cast<unsigned>(session.beams), entry)) return;
+  if (m < entry.live) scan_beam<kThreads>(session, step, entry, m, room, shared_memory<RowShared<kThreads>>());
+  if (!is_last(session, entry)) return;
+  Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
+}
+
 // Floats of a row that are kept for the children.
 int64_t held_columns(const SessionView& session, const StepView& step) {
   if (step.lse != nullptr) return 0;
@@ -68,10 +98,14 @@ int64_t held_columns(const SessionView& session, const StepView& step) {
 }
 
 template <int kThreads>
+size_t row_bytes(int64_t room) {
+  return sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
+}
+
+template <int kThreads>
 cudaError_t launch_rows(const SessionView& session, const StepView& step, cudaStream_t stream) {
   const int64_t room = held_columns(session, step);
-  const LaunchShape shape{step.count * session.beams, kThreads,
-                          sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float)};
+  const LaunchShape shape{step.count * session.beams, kThreads, row_bytes<kThreads>(room)};
   return launch(row_kernel<kThreads>, shape, stream, session, step, room);
 }
 
@@ -81,11 +115,29 @@ cudaError_t launch_finish(const SessionView& session, const StepView& step, cuda
   return launch(finish_kernel<kThreads, kMostBeams>, shape, stream, session, step);
 }
 
+template <int kThreads, int kMostBeams>
+cudaError_t launch_whole(const SessionView& session, const StepView& step, cudaStream_t stream) {
+  const int64_t room = held_columns(session, step);
+  const LaunchShape shape{step.count * session.beams, kThreads,
+                          std::max(row_bytes<kThreads>(room), sizeof(FinishShared<kThreads, kMostBeams>))};
+  return launch(step_kernel<kThreads, kMostBeams>, shape, stream, session, step, room);
+}
+
+// Two blocks on each of an H200's multiprocessors: so many run at a time, and a launch less is worth more than the
+// registers that the rows' part of the kernel then takes. (Reasoned, not measured: no GPU yet.)
+#if defined(SIDBEAM_EMULATED)
+constexpr int64_t kFewRows = 24;  // so that small cases take either way
+#else
+constexpr int64_t kFewRows = 264;
+#endif
+
 }  // namespace
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams) { return slots * slot_workspace_bytes(beams); }
 
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream) {
+  if (session.beams <= 256 && step.count * session.beams <= kFewRows)
+    return launch_whole<256, 256>(session, step, stream);
   // As many threads whatever the rows are like: the bits of a sum depend on them, and those of a slice of a row, or of
   // rows_topk, are the same wherever the slice lies.
   const cudaError_t error = launch_rows<256>(session, step, stream);
