@@ -293,7 +293,7 @@ void a_captured_topk_follows_its_states() {
          static_cast<sidbeam_state*>(nullptr), static_cast<void*>(stream));
   });
   const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
-  for (const size_t length : {0, 1, 3}) {
+  for (const size_t length : {size_t{0}, size_t{1}, size_t{3}}) {
     const auto state = differential::states_of(loaded.constraint.get(), rig.world().catalogues[0],
                                                {{beginning(rig, 0, length), false, 0}, {{}, false, 0}});
     gpu::expect_cuda(cudaMemcpyAsync(states.get(), state.data(), 16, cudaMemcpyHostToDevice, stream), "copy");
