@@ -271,17 +271,18 @@ void fetch_and_items_may_be_captured() {
 void a_captured_topk_follows_its_states() {
   Rig rig(mixed());
   const auto& device = rig.device();
+  const differential::Place here;
   const auto stream = static_cast<cudaStream_t>(device.stream());
   const differential::Vocabulary vocabulary(rig.world());
   const differential::Loaded loaded = differential::load(rig.runtime(), rig.world(), 0);
   const auto table = differential::make_table(rig.runtime(), device, {loaded.constraint.get()}, &vocabulary.view);
-  const auto on_cpu = differential::make_table(rig.runtime(), {}, {loaded.constraint.get()}, &vocabulary.view);
+  const auto on_cpu = differential::make_table(rig.runtime(), here, {loaded.constraint.get()}, &vocabulary.view);
   const auto columns = static_cast<size_t>(rig.world().columns);
   std::vector<float> logits(2 * columns);
   for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(mix(3, i) % 1000) / 100;
   const differential::Array<float> data(device, logits);
-  differential::Array<int32_t> tokens(device, 16, -9), tokens_here({}, 16, -9);
-  differential::Array<float> log_probs(device, 16, 0), log_probs_here({}, 16, 0);
+  differential::Array<int32_t> tokens(device, 16, -9), tokens_here(here, 16, -9);
+  differential::Array<float> log_probs(device, 16, 0), log_probs_here(here, 16, 0);
   const std::shared_ptr<void> states = gpu::device_memory(16, stream);
   sidbeam_rows rows = sidbeam_rows_dense(data.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
   rows.device_type = SIDBEAM_CUDA;
@@ -292,7 +293,7 @@ void a_captured_topk_follows_its_states() {
          static_cast<sidbeam_state*>(nullptr), static_cast<void*>(stream));
   });
   const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
-  for (const size_t length : {0, 1, 3}) {
+  for (const size_t length : {size_t{0}, size_t{1}, size_t{3}}) {
     const auto state = differential::states_of(loaded.constraint.get(), rig.world().catalogues[0],
                                                {{beginning(rig, 0, length), false, 0}, {{}, false, 0}});
     gpu::expect_cuda(cudaMemcpyAsync(states.get(), state.data(), 16, cudaMemcpyHostToDevice, stream), "copy");

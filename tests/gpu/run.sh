@@ -26,11 +26,11 @@ export PYTHONDONTWRITEBYTECODE=1
 
 left() { echo $((end > SECONDS ? end - SECONDS : 1)); }
 
-# part NAME SECONDS COMMAND ...   its output in a log; 77 is "skipped"
+# part NAME SECONDS COMMAND ...   a program or an exported function; its output in a log; 77 is "skipped"
 part() {
   local name=$1 seconds=$2 begin=$SECONDS status=0
   shift 2
-  timeout "$seconds" "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
+  timeout "$seconds" bash -c '"$@"' part "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
   case $status in
     0) printf '%-24s ok       %4d s  %s\n' "$name" $((SECONDS - begin)) "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
     77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
@@ -51,6 +51,9 @@ configure_and_build() {
     -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES=$architecture ${SIDBEAM_DEPS:+-DSIDBEAM_DEPS="$SIDBEAM_DEPS"} &&
     cmake --build $build -j "$(nproc)" --target gpu_differential gpu_graphs gpu_log_sum_exp gpu_bench sidbeam_cuda_host
 }
+
+export build
+export -f has_gpu configure_and_build
 
 # Triton's kernels are compiled while C++ is: a process a table.
 warm_triton() {
