@@ -101,7 +101,8 @@ Selection::Ranked Selection::ranked() {
   }
   uint32_t* ranks = ranks_.data();
   kernels_->rank(scores_.data(), count_, ranks);
-  if (std::accumulate(ranks, ranks + count_, 0) == count_ * (count_ - 1) / 2) return result;
+  const auto count = static_cast<uint32_t>(count_);
+  if (std::accumulate(ranks, ranks + count, uint32_t{0}) == count * (count - 1) / 2) return result;
   uint32_t* shared = ties_.data();
   std::fill_n(shared, count_, 0U);
   for (int32_t i = 0; i < count_; ++i) ranks[i] += shared[ranks[i]]++;
