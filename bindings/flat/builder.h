@@ -1,0 +1,185 @@
+/* From a catalogue to an index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_BUILDER_H
+#define SIDBEAM_FLAT_BUILDER_H
+
+/* Progress is written down for whoever asks, and a cancellation read: languages poll, so that no callback enters them. */
+static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
+  flat_handle* handle = (flat_handle*)context;
+  atomic_store(&handle->phase, phase);
+  atomic_store(&handle->done, done);
+  atomic_store(&handle->total, total);
+  return atomic_load(&handle->cancel);
+}
+
+static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
+                                                       int32_t kinds, int32_t collisions, int32_t threads,
+                                                       int64_t memory_limit_bytes, const char* codebook) {
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
+  config.codes = codes.data;
+  config.variable_length = variable_length;
+  config.id_type = id_type;
+  config.kinds = kinds;
+  config.collisions = collisions;
+  config.threads = threads;
+  config.memory_limit_bytes = memory_limit_bytes;
+  config.codebook = codebook;
+  return config;
+}
+
+/* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
+static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
+                                               int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
+                                               int64_t memory_limit_bytes, const char* codebook, sidbeam_error* err) {
+  sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook);
+  sidbeam_builder* builder = NULL;
+  flat_handle* handle;
+  void* object;
+  fl_clear(err);
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  handle = fl_box(FLAT_BUILDER, NULL);
+  config.progress = fl_progress;
+  config.progress_context = handle;
+  if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {
+    atomic_store(&handle->object, builder);
+  } else {
+    flat_free(handle);
+    handle = NULL;
+  }
+  fl_drop_user(runtime);
+  return handle;
+}
+
+/* Phase (SIDBEAM_PHASE_*), done, total of the call that runs; from any thread, at any time. */
+static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, 3)) return;
+  out.data[0] = atomic_load(&builder->phase);
+  out.data[1] = atomic_load(&builder->done);
+  out.data[2] = atomic_load(&builder->total);
+}
+
+/* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
+static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) { atomic_store(&builder->cancel, cancel); }
+
+/* codes [count, levels]; lengths, ids, priorities [count] or none. */
+static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int32_t levels, flat_in_i32 lengths,
+                                    int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
+      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+    return;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_add((sidbeam_builder*)object, codes.data, lengths.data, count, ids.data, priorities.data, err);
+  fl_leave(builder);
+}
+
+/* The same with names: name i is id_bytes[id_offsets[i] .. id_offsets[i+1]). */
+static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 codes, int32_t levels, flat_in_i32 lengths,
+                                          int64_t count, flat_in_bytes id_bytes, flat_in_i64 id_offsets,
+                                          flat_in_i64 priorities, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
+      !FLAT_GIVEN(err, id_offsets, count + 1) || !FLAT_NEED(err, priorities, count) ||
+      !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
+    return;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_add_named((sidbeam_builder*)object, codes.data, lengths.data, count,
+                                   id_bytes.data == NULL ? "" : id_bytes.data, id_offsets.data, priorities.data, err);
+  fl_leave(builder);
+}
+
+static inline void flat_builder_set_metadata(flat_handle* builder, const char* key, const char* value,
+                                             sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_set_metadata((sidbeam_builder*)object, key, value, err);
+  fl_leave(builder);
+}
+
+/* Where the numbers of a plan stand in an array of FLAT_PLAN_COUNT; arrays are by level, 64 each. */
+enum {
+  FLAT_PLAN_EXACT,
+  FLAT_PLAN_SIDS,
+  FLAT_PLAN_ITEMS,
+  FLAT_PLAN_FILE_BYTES,
+  FLAT_PLAN_PEAK_BYTES,
+  FLAT_PLAN_HASH_BYTES,
+  FLAT_PLAN_ITEM_BYTES,
+  FLAT_PLAN_NODES,
+  FLAT_PLAN_ROW_POINTER_BYTES = FLAT_PLAN_NODES + 64,
+  FLAT_PLAN_TOKEN_BYTES = FLAT_PLAN_ROW_POINTER_BYTES + 64,
+  FLAT_PLAN_DENSE_BYTES = FLAT_PLAN_TOKEN_BYTES + 64,
+  FLAT_PLAN_ORDINAL_BYTES = FLAT_PLAN_DENSE_BYTES + 64,
+  FLAT_PLAN_END_BYTES = FLAT_PLAN_ORDINAL_BYTES + 64,
+  FLAT_PLAN_SORTED_BYTES = FLAT_PLAN_END_BYTES + 64,
+  FLAT_PLAN_COUNT = FLAT_PLAN_SORTED_BYTES + 64
+};
+
+static inline void fl_put_plan(const sidbeam_plan* plan, int64_t* out) {
+  out[FLAT_PLAN_EXACT] = plan->exact;
+  out[FLAT_PLAN_SIDS] = plan->sids;
+  out[FLAT_PLAN_ITEMS] = plan->items;
+  out[FLAT_PLAN_FILE_BYTES] = plan->file_bytes;
+  out[FLAT_PLAN_PEAK_BYTES] = plan->peak_bytes;
+  out[FLAT_PLAN_HASH_BYTES] = plan->hash_bytes;
+  out[FLAT_PLAN_ITEM_BYTES] = plan->item_bytes;
+  memcpy(out + FLAT_PLAN_NODES, plan->nodes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_ROW_POINTER_BYTES, plan->row_pointer_bytes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_TOKEN_BYTES, plan->token_bytes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_DENSE_BYTES, plan->dense_bytes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_ORDINAL_BYTES, plan->ordinal_bytes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_END_BYTES, plan->end_bytes, sizeof(plan->nodes));
+  memcpy(out + FLAT_PLAN_SORTED_BYTES, plan->sorted_bytes, sizeof(plan->nodes));
+}
+
+static inline void flat_builder_plan(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  if (sidbeam_builder_plan((sidbeam_builder*)object, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
+  fl_leave(builder);
+}
+
+static inline void flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type, int32_t kinds,
+                                      int64_t sids, flat_out_i64 out, sidbeam_error* err) {
+  const sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
+  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
+  if (sidbeam_plan_estimate(&config, sids, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
+}
+
+static inline void flat_builder_write(flat_handle* builder, const char* path, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_write((sidbeam_builder*)object, path, err);
+  fl_leave(builder);
+}
+
+static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
+  sidbeam_index* index = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
+  fl_leave(builder);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+}
+
+#endif

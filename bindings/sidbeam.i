@@ -1,0 +1,53 @@
+// What Python, Java and Go see of the C ABI: the flat functions of flat/, and the constants of the public headers. Each
+// language adds its typemaps for the few types there are (arrays by value, handles, the error) and, over what comes out,
+// a thin layer written by hand; no name of this file reaches a user. SPDX-License-Identifier: Apache-2.0
+#if defined(SWIGJAVA)
+%module Native
+#else
+%module native
+#endif
+
+%insert("header") "flat/arrays.h"
+%insert("header") "flat/handle.h"
+%insert("header") "flat/runtime.h"
+%insert("header") "flat/builder.h"
+%insert("header") "flat/index.h"
+%insert("header") "flat/items.h"
+%insert("header") "flat/vocabulary.h"
+%insert("header") "flat/session.h"
+%insert("header") "flat/table.h"
+
+// SWIG does not know what is fixed: int32_t and int64_t are the same types in all three languages.
+%include <stdint.i>
+
+#if defined(SWIGPYTHON)
+%include "python/typemaps.i"
+#elif defined(SWIGJAVA)
+%include "java/typemaps.i"
+#elif defined(SWIGGO)
+%include "go/typemaps.i"
+#endif
+
+// Of the public headers: constants and what takes no handle.
+%rename($ignore, %$isfunction, regexmatch$name="^sidbeam_(?!version|abi_version|status_name|cpu_target)") "";
+%rename($ignore, %$isclass, regexmatch$name="^sidbeam_") "";
+%ignore sidbeam_api;
+%include "sidbeam/base.h"
+%include "sidbeam/runtime.h"
+%include "sidbeam/builder.h"
+%include "sidbeam/index.h"
+%include "sidbeam/rows.h"
+%include "sidbeam/session.h"
+
+// Of the flat layer: flat_ is for languages, fl_ its own; the types have typemaps.
+%rename($ignore, regexmatch$name="^fl_") "";
+%rename($ignore, %$isclass, regexmatch$name="^flat_") "";
+%include "flat/arrays.h"
+%include "flat/handle.h"
+%include "flat/runtime.h"
+%include "flat/builder.h"
+%include "flat/index.h"
+%include "flat/items.h"
+%include "flat/vocabulary.h"
+%include "flat/session.h"
+%include "flat/table.h"
