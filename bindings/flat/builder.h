@@ -40,6 +40,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   handle = fl_box(FLAT_BUILDER, NULL);
+  handle->levels = config.levels;
   config.progress = fl_progress;
   config.progress_context = handle;
   if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {
@@ -64,13 +65,21 @@ static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 
 /* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
 static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) { atomic_store(&builder->cancel, cancel); }
 
+/* The builder reads its own number of levels from every row, whatever the caller's array has. */
+static inline int fl_rows_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
+  if (err->code == 0 && builder != NULL && builder->kind == FLAT_BUILDER && builder->levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
+            builder->levels);
+  return err->code == 0;
+}
+
 /* codes [count, levels]; lengths, ids, priorities [count] or none. */
 static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int32_t levels, flat_in_i32 lengths,
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+      !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;
@@ -84,9 +93,9 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_GIVEN(err, id_offsets, count + 1) || !FLAT_NEED(err, priorities, count) ||
-      !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
+  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+      !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
+      !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;

@@ -19,6 +19,7 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
+  int32_t levels;      /* of a builder: codes of its SIDs */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;

@@ -214,13 +214,16 @@ static inline int64_t flat_index_codebook(flat_handle* index, flat_out_bytes tex
 /* SIDs of many ordinals: codes [count, levels] (-1 beyond the length), lengths [count]. */
 static inline void flat_index_sids(flat_handle* index, flat_in_i64 ordinals, int32_t levels, flat_out_i32 codes,
                                    flat_out_i32 lengths, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t i;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, codes, fl_product(ordinals.count, levels)) || !FLAT_GIVEN(err, lengths, ordinals.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  for (i = 0; i < fl_product(ordinals.count, levels); i++) codes.data[i] = -1;
+  if (sidbeam_index_get_info((sidbeam_index*)object, &info, err) == SIDBEAM_OK && info.levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the index", levels, info.levels);
+  for (i = 0; i < fl_product(ordinals.count, levels) && err->code == 0; i++) codes.data[i] = -1;
   for (i = 0; i < ordinals.count && err->code == 0; i++)
     (void)!sidbeam_index_sid((sidbeam_index*)object, ordinals.data[i], codes.data + i * levels, lengths.data + i, err);
   fl_drop_user(index);
@@ -247,6 +250,11 @@ static inline void flat_index_find_sids(flat_handle* index, flat_in_i32 codes, i
   fl_drop_user(index);
 }
 
+/* The length of a prefix, which the library refuses where it is more than there are levels. */
+static inline int32_t fl_length(flat_in_i32 prefix) {
+  return prefix.count > INT32_MAX ? INT32_MAX : (int32_t)prefix.count;
+}
+
 /* range [2]: the ordinals [lo, hi) that begin with the prefix. */
 static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, flat_out_i64 range, sidbeam_error* err) {
   void* object;
@@ -254,7 +262,7 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
   if (!FLAT_GIVEN(err, range, 2)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  (void)!sidbeam_index_ordinals((sidbeam_index*)object, prefix.data, (int32_t)prefix.count, range.data, range.data + 1,
+  (void)!sidbeam_index_ordinals((sidbeam_index*)object, prefix.data, fl_length(prefix), range.data, range.data + 1,
                                 err);
   fl_drop_user(index);
 }
@@ -268,7 +276,7 @@ static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix
   if (!FLAT_GIVEN(err, end, 1)) return 0;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return 0;
-  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, (int32_t)prefix.count, tokens.data,
+  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix), tokens.data,
                                 tokens.data == NULL ? 0 : tokens.count, &count, end.data, err);
   fl_drop_user(index);
   return count;

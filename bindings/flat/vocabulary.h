@@ -9,25 +9,33 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
                                 sidbeam_error* err) {
   const int64_t levels = offsets.data != NULL ? offsets.count : map_codes.count;
   int64_t l, used = 0;
-  if (offsets.data == NULL && map_codes.data == NULL && end_column < 0) return 0;
+  if (offsets.data == NULL && maps.count == 0 && map_codes.data == NULL && end_column < 0) return 0;
   if (levels > SIDBEAM_MAX_LEVELS || (map_codes.data != NULL && map_codes.count != levels)) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
             "map_codes has %" PRId64 " levels and offsets %" PRId64 ", expected the same, at most %d", map_codes.count,
             levels, SIDBEAM_MAX_LEVELS);
     return 0;
   }
+  if (maps.count > 0 && map_codes.data == NULL) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
+            "map_codes is missing, expected the number of columns of each level of maps");
+    return 0;
+  }
   out->levels = (int32_t)levels;
   out->offsets = offsets.data;
   out->end_column = end_column;
   if (map_codes.data == NULL) return 1;
+  for (l = 0; l < levels; l++) used += map_codes.data[l] < 0 ? 0 : map_codes.data[l];
+  if (!FLAT_GIVEN(err, maps, used)) return 0;
+  used = 0;
   for (l = 0; l < levels; l++) {
     const int32_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
-    pointers[l] = codes == 0 || maps.data == NULL ? NULL : maps.data + used;
+    pointers[l] = codes == 0 ? NULL : maps.data + used;
     used += codes;
   }
   out->maps = pointers;
   out->map_codes = map_codes.data;
-  return FLAT_GIVEN(err, maps, used);
+  return 1;
 }
 
 /* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. */
