@@ -1,0 +1,285 @@
+// Calls of the C ABI, passed on and written down.
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder.h"
+
+#include <algorithm>
+
+// The linker's names for a wrapped function: __real_ is the library's.
+#define REAL(name) __real_sidbeam_##name
+#define WRAP(name) __wrap_sidbeam_##name
+
+extern "C" {
+decltype(sidbeam_session_create) REAL(session_create), WRAP(session_create);
+decltype(sidbeam_session_start) REAL(session_start), WRAP(session_start);
+decltype(sidbeam_session_step) REAL(session_step), WRAP(session_step);
+decltype(sidbeam_session_stop) REAL(session_stop), WRAP(session_stop);
+decltype(sidbeam_session_get_items) REAL(session_get_items), WRAP(session_get_items);
+decltype(sidbeam_table_create) REAL(table_create), WRAP(table_create);
+decltype(sidbeam_table_prefixes) REAL(table_prefixes), WRAP(table_prefixes);
+decltype(sidbeam_table_advance) REAL(table_advance), WRAP(table_advance);
+decltype(sidbeam_table_mask) REAL(table_mask), WRAP(table_mask);
+decltype(sidbeam_table_bitmask) REAL(table_bitmask), WRAP(table_bitmask);
+decltype(sidbeam_table_topk) REAL(table_topk), WRAP(table_topk);
+}
+
+namespace shared_cases {
+namespace {
+
+struct {
+  Writer* writer = nullptr;  // nullptr: nothing is written
+  std::vector<const sidbeam_constraint*> constraints;
+} now;
+
+// The record of a call, or, where it failed, of its refusal; false: nothing is to be written.
+bool begin(const char* kind, sidbeam_status status, const sidbeam_error* err) {
+  if (now.writer == nullptr) return false;
+  now.writer->record(status == SIDBEAM_OK ? kind : "refused");
+  if (status == SIDBEAM_OK) return true;
+  now.writer->field("call", std::string(kind));
+  now.writer->field("want_code", static_cast<int32_t>(status));
+  now.writer->field("want_message", std::string(err->message));
+  return true;
+}
+
+// -1: NULL, which is the session's own.
+int32_t number_of(const sidbeam_constraint* constraint) {
+  const auto found = std::find(now.constraints.begin(), now.constraints.end(), constraint);
+  return found == now.constraints.end() ? -1 : static_cast<int32_t>(found - now.constraints.begin());
+}
+
+void write_indexes(sidbeam_constraint* const* constraints, int64_t count) {
+  if (constraints == nullptr) return;
+  std::vector<int32_t> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(number_of(constraints[i]));
+  now.writer->field("indexes", numbers.data(), count);
+}
+
+void write_vocabulary(const sidbeam_vocabulary* vocabulary) {
+  if (vocabulary == nullptr) return;
+  const int64_t levels = vocabulary->levels;
+  now.writer->field("offsets", vocabulary->offsets, levels);
+  if (vocabulary->maps != nullptr) {
+    std::vector<int32_t> codes, maps;
+    for (int64_t l = 0; l < levels; ++l) {
+      codes.push_back(vocabulary->maps[l] == nullptr ? 0 : vocabulary->map_codes[l]);
+      maps.insert(maps.end(), vocabulary->maps[l], vocabulary->maps[l] + codes.back());
+    }
+    now.writer->field("map_codes", codes.data(), levels);
+    now.writer->field("maps", maps.data(), static_cast<int64_t>(maps.size()));
+  }
+  now.writer->field("end_column", vocabulary->end_column);
+}
+
+void write_beams(const sidbeam_session* session) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return;
+  Writer& out = *now.writer;
+  const int64_t slots = beams.slots, all = slots * beams.beams;
+  out.field("want_parents", beams.parents, all);
+  out.field("want_tokens", beams.tokens, all);
+  out.field("want_scores", beams.scores, all);
+  out.field("want_states", beams.states, all * beams.state_words);
+  out.field("want_live", beams.live, slots);
+  out.field("want_active", beams.active, slots);
+  out.field("want_level", beams.level, slots);
+  out.field("want_errors", beams.errors, slots);
+}
+
+// Elements from the first of the first row to the last of the last; strides are not negative here.
+int64_t extent(const sidbeam_rows& rows) {
+  return (std::max<int64_t>(rows.slots, 1) - 1) * rows.slot_stride + (rows.rows - 1) * rows.row_stride + rows.columns;
+}
+
+void write_rows(const sidbeam_rows& rows) {
+  Writer& out = *now.writer;
+  out.field("rows", rows.rows);
+  out.field("columns", rows.columns);
+  out.field("row_stride", rows.row_stride);
+}
+
+void write_logits(const char* name, const sidbeam_rows& rows) {
+  now.writer->elements(name, rows.dtype, rows.data, extent(rows));
+}
+
+void write_items(int64_t count, const sidbeam_beams& beams, const sidbeam_items& items) {
+  Writer& out = *now.writer;
+  const int64_t all = count * beams.beams;
+  out.field("want_ordinals", items.ordinals, all);
+  out.field("want_sids", items.sids, all * beams.levels);
+  out.field("want_lengths", items.lengths, all);
+  out.field("want_offsets", items.offsets, all + count);
+  out.field("want_truncated", items.truncated, count);
+  if (items.rows == nullptr) return;
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t* first = items.rows + i * items.limit;
+    rows.insert(rows.end(), first, first + items.offsets[(i + 1) * (beams.beams + 1) - 1]);
+  }
+  out.field("want_rows", rows.data(), static_cast<int64_t>(rows.size()));
+}
+
+}  // namespace
+
+Recording::Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints) {
+  now = {&writer, std::move(constraints)};
+}
+Recording::~Recording() { now = {}; }
+
+}  // namespace shared_cases
+
+using namespace shared_cases;
+
+sidbeam_status WRAP(session_create)(sidbeam_runtime* runtime, const sidbeam_session_config* config,
+                                    sidbeam_session** out, sidbeam_error* err) {
+  const sidbeam_status status = REAL(session_create)(runtime, config, out, err);
+  if (!begin("session", status, err)) return status;
+  now.writer->field("slots", config->slots);
+  now.writer->field("beams", config->beams);
+  now.writer->field("strategy", config->strategy);
+  now.writer->field("normalization", config->normalization);
+  now.writer->field("top_k", config->top_k);
+  now.writer->field("log_probs_promised", config->log_probs_promised);
+  write_vocabulary(config->vocabulary);
+  if (status == SIDBEAM_OK) write_beams(*out);
+  return status;
+}
+
+sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err) {
+  const sidbeam_status status = REAL(session_start)(session, args, err);
+  if (!begin("start", status, err)) return status;
+  now.writer->field("slots", args->slots, args->count);
+  write_indexes(args->constraints, args->count);
+  now.writer->field("widths", args->widths, args->count);
+  if (args->prefixes != nullptr) {
+    now.writer->field("prefixes", args->prefixes, args->count * args->prefix_stride);
+    now.writer->field("prefix_lengths", args->prefix_lengths, args->count);
+    now.writer->field("prefix_stride", args->prefix_stride);
+  }
+  write_beams(session);
+  return status;
+}
+
+sidbeam_status WRAP(session_step)(sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err) {
+  const sidbeam_status status = REAL(session_step)(session, args, err);
+  if (!begin("step", status, err)) return status;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
+  const sidbeam_rows& rows = *args->rows;
+  now.writer->field("slots", args->slots, args->count);
+  now.writer->field("rows_slots", rows.slots);
+  write_rows(rows);
+  now.writer->field("slot_stride", rows.slot_stride);
+  write_logits("logits", rows);
+  const int64_t slots = args->slots == nullptr ? beams.slots : args->count;
+  now.writer->field("row_map", args->row_map, slots * beams.beams);
+  now.writer->field("lse", args->lse, std::max<int64_t>(rows.slots, 1) * rows.rows);
+  now.writer->field("inverse_temperature", args->inverse_temperature);
+  now.writer->field("soft_cap", args->soft_cap);
+  write_beams(session);
+  return status;
+}
+
+sidbeam_status WRAP(session_stop)(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream,
+                                  sidbeam_error* err) {
+  const sidbeam_status status = REAL(session_stop)(session, slots, count, stream, err);
+  if (!begin("stop", status, err)) return status;
+  now.writer->field("slots", slots, count);
+  write_beams(session);
+  return status;
+}
+
+sidbeam_status WRAP(session_get_items)(const sidbeam_session* session, const int32_t* slots, int64_t count,
+                                       sidbeam_items* out, sidbeam_error* err) {
+  const sidbeam_status status = REAL(session_get_items)(session, slots, count, out, err);
+  if (!begin("items", status, err)) return status;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
+  now.writer->field("slots", slots, count);
+  now.writer->field("limit_per_sid", out->limit_per_sid);
+  now.writer->field("limit", out->limit);
+  now.writer->field("with_rows", out->rows != nullptr ? 1 : 0);
+  if (status == SIDBEAM_OK) write_items(count, beams, *out);
+  return status;
+}
+
+sidbeam_status WRAP(table_create)(sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out,
+                                  sidbeam_error* err) {
+  const sidbeam_status status = REAL(table_create)(runtime, config, out, err);
+  if (!begin("table", status, err)) return status;
+  write_indexes(config->constraints, config->constraint_count);
+  write_vocabulary(config->vocabulary);
+  return status;
+}
+
+sidbeam_status WRAP(table_prefixes)(const sidbeam_table* table, const int32_t* which, const int32_t* codes,
+                                    int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out,
+                                    void* stream, sidbeam_error* err) {
+  const sidbeam_status status = REAL(table_prefixes)(table, which, codes, stride, lengths, count, out, stream, err);
+  if (!begin("prefixes", status, err)) return status;
+  now.writer->field("which", which, count);
+  now.writer->field("codes", codes, count * stride);
+  now.writer->field("stride", stride);
+  now.writer->field("lengths", lengths, count);
+  now.writer->field("want_states", out, count);
+  return status;
+}
+
+sidbeam_status WRAP(table_advance)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* in,
+                                   int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
+                                   sidbeam_state* out, void* stream, sidbeam_error* err) {
+  const std::vector<sidbeam_state> before(in, in + in_count);  // out may be where in is
+  const sidbeam_status status =
+      REAL(table_advance)(table, which, in, in_count, parents, tokens, count, out, stream, err);
+  if (!begin("advance", status, err)) return status;
+  now.writer->field("which", which, count);
+  now.writer->field("states", before.data(), in_count);
+  now.writer->field("parents", parents, count);
+  now.writer->field("tokens", tokens, count);
+  now.writer->field("want_states", out, count);
+  return status;
+}
+
+// The logits are written before they are masked, and so is the record.
+sidbeam_status WRAP(table_mask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+                                const sidbeam_rows* logits, void* stream, sidbeam_error* err) {
+  const bool written = begin("mask", SIDBEAM_OK, err);
+  if (written) {
+    now.writer->field("which", which, logits->rows);
+    now.writer->field("states", states, logits->rows);
+    write_rows(*logits);
+    write_logits("logits", *logits);
+  }
+  const sidbeam_status status = REAL(table_mask)(table, which, states, logits, stream, err);
+  if (written) write_logits("want_logits", *logits);
+  return status;
+}
+
+sidbeam_status WRAP(table_bitmask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+                                   int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
+                                   sidbeam_error* err) {
+  const sidbeam_status status = REAL(table_bitmask)(table, which, states, count, words, words_per_row, stream, err);
+  if (!begin("bitmask", status, err)) return status;
+  now.writer->field("which", which, count);
+  now.writer->field("states", states, count);
+  now.writer->field("words_per_row", words_per_row);
+  now.writer->field("want_words", reinterpret_cast<const int32_t*>(words), count * words_per_row);
+  return status;
+}
+
+sidbeam_status WRAP(table_topk)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+                                const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
+                                float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err) {
+  const sidbeam_status status =
+      REAL(table_topk)(table, which, states, logits, normalization, k, tokens, log_probs, next, stream, err);
+  if (!begin("topk", status, err)) return status;
+  now.writer->field("which", which, logits->rows);
+  now.writer->field("states", states, logits->rows);
+  write_rows(*logits);
+  write_logits("logits", *logits);
+  now.writer->field("normalization", normalization);
+  now.writer->field("k", k);
+  now.writer->field("want_tokens", tokens, logits->rows * k);
+  now.writer->field("want_log_probs", log_probs, logits->rows * k);
+  now.writer->field("want_next", next, logits->rows * k);
+  return status;
+}

@@ -1,0 +1,284 @@
+/* Arrays of the flat layer: what is too short, too narrow or of another shape is refused before anything reads it, with
+ * the array's name. SPDX-License-Identifier: Apache-2.0 */
+#include "flat_rig.h"
+
+#define SHORT(call, text) REFUSED(call, SIDBEAM_INVALID_ARGUMENT, text)
+
+static void a_builder_takes_rows_of_its_own_levels_and_whole_columns(void) {
+  flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime);
+  const flat_in_i32 codes = IN_I32(0, 1, 2, 3, 0, 0);
+  SHORT(flat_builder_add(builder, codes, 2, no_i32, 3, no_i64, no_i64, &err),
+        "codes has 2 levels, expected 3, those of the builder");
+  SHORT(flat_builder_add_named(builder, codes, 4, no_i32, 1, (flat_in_bytes){"x", 1}, IN_I64(0, 1), no_i64, &err),
+        "codes has 4 levels, expected 3, those of the builder");
+  SHORT(flat_builder_add(builder, codes, 3, no_i32, 3, no_i64, no_i64, &err),
+        "codes has 6 elements, expected at least 9");
+  SHORT(flat_builder_add(builder, no_i32, 3, no_i32, 1, no_i64, no_i64, &err), "codes is missing, expected 3 elements");
+  SHORT(flat_builder_add(builder, codes, 3, IN_I32(3), 2, no_i64, no_i64, &err),
+        "lengths has 1 elements, expected at least 2");
+  SHORT(flat_builder_add(builder, codes, 3, no_i32, 2, IN_I64(1), no_i64, &err),
+        "ids has 1 elements, expected at least 2");
+  SHORT(flat_builder_add(builder, codes, 3, no_i32, 2, no_i64, IN_I64(1), &err),
+        "priorities has 1 elements, expected at least 2");
+  SHORT(flat_builder_add(builder, codes, 3, no_i32, INT64_MAX, no_i64, no_i64, &err),
+        "codes has 6 elements, expected at least 9223372036854775807");
+  OKAY(flat_builder_add(builder, codes, 3, no_i32, 2, no_i64, no_i64, &err));
+  flat_free(builder);
+  flat_free(runtime);
+}
+
+static void names_lie_within_their_bytes(void) {
+  flat_handle *runtime = rig_runtime(), *builder;
+  const flat_in_i32 codes = IN_I32(0, 1, 2, 3, 0, 0);
+  const flat_in_bytes bytes = {"abcdef", 6};
+  OKAY(builder =
+           flat_builder_create(runtime, (flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_STRING, 0, 0, 0, 0, NULL, &err));
+  SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3), no_i64, &err),
+        "id_offsets has 2 elements, expected at least 3");
+  SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3, 7), no_i64, &err),
+        "id_bytes has 6 elements, expected at least 7");
+  flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(-1, 3, 6), no_i64, &err);
+  CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
+  flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 7, 6), no_i64, &err);
+  CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
+  OKAY(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3, 6), no_i64, &err));
+  flat_free(builder);
+  flat_free(runtime);
+}
+
+/* Rows of logits in a buffer of `elements`. */
+static void step_rows(const rig* r, int64_t elements, int64_t slot_stride, int64_t row_stride) {
+  static float logits[64];
+  flat_session_step(r->session, no_i32, (flat_memory){logits}, elements, SIDBEAM_F32, SIDBEAM_CPU, 0, RIG_SLOTS,
+                    RIG_BEAMS, RIG_COLUMNS, slot_stride, row_stride, no_i32, no_f32, 0, 0, 0, &err);
+}
+
+static void rows_that_pass_their_buffer_are_refused(void) {
+  rig r = make_rig(1);
+  OKAY(rig_start(&r, &err));
+  SHORT(step_rows(&r, 31, 16, 4), "logits has 31 elements, too few for 2 x 4 rows of 4 columns with strides 16 and 4");
+  SHORT(step_rows(&r, 3, 0, 0), "logits has 3 elements, too few for 2 x 4 rows of 4 columns with strides 0 and 0");
+  SHORT(step_rows(&r, 64, -16, 4),
+        "logits has 64 elements, too few for 2 x 4 rows of 4 columns with strides -16 and 4");
+  SHORT(step_rows(&r, 64, 16, -4),
+        "logits has 64 elements, too few for 2 x 4 rows of 4 columns with strides 16 and -4");
+  SHORT(step_rows(&r, 64, INT64_MAX, 4),
+        "logits has 64 elements, too few for 2 x 4 rows of 4 columns with strides 9223372036854775807 and 4");
+  SHORT(step_rows(&r, 64, 16, INT64_MAX / 2),
+        "logits has 64 elements, too few for 2 x 4 rows of 4 columns with strides 16 and 4611686018427387903");
+  OKAY(step_rows(&r, 32, 16, 4)); /* exactly enough */
+  OKAY(step_rows(&r, -1, 16, 4)); /* not known: the caller's word */
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void a_step_checks_its_row_map_and_lse(void) {
+  rig r = make_rig(1);
+  const flat_memory logits = {(void*)(uintptr_t)halving};
+  const flat_in_f32 lse = {halving, 3};
+  OKAY(rig_start(&r, &err));
+  SHORT(flat_session_step(r.session, no_i32, logits, 4, 0, 0, 0, 0, 1, 4, 0, 4, IN_I32(0, 0, 0, 0, 0, 0, 0), no_f32, 0,
+                          0, 0, &err),
+        "row_map has 7 elements, expected at least 8");
+  SHORT(flat_session_step(r.session, IN_I32(1), logits, 4, 0, 0, 0, 0, 1, 4, 0, 4, IN_I32(0, 0, 0), no_f32, 0, 0, 0,
+                          &err),
+        "row_map has 3 elements, expected at least 4");
+  SHORT(flat_session_step(r.session, no_i32, logits, 4, 0, 0, 0, 2, 2, 4, 0, 0, no_i32, lse, 0, 0, 0, &err),
+        "lse has 3 elements, expected at least 4");
+  SHORT(flat_session_step(r.session, no_i32, logits, 4, 0, 0, 0, 0, 4, 4, 0, 0, no_i32, lse, 0, 0, 0, &err),
+        "lse has 3 elements, expected at least 4");
+  OKAY(flat_session_step(r.session, IN_I32(1), logits, 4, 0, 0, 0, 0, 1, 4, 0, 4, IN_I32(0, -1, -1, -1), no_f32, 0, 0,
+                         0, &err));
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void a_start_checks_every_list(void) {
+  rig r = make_rig(1);
+  flat_handle* s = r.session;
+  const flat_in_i32 one = IN_I32(1);
+  SHORT(flat_session_start(s, one, 2, no_i64, no_i32, no_i32, no_i32, 0, 0, &err),
+        "slots has 1 elements, expected at least 2");
+  SHORT(flat_session_start(s, no_i32, 2, IN_I64(0), no_i32, no_i32, no_i32, 0, 0, &err),
+        "constraints has 1 elements, expected at least 2");
+  SHORT(flat_session_start(s, no_i32, 2, no_i64, one, no_i32, no_i32, 0, 0, &err),
+        "widths has 1 elements, expected at least 2");
+  SHORT(flat_session_start(s, no_i32, 2, no_i64, no_i32, IN_I32(0, 0, 0, 0), one, 2, 0, &err),
+        "prefix_lengths has 1 elements, expected at least 2");
+  SHORT(flat_session_start(s, no_i32, 2, no_i64, no_i32, IN_I32(0, 0, 0), IN_I32(1, 1), 2, 0, &err),
+        "prefixes has 3 elements, expected at least 4");
+  flat_session_start(s, no_i32, 1, no_i64, no_i32, IN_I32(0), IN_I32(2), 1, 0, &err);
+  CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT); /* a prefix longer than its row */
+  flat_session_start(s, no_i32, -1, no_i64, no_i32, no_i32, no_i32, 0, 0, &err);
+  CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
+  OKAY(flat_session_start(s, one, 1, IN_I64(0), IN_I32(2), IN_I32(0, 1), IN_I32(2), 2, 0, &err));
+  SHORT(flat_session_stop(s, one, 2, 0, &err), "slots has 1 elements, expected at least 2");
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void get_items_checks_every_buffer(void) {
+  rig r = make_rig(1);
+  int64_t wide[40];
+  int32_t narrow[40];
+  const flat_out_i64 two = {wide, 2}, none = no_out_i64;
+  const flat_out_i32 few = {narrow, 7}, no = no_out_i32;
+  const flat_in_i32 slots = no_i32;
+  flat_handle* s = r.session;
+  OKAY(rig_start(&r, &err));
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, two, no, no, none, none, no, 0, &err),
+        "ordinals has 2 elements, expected at least 8");
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, few, no, none, none, no, 0, &err),
+        "sids has 7 elements, expected at least 24");
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, few, none, none, no, 0, &err),
+        "lengths has 7 elements, expected at least 8");
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, two, none, no, 0, &err),
+        "rows has 2 elements, expected at least 4");
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, none, two, no, 0, &err),
+        "offsets has 2 elements, expected at least 10");
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, none, none, (flat_out_i32){narrow, 1}, 0, &err),
+        "truncated has 1 elements, expected at least 2");
+  SHORT(flat_session_get_beams(s, two, &err), "out has 2 elements, expected at least 12");
+  SHORT(flat_session_get_stats(s, none, &err), "out is missing, expected 15 elements");
+  OKAY(flat_session_get_items(s, slots, 2, 0, 2, OUT_I64(wide), OUT_I32(narrow), no, none, none, no, 0, &err));
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes) {
+  return flat_session_create(r->runtime, r->constraint, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, offsets,
+                             maps, map_codes, -1, SIDBEAM_CPU, 0, 0, &err);
+}
+
+static void vocabularies_have_one_shape(void) {
+  rig r = make_rig(1);
+  static const int64_t many[SIDBEAM_MAX_LEVELS + 1];
+  const flat_in_i32 maps = IN_I32(3, 2, 1, 0, 7, 6, 5, 4);
+  SHORT(session_with(&r, (flat_in_i64){many, SIDBEAM_MAX_LEVELS + 1}, no_i32, no_i32),
+        "map_codes has 0 levels and offsets 65, expected the same, at most 64");
+  SHORT(session_with(&r, IN_I64(0, 4, 8), maps, IN_I32(4, 4)),
+        "map_codes has 2 levels and offsets 3, expected the same, at most 64");
+  SHORT(session_with(&r, no_i64, maps, no_i32),
+        "map_codes is missing, expected the number of columns of each level of maps");
+  SHORT(session_with(&r, no_i64, no_i32, IN_I32(4, 0, 4)), "maps is missing, expected 8 elements");
+  SHORT(session_with(&r, no_i64, maps, IN_I32(4, 1, 4)), "maps has 8 elements, expected at least 9");
+  SHORT(session_with(&r, IN_I64(0, 4), no_i32, no_i32),
+        "vocabulary.levels is 2, expected 3, the levels of the index, to 64");
+  flat_handle* session;
+  OKAY(session = session_with(&r, IN_I64(0, 4, 8), maps, IN_I32(4, 0, 4)));
+  flat_free(session);
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void a_map_of_a_middle_level_is_that_levels(void) {
+  rig r = make_rig(1);
+  float row[4] = {0, -1, -2, -4};
+  int64_t place[FLAT_BEAMS_COUNT] = {0};
+  flat_handle* session;
+  OKAY(session = session_with(&r, no_i64, IN_I32(1, 0, 3, 2), IN_I32(0, 4, 0)));                  /* of level 1 alone */
+  OKAY(flat_session_start(session, no_i32, 1, no_i64, no_i32, IN_I32(0), IN_I32(1), 1, 0, &err)); /* after code 0 */
+  OKAY(
+      flat_session_step(session, no_i32, (flat_memory){row}, 4, 0, 0, 0, 1, 1, 4, 0, 0, no_i32, no_f32, 0, 0, 0, &err));
+  OKAY(flat_session_get_beams(session, OUT_I64(place), &err));
+  const int32_t tokens[] = {1, 3, -1, -1}; /* columns 0 and 2 */
+  const float scores[] = {0, -2};
+  CHECK_I32((const int32_t*)(intptr_t)place[FLAT_BEAMS_TOKENS], tokens, 4);
+  CHECK_F32((const float*)(intptr_t)place[FLAT_BEAMS_SCORES], scores, 2);
+  flat_free(session);
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void lookups_check_their_arrays(void) {
+  rig r = make_rig(1);
+  int32_t codes[16] = {0}, end[1];
+  int64_t wide[4];
+  flat_handle* index = r.index;
+  SHORT(flat_index_sids(index, IN_I64(0, 1), 2, OUT_I32(codes), (flat_out_i32){end, 2}, &err),
+        "codes has 2 levels, expected 3, those of the index");
+  SHORT(flat_index_sids(index, IN_I64(0, 1), 3, (flat_out_i32){codes, 5}, OUT_I32(codes), &err),
+        "codes has 5 elements, expected at least 6");
+  SHORT(flat_index_sids(index, IN_I64(0, 1), 3, OUT_I32(codes), OUT_I32(end), &err),
+        "lengths has 1 elements, expected at least 2");
+  SHORT(flat_index_find_sids(index, IN_I32(0, 1, 2), 3, IN_I32(4), OUT_I64(wide), &err),
+        "lengths[0] is 4, expected at most 3");
+  SHORT(flat_index_find_sids(index, IN_I32(0, 1, 2), 3, IN_I32(3, 3), OUT_I64(wide), &err),
+        "codes has 3 elements, expected at least 6");
+  SHORT(flat_index_find_sids(index, IN_I32(0, 1, 2), 3, IN_I32(-1), OUT_I64(wide), &err),
+        "length is -1, expected 0..3");
+  SHORT(flat_index_item_ids(index, IN_I64(0, 1), (flat_out_i64){wide, 1}, no_out_i64, &err),
+        "ids has 1 elements, expected at least 2");
+  SHORT(flat_index_ordinals(index, (flat_in_i32){codes, (INT64_C(1) << 32) + 1}, OUT_I64(wide), &err),
+        "length is 2147483647, expected 0..3");
+  SHORT(flat_index_item_ordinals(index, IN_I64(0, 6), OUT_I64(wide), &err), "row is 6, expected 0..5");
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void what_does_not_fit_is_counted(void) {
+  rig r = make_rig(1);
+  int32_t tokens[4] = {-7, -7, -7, -7}, end[1] = {-7}, lengths[2], sids[6];
+  int64_t found[2];
+  char names[8] = "";
+  CHECK_INT(flat_index_children(r.index, no_i32, (flat_out_i32){tokens, 2}, OUT_I32(end), &err), 3);
+  const int32_t expected[] = {0, 2, -7, -7};
+  CHECK_I32(tokens, expected, 4);
+  CHECK_INT(end[0], 0);
+  OKAY(flat_index_sids(r.index, IN_I64(4, 0), 3, OUT_I32(sids), OUT_I32(lengths), &err));
+  const int32_t codes[] = {3, 0, 0, 0, 1, 2};
+  CHECK_I32(sids, codes, 6);
+  OKAY(flat_index_find_sids(r.index, (flat_in_i32){sids, 6}, 3, IN_I32(3, 2), OUT_I64(found), &err));
+  const int64_t ordinals[] = {4, -1}; /* (0,1) is no SID */
+  CHECK_I64(found, ordinals, 2);
+  CHECK_INT(flat_index_item_names(r.index, IN_I64(0), OUT_BYTES(names), &err), 0); /* ids are numbers */
+  CHECK_INT(flat_index_codebook(r.index, no_out_bytes, &err), 0);
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+static void a_table_checks_its_arrays(void) {
+  rig r = make_rig(1);
+  flat_handle* table;
+  int64_t states[4];
+  int32_t words[4];
+  float log_probs[4];
+  const flat_memory logits = {log_probs};
+  OKAY(table = flat_table_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
+                                 &err));
+  SHORT(flat_table_prefixes(table, IN_I32(0), IN_I32(0, 0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
+        "which has 1 elements, expected at least 2");
+  SHORT(flat_table_prefixes(table, no_i32, IN_I32(0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
+        "codes has 1 elements, expected at least 2");
+  SHORT(flat_table_advance(table, no_i32, IN_I64(0), no_i64, IN_I32(0, 0), 2, OUT_I64(states), 0, &err),
+        "in_count is 1, expected at least 2, the count, without parents");
+  SHORT(flat_table_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 4, 0, &err),
+        "logits has 4 elements, too few for 0 x 2 rows of 4 columns with strides 0 and 4");
+  SHORT(flat_table_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 0, 0, &err),
+        "states has 1 elements, expected at least 2");
+  SHORT(flat_table_bitmask(table, no_i32, IN_I64(0), 1, OUT_I32(words), 5, 0, &err),
+        "words has 4 elements, expected at least 5");
+  SHORT(flat_table_topk(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 1, 4, 4, 0, 5, OUT_I32(words), OUT_F32(log_probs),
+                        no_out_i64, 0, &err),
+        "tokens has 4 elements, expected at least 5");
+  flat_free(table);
+  free_rig(&r);
+  CHECK_INT(returned(), 1);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(a_builder_takes_rows_of_its_own_levels_and_whole_columns),
+      TEST(names_lie_within_their_bytes),
+      TEST(rows_that_pass_their_buffer_are_refused),
+      TEST(a_step_checks_its_row_map_and_lse),
+      TEST(a_start_checks_every_list),
+      TEST(get_items_checks_every_buffer),
+      TEST(vocabularies_have_one_shape),
+      TEST(a_map_of_a_middle_level_is_that_levels),
+      TEST(lookups_check_their_arrays),
+      TEST(what_does_not_fit_is_counted),
+      TEST(a_table_checks_its_arrays),
+  };
+  return RUN_TESTS(tests);
+}
