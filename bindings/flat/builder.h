@@ -56,18 +56,20 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
 /* Phase (SIDBEAM_PHASE_*), done, total of the call that runs; from any thread, at any time. */
 static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
   fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3)) return;
+  if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
   out.data[0] = atomic_load(&builder->phase);
   out.data[1] = atomic_load(&builder->done);
   out.data[2] = atomic_load(&builder->total);
 }
 
 /* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
-static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) { atomic_store(&builder->cancel, cancel); }
+static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
+  if (builder != NULL) atomic_store(&builder->cancel, cancel);
+}
 
 /* The builder reads its own number of levels from every row, whatever the caller's array has. */
 static inline int fl_rows_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
-  if (err->code == 0 && builder != NULL && builder->kind == FLAT_BUILDER && builder->levels != levels)
+  if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
             builder->levels);
   return err->code == 0;

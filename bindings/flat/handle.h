@@ -80,14 +80,17 @@ static inline void fl_drop_user(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
+/* 1 if it is a handle of this kind; else an error. */
+static inline int fl_is(flat_handle* handle, int32_t kind, sidbeam_error* err) {
+  if (handle != NULL && handle->kind == kind) return 1;
+  fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
+          handle == NULL ? "null" : fl_kind_name(handle->kind));
+  return 0;
+}
+
 /* The object, until fl_drop_user, or NULL with an error. */
 static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* err) {
-  if (err->code != 0) return NULL;
-  if (handle == NULL || handle->kind != kind) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
-            handle == NULL ? "null" : fl_kind_name(handle->kind));
-    return NULL;
-  }
+  if (err->code != 0 || !fl_is(handle, kind, err)) return NULL;
   atomic_fetch_add(&handle->owners, 1);
   if (atomic_fetch_add(&handle->users, 1) & FLAT_CLOSED) {
     fl_drop_user(handle);

@@ -30,7 +30,7 @@ static inline void fl_log_put(void* context, int32_t level, const char* message)
   if (fl_log.count < FLAT_LOG_MESSAGES) { /* the first tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
-    snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%s", message);
+    snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
   }
   pthread_mutex_unlock(&fl_log.mutex);
 }
