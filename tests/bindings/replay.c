@@ -93,7 +93,7 @@ given_logits logits_of(const char* name) {
   fail(name, -1);
 }
 
-static void close_handle(flat_handle** handle) {
+void close_handle(flat_handle** handle) {
   flat_free(*handle);
   *handle = NULL;
 }

@@ -50,5 +50,6 @@ void same_number(const char* name, int64_t got);
 void do_case(void);
 void do_index(void);
 void end_case(void);
+void close_handle(flat_handle** handle);
 
 #endif

@@ -20,6 +20,7 @@ static void check_beams(void) {
 static int64_t end_column(void) { return find_field(now, "end_column", FIELD_I64) ? number_of(now, "end_column") : -1; }
 
 static void do_session(void) {
+  close_handle(&state.session);
   state.session =
       flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"), i32_of("strategy"),
                           i32_of("normalization"), i32_of("top_k"), in_i64("offsets"), in_i32("maps"),
