@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what build/release built under build/install, moves the prefix, and uses it as strangers do: find_package in
-# C and C++, pkg-config with plain cc, dlopen; then the C tests and the README's snippets against it.
+# C and C++, pkg-config with plain cc, dlopen; then the C tests and the README's snippets against it; and the same in
+# short with Debian packages.
 #   tests/install/run.sh [BUILD_FOLDER]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -10,6 +11,7 @@ work=$PWD/build/install
 jobs=${SIDBEAM_JOBS:-$(nproc)}
 prefix="$work/moved prefix"  # with a space, as some have
 here=tests/install
+. $here/packages.sh
 recommended=$'item 2  score -7.215\nitem 1  score -8.215'  # what samples/minimal.c prints
 strict="-Wall -Wextra -Wpedantic -Werror"
 
@@ -140,4 +142,5 @@ dlopen_consumer
 installed_command
 [ ! -f tests/capi/CMakeLists.txt ] || c_tests
 [ ! -f README.md ] || readme_snippets
+check_packages
 say "done"

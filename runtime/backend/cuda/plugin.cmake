@@ -20,4 +20,4 @@ target_link_libraries(sidbeam_cuda PRIVATE CUDA::cudart_static)
 target_link_options(sidbeam_cuda PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map -Wl,-z,nodelete
   -Wl,-z,relro -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 
-install(TARGETS sidbeam_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_SKIP)
+install(TARGETS sidbeam_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda NAMELINK_SKIP)
