@@ -5,7 +5,7 @@
 #   bash tests/bench/run.sh --quick    a minute: everything runs; its figures mean nothing and go to build/bench/
 #   bash tests/bench/run.sh --full     1e8 SIDs too, which takes long, most of 24 GiB, and 13 GB in $TMPDIR
 #   --name NAME            of the results (default: latest)
-#   --tables NAME[,NAME..] those tables alone (see --list of bench_step and bench_index; pytorch)
+#   --tables NAME[,NAME..] those tables alone (see --list of bench_step and bench_index; pytorch; overhead)
 # BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
 # A machine that does something else meanwhile measures that too: look at the load averages in the results.
 # SPDX-License-Identifier: Apache-2.0
@@ -37,7 +37,7 @@ build() {
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   cmake --preset release -DSIDBEAM_TESTS=ON "${launcher[@]}" >build/bench/build.log
-  cmake --build --preset release --target bench_step bench_index -- --quiet >>build/bench/build.log
+  cmake --build --preset release --target bench_step bench_index bench_calls -- --quiet >>build/bench/build.log
 }
 
 wanted() { [ "$tables" = all ] || [[ ",$tables," == *",$1,"* ]]; }
@@ -70,6 +70,15 @@ pytorch() {
   "$python" tests/bench/pytorch_step.py "${quick[@]}" --json "$lines"
 }
 
+# Of the languages that their tests have built.
+overhead() {
+  wanted overhead || return 0
+  printf '\n'
+  local rounds=5
+  if [ "${size[*]}" = --quick ]; then rounds=1; fi
+  bash tests/bindings/overhead.sh --rounds $rounds --json "$lines"
+}
+
 begin=$SECONDS
 mkdir -p build/bench "$output"
 install_packages $build_packages $test_packages
@@ -81,6 +90,7 @@ before=$(load)
 run bench_step
 pytorch
 run bench_index --dir "$files"
+overhead
 printf '\nmachine:\n'
 python3 tests/bench/document.py --build build/release --lines "$lines" --output "$output/$name.json" \
   --load "$before" "$(load)"

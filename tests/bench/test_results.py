@@ -19,6 +19,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import measurements
+import overhead
 import plot
 import svg
 
@@ -44,6 +45,28 @@ def verdict(old, new, threshold=3.0):
     found = [v[0] for v in compare.verdicts([old], [new], threshold)]
     assert len(found) <= 1
     return found[0] if found else None
+
+
+class Overhead(unittest.TestCase):
+    LINES = ["overhead c one 100 300", "made for lines of others", "overhead java one 900 2000", "overhead c one 300 500",
+             "overhead java one 1100 3000", "overhead java one 5000 9000", "missing go", ""]
+
+    def test_rounds_are_kept_apart_by_language_and_case(self):
+        rounds, missing = overhead.read(self.LINES)
+        self.assertEqual(rounds["c", "one"], [(0.1, 0.3), (0.3, 0.5)])
+        self.assertEqual(len(rounds["java", "one"]), 3)
+        self.assertEqual(missing, ["go"])
+
+    def test_a_language_is_held_against_c_and_the_missing_are_named(self):
+        text = "\n".join(overhead.table(*overhead.read(self.LINES)))
+        self.assertRegex(text, r"java +1\.10 +3\.00 +0\.90 +1\.0")  # medians of the rounds, and over C's 0.2
+        self.assertIn("go: not built", text)
+
+    def test_a_measurement_has_every_field_of_a_results_file(self):
+        rounds, _ = overhead.read(self.LINES)
+        made = overhead.measurement("java", "one", rounds["java", "one"])
+        self.assertEqual(measurements.check(made, "here")["runs"], 3)
+        self.assertEqual((made["median"], made["p99"]), (1.1, 3.0))
 
 
 class Compare(unittest.TestCase):

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What a step's call costs through each language, beside C: runs the benches of the languages that are built in turns,
+# and prints the table. The setting is in README.md; the languages are built by their bindings/LANGUAGE/test.sh.
+#   bash tests/bindings/overhead.sh [--rounds N] [--json LINES]
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=$PWD/build/release rounds=5 json=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --rounds) rounds=${2:?--rounds wants a number}; shift ;;
+    --json) json=(--json "${2:?--json wants a file}"); shift ;;
+    *) echo "overhead.sh: expected --rounds N or --json LINES, got '$1'" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+# What runs a language's bench; each fails where the language is not built.
+c() { "$build/tests/bindings/bench_calls"; }
+python() { PYTHONPATH=$build/bindings/python/package build/python/venv/bin/python bindings/python/bench.py; }
+java_() { java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java; }
+go_() {
+  local libraries
+  libraries=$(dirname "$(find "$PWD/build/go/moved prefix" -name libsidbeam.so.1 | head -n 1)")
+  cd bindings/go
+  PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries GOCACHE=$PWD/../../build/go/cache GOPROXY=off GOWORK=off \
+    go run ./internal/overhead
+}
+
+built() {
+  case $1 in
+    c) [ -x "$build/tests/bindings/bench_calls" ] ;;
+    python) [ -d "$build/bindings/python/package" ] && [ -x build/python/venv/bin/python ] ;;
+    java_) [ -e build/java/sidbeam.jar ] && command -v java >/dev/null ;;
+    go_) [ -d "build/go/moved prefix" ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
+  esac
+}
+
+mkdir -p build/bench
+results=$(mktemp build/bench/overhead.XXXXXX)
+trap 'rm -f "$results"' EXIT
+languages=()
+for language in c python java_ go_; do
+  if built $language; then
+    languages+=($language)
+  else
+    echo "missing ${language%_}" >>"$results"
+  fi
+done
+for ((round = 0; round < rounds; ++round)); do
+  for language in "${languages[@]}"; do ("$language") >>"$results"; done
+done
+PYTHONDONTWRITEBYTECODE=1 python3 tests/bench/overhead.py "${json[@]}" "$results"
