@@ -121,6 +121,19 @@ static void a_late_comer_who_is_the_last_destroys(void) {
   free_rig(&r);
 }
 
+/* A close marks before it takes the object away. A late comer between the two destroys, and leaves the close nothing. */
+static void a_late_comer_in_the_middle_of_a_close_takes_the_object_from_it(void) {
+  rig r = make_rig(11);
+  int64_t range[2];
+  flat_close(r.session);
+  flat_close(r.constraint);
+  atomic_fetch_or(&r.index->users, FLAT_CLOSED); /* the first half of flat_close, by hand */
+  REFUSED(flat_index_ordinals(r.index, no_i32, OUT_I64(range), &err), SIDBEAM_BAD_STATE, "index is closed");
+  CHECK_INT(returned(), 11);
+  CHECK(atomic_exchange(&r.index->object, NULL) == NULL); /* the second half */
+  free_rig(&r);
+}
+
 static void the_box_outlives_its_owner_while_a_call_is_inside(void) {
   rig r = make_rig(7);
   fl_clear(&err);
@@ -304,6 +317,7 @@ int main(void) {
       TEST(closing_again_does_nothing),
       TEST(the_last_call_inside_destroys_what_was_closed_meanwhile),
       TEST(a_late_comer_who_is_the_last_destroys),
+      TEST(a_late_comer_in_the_middle_of_a_close_takes_the_object_from_it),
       TEST(the_box_outlives_its_owner_while_a_call_is_inside),
       TEST(a_session_in_use_refuses_another_call_but_tells_where_its_beams_are),
       TEST(a_builder_in_use_refuses_another_call),
