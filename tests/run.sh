@@ -36,6 +36,9 @@ stage() {
   if [ -n "$tests" ]; then
     passed=$((passed + tests - skipped))
     facts="$((tests - skipped)) passed, $skipped skipped"
+  elif tests=$(sed -nE 's/(.*[^0-9])?([0-9]+) (tests? )?(passed|successful).*/\2/p' "$log" | paste -sd +) && [ -n "$tests" ]; then
+    passed=$((passed + tests))
+    facts="$((tests)) passed"
   fi
   printf '%d s%s\n' $((SECONDS - begin)) "${facts:+: $facts}"
   summary+=("$(printf '%-9s %5d s  %s' "$name" $((SECONDS - begin)) "$facts")")
@@ -78,7 +81,7 @@ asan() {
 tsan() {
   local fixed=()
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
-  local targets="capi_threads capi_step_threads unit_tests"
+  local targets="capi_threads capi_step_threads test_flat_threads unit_tests"
   build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
   "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads --no-tests=error
 }
@@ -106,12 +109,26 @@ memory() {
 
 install_stage() { bash tests/install/run.sh build/release; }
 
-install_packages $build_packages $test_packages
+# Each uses build/release, and adds to it what its language needs.
+python_stage() { bash bindings/python/test.sh build/release; }
+java_stage() { bash bindings/java/test.sh build/release; }
+go_stage() { bash bindings/go/test.sh build/release; }
+
+services_stage() {
+  local service
+  for service in samples/service-*/test.sh; do bash "$service" build/release; done
+}
+
+install_packages $build_packages $test_packages $language_packages
 mkdir -p "$logs"
 stage format "sources are as clang-format leaves them" format
 stage release "release build and all tests" release
 if [ "${1:-all}" != quick ]; then
-  stage install "consumers of a moved installation, the C tests on it, README" install_stage
+  stage install "consumers of a moved installation and of Debian packages, the C tests on it, README" install_stage
+  stage python "the Python package, in the build tree and as a wheel" python_stage
+  stage java "the Java library" java_stage
+  stage go "the Go module" go_stage
+  stage services "the services of samples/, reloaded under load" services_stage
   stage valgrind "the smallest program under valgrind" memory
   stage asan "address and undefined-behaviour sanitizers, all but slow tests" asan
   stage tsan "thread sanitizer, tests of threads" tsan

@@ -17,10 +17,10 @@ while [ $# -gt 0 ]; do
 done
 
 # What runs a language's bench; each fails where the language is not built.
-c() { "$build/tests/bindings/bench_calls"; }
-python() { PYTHONPATH=$build/bindings/python/package build/python/venv/bin/python bindings/python/bench.py; }
-java_() { java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java; }
-go_() {
+bench_c() { "$build/tests/bindings/bench_calls"; }
+bench_python() { PYTHONPATH=$build/bindings/python/package build/python/venv/bin/python bindings/python/bench.py; }
+bench_java() { java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java; }
+bench_go() {
   local libraries
   libraries=$(dirname "$(find "$PWD/build/go/moved prefix" -name libsidbeam.so.1 | head -n 1)")
   cd bindings/go
@@ -32,8 +32,8 @@ built() {
   case $1 in
     c) [ -x "$build/tests/bindings/bench_calls" ] ;;
     python) [ -d "$build/bindings/python/package" ] && [ -x build/python/venv/bin/python ] ;;
-    java_) [ -e build/java/sidbeam.jar ] && command -v java >/dev/null ;;
-    go_) [ -d "build/go/moved prefix" ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
+    java) [ -e build/java/sidbeam.jar ] && command -v java >/dev/null ;;
+    go) [ -d "build/go/moved prefix" ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
   esac
 }
 
@@ -41,14 +41,14 @@ mkdir -p build/bench
 results=$(mktemp build/bench/overhead.XXXXXX)
 trap 'rm -f "$results"' EXIT
 languages=()
-for language in c python java_ go_; do
+for language in c python java go; do
   if built $language; then
     languages+=($language)
   else
-    echo "missing ${language%_}" >>"$results"
+    echo "missing $language" >>"$results"
   fi
 done
 for ((round = 0; round < rounds; ++round)); do
-  for language in "${languages[@]}"; do ("$language") >>"$results"; done
+  for language in "${languages[@]}"; do ("bench_$language") >>"$results"; done
 done
 PYTHONDONTWRITEBYTECODE=1 python3 tests/bench/overhead.py "${json[@]}" "$results"
