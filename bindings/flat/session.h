@@ -155,7 +155,7 @@ static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
          FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, rows, fl_product(count, limit)) &&
-         FLAT_NEED(err, offsets, beams_all + count) && FLAT_NEED(err, truncated, count);
+         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
 }
 
 /* The arrays of sidbeam_items, each or none. */

@@ -138,6 +138,8 @@ static void get_items_checks_every_buffer(void) {
         "offsets has 2 elements, expected at least 10");
   SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, none, none, (flat_out_i32){narrow, 1}, 0, &err),
         "truncated has 1 elements, expected at least 2");
+  flat_session_get_items(s, slots, INT64_MAX, 0, 2, none, no, no, none, two, no, 0, &err);
+  CHECK_TEXT(err.message, "offsets has 2 elements, expected at least 9223372036854775807");
   SHORT(flat_session_get_beams(s, two, &err), "out has 2 elements, expected at least 12");
   SHORT(flat_session_get_stats(s, none, &err), "out is missing, expected 15 elements");
   OKAY(flat_session_get_items(s, slots, 2, 0, 2, OUT_I64(wide), OUT_I32(narrow), no, none, none, no, 0, &err));
