@@ -42,7 +42,7 @@ part() {
   timeout "$seconds" bash -c '"$@"' part "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
   case $status in
     0) printf '%-24s ok       %4d s  %s\n' "$name" $((SECONDS - begin)) "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
-    77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
+    77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | sed 's/^skipped: //' | cut -c 1-100)" ;;
     124) printf '%-24s TOO SLOW %4d s\n' "$name" "$seconds" ; failed=1 ;;
     *) printf '%-24s FAILED   (status %d)\n' "$name" $status; tail -n 25 "$output/$name.log"; failed=1 ;;
   esac
