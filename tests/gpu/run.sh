@@ -18,10 +18,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 what=${1:-all}
 case $what in all | tests | bench) ;; *) echo "run.sh: expected tests, bench or nothing, got '$what'" >&2; exit 2 ;; esac
-nvcc=$(PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin command -v "${CUDACXX:-nvcc}" || true)
-[ -n "$nvcc" ] || { echo 'run.sh: expected nvcc, of CUDA 12 or later, in PATH or /usr/local/cuda/bin' >&2; exit 2; }
-for tool in cmake c++ "${GPU_PYTHON:-python3}"; do
-  command -v "$tool" >/dev/null || { echo "run.sh: expected $tool in PATH" >&2; exit 2; }
+export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
+for tool in nvcc cmake c++ "${GPU_PYTHON:-python3}"; do
+  command -v "$tool" >/dev/null || { echo "run.sh: expected $tool in PATH (or, of CUDA, in /usr/local/cuda/bin)" >&2; exit 2; }
 done
 
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} build=build/gpu
