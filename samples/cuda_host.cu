@@ -122,6 +122,11 @@ int main() {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // addresses of the device, the same for the session's life
   check(sidbeam_session_get_beams(session, &beams, &err));
 
+  // CUDA loads a kernel at its first launch, unless it was asked about before: better that than in a capture. The
+  // session's own are there since it was created.
+  cudaFuncAttributes loaded;
+  check(cudaFuncGetAttributes(&loaded, stand_in_model));
+
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t level = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));

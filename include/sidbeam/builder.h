@@ -116,14 +116,14 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
 /* Sorts what was added (write and finish then need not) and gives exact sizes. Errors: as write, without the file's. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
-/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable length
- * as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids and with
- * prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable
+ * length as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids
+ * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
- * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what is
- * no regular file is not replaced. May be called again, for another path.
+ * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
+ * is no regular file is not replaced. May be called again, for another path.
  * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
     sidbeam_builder* builder, const char* path, sidbeam_error* err);

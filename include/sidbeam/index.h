@@ -81,8 +81,8 @@ typedef struct sidbeam_section_info {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
     const char* path, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.
- * Errors: INVALID_ARGUMENT (config), IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a newer
- * format, an unknown required section), OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT (config), IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a
+ * newer format, an unknown required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
     const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
 /* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
@@ -119,8 +119,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
 /* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first `capacity`
- * are written to tokens (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, else 0. */
+/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
+ * `capacity` are written to tokens (may be NULL with capacity 0). *end is 1 where the prefix is a SID, else 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
     int32_t length, int32_t* tokens, int64_t capacity, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. */
@@ -172,8 +172,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
 /* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and tables
- * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits for
- * that. */
+ * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits
+ * for that. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
 
 /* A constraint is what a beam must stay inside: today a whole index, later an index and rules. It holds its index.

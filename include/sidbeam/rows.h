@@ -17,7 +17,8 @@ enum { SIDBEAM_CPU = 0, SIDBEAM_CUDA = 1 };
  *              just started uses beam 0 alone.
  *   slots = 0  [rows, columns], and the call has a row map that names each beam's row.
  * Element (i, r, c) is at data + i*slot_stride + r*row_stride + c, in elements. Strides may be any number, also 0 or
- * negative, that does not overflow over so many rows; columns are contiguous. data is aligned to an element, no more. */
+ * negative, that does not overflow over so many rows; columns are contiguous. data is aligned to an
+ * element, no more. */
 typedef struct sidbeam_rows {
   uint32_t struct_size; /* sizeof(sidbeam_rows) */
   int32_t dtype;        /* SIDBEAM_F32, SIDBEAM_F16, SIDBEAM_BF16 */

@@ -15,9 +15,9 @@
 extern "C" {
 #endif
 
-/* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small objects
- * (handles, headers, metadata, threads), and a bit a SID while it is found out what is wrong with a hash set, come from
- * operator new. Both functions may be called from any thread, several at once, and must not throw. */
+/* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small
+ * objects (handles, headers, metadata, threads), and a bit a SID while it is found out what is wrong with a hash set,
+ * come from operator new. Both functions may be called from any thread, several at once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
   void* context;        /* passed through */
@@ -68,8 +68,9 @@ typedef struct sidbeam_runtime_config {
   int32_t step_threads;
   /* Elements of logits that are worth a thread of a step; 0: 32768. */
   int64_t step_grain;
-  /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and on
-   * any threads, and returns when all have returned. Called from steps, several at a time; must not throw. NULL: none. */
+  /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and
+   * on any threads, and returns when all have returned. Called from steps, several at a time; must not throw.
+   * NULL: none. */
   void (*execute)(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data);
   void* execute_context;
   /* Path of the CUDA plugin, copied; it is then looked for nowhere else. NULL: see above. */

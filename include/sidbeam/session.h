@@ -1,6 +1,7 @@
 /* sidbeam: the decoder session: slots x beams, one level a step.
  *
- *   create -> start slots -> [ the model's logits -> step -> parents, tokens, scores ] a level -> items -> stop or start
+ *   create -> start slots -> [ the model's logits -> step -> parents, tokens, scores ] a level -> items
+ *          -> stop or start
  *
  * A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
  * memory: a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. A
@@ -11,12 +12,12 @@
  * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Slots left
  * over are dead: parent -1, token -1, score -inf, state -1.
  *
- *   -inf     A code whose element is -inf is no candidate; a row that is -inf throughout has none, and that is no error.
- *            A score below the range of f32 is -inf too.
- *   bad row  NaN or +inf among the elements that the normalisation reads, a caller's lse that is NaN or +inf, or a score
- *            above the range of f32. Its beam gives no candidate. A slot is in error exactly when some bad row's beam
- *            scored at least as well as the last kept beam, or fewer than `width` beams are kept. The flag stays until
- *            the slot is started again; the search goes on, and other slots never notice.
+ *   -inf     A code whose element is -inf is no candidate; a row that is -inf throughout has none, and that is no
+ *            error. A score below the range of f32 is -inf too.
+ *   bad row  NaN or +inf among the elements that the normalisation reads, a caller's lse that is NaN or +inf, or a
+ *            score above the range of f32. Its beam gives no candidate. A slot is in error exactly when some bad row's
+ *            beam scored at least as well as the last kept beam, or fewer than `width` beams are kept. The flag stays
+ *            until the slot is started again; the search goes on, and other slots never notice.
  *   the end  In an index of variable length the end is a candidate, with the element of vocabulary.end_column, reported
  *            as token codes[level]. An ended beam needs no row: it is its own only candidate at unchanged score (parent
  *            itself, token -1). It is live, but not active. A SID of full length has no end.
@@ -28,10 +29,11 @@
  *     host's, read before the call returns; buffers of get_items in the device's.
  *   - Step, fetch and get_items may be captured in a CUDA graph. What a graph has fixed is the shape of the rows, the
  *     scalars and the addresses; what slots are at is read on the device, so that one graph serves slots at any level,
- *     width, prefix and index, before and after starts and stops, which are not captured.
+ *     width, prefix and index, before and after starts and stops, which are not captured. Other threads' captures are
+ *     left alone, but by get_stats and destroy: CUDA waits for no device of which a stream is being captured.
  *   - What the host cannot see it cannot refuse: a step passes over slots of its list that are idle, done or -1, and a
- *     beam without a row, or rows too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP). Naming a
- *     slot twice in a step's list leaves it in any state, and others unharmed.
+ *     beam without a row, or rows too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP).
+ *     Naming a slot twice in a step's list leaves it in any state, and others unharmed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SESSION_H
 #define SIDBEAM_SESSION_H
@@ -159,8 +161,8 @@ typedef struct sidbeam_beams {
   { (uint32_t)sizeof(sidbeam_beams), 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* The caller's buffers for what the beams stand for. Any pointer may be NULL. `count` is the number of slots asked for,
- * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index. Without
- * rows, offsets and truncated tell what they would be. */
+ * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index.
+ * Without rows, offsets and truncated tell what they would be. */
 typedef struct sidbeam_items {
   uint32_t struct_size;  /* sizeof(sidbeam_items) */
   int32_t limit_per_sid; /* most item rows of one SID; 0: all */
@@ -176,8 +178,10 @@ typedef struct sidbeam_items {
 #define SIDBEAM_ITEMS_INIT \
   { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Counted since creation; on CUDA on the device, graphs included. What can be skipped depends on the number of threads and their pace: rows read, skipped and
- * bad, candidates, shrinks and splits are outside the promise of same bits. */
+/* Counted since creation; on CUDA on the device, graphs included. What can be skipped depends on the number of threads
+ * and their pace: rows read, skipped and bad, candidates, shrinks and splits are outside the promise of same bits. On
+ * CUDA no row is skipped, children are not found by masks and slots are not divided (rows_skipped, dense_rows and
+ * split_slots stay 0), and a row without candidates is of no kind. */
 typedef struct sidbeam_stats {
   uint32_t struct_size; /* sizeof(sidbeam_stats), set by the caller */
   int32_t reserved;
@@ -201,8 +205,8 @@ typedef struct sidbeam_stats {
  * sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
-/* Starts slots at their prefix: one live beam of score 0, parent and token -1, or none. May take memory where a constraint is wider than
- * those before.
+/* Starts slots at their prefix: one live beam of score 0, parent and token -1, or none. May take memory where a
+ * constraint is wider than those before.
  * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range),
  * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is
  * being captured) and DEVICE_ERROR; then no slot has changed. */
@@ -211,10 +215,11 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
 /* Advances slots by one level.
  * Errors: INVALID_ARGUMENT (slots, rows, row map, lse, temperature: the message says which, what was expected and what
  * came), BAD_STATE (a slot that is idle or done), NO_DEVICE (rows on a device that the session is not on), on CUDA
- * DEVICE_ERROR; then no slot has changed. On CUDA, memory of the host, or of another device, is INVALID_ARGUMENT too. */
+ * DEVICE_ERROR; then no slot has changed. On CUDA, memory of the host or of another device is INVALID_ARGUMENT too. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
-/* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, named twice where slots change). */
+/* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, one named twice where they
+ * change). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
     const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
 /* On CUDA enqueues copies of the beams to pinned memory of the session, and gives its addresses, always the same: to be

@@ -11,7 +11,7 @@
  *
  *   int main(void) {
  *     const int32_t codes[] = {4, 4}, catalogue[] = {0, 1, 0, 3, 2, 2};  // three items, each a SID of two codes
- *     float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, here for every beam
+ *     float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, of every beam
  *     sidbeam_error err = SIDBEAM_ERROR_INIT;
  *     sidbeam_runtime* runtime;
  *     sidbeam_builder* builder;
@@ -45,7 +45,8 @@
  *     items.ordinals = ordinals;
  *     TRY(sidbeam_session_get_beams(session, &beams, &err));
  *     TRY(sidbeam_session_get_items(session, NULL, 1, &items, &err));
- *     for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], (double)beams.scores[m]);
+ *     for (int m = 0; m < beams.live[0]; m++)
+ *       printf("item %d  score %.3f\n", (int)ordinals[m], (double)beams.scores[m]);
  *
  *     sidbeam_session_destroy(session);
  *     sidbeam_constraint_release(constraint);
@@ -58,12 +59,12 @@
  * Conventions
  *   - Every call that can fail returns a sidbeam_status, 0 for success, and takes an optional sidbeam_error for the
  *     message. Outputs come last before it and are set only on success.
- *   - Structs that the caller fills begin with struct_size: use the _INIT macro. A struct shorter than its first version
- *     is an error; a longer one, from a newer header, works as long as what this library does not know is zero.
+ *   - Structs that the caller fills begin with struct_size: use the _INIT macro. A struct shorter than its first
+ *     version is an error; a longer one, from a newer header, works as long as what this library does not know is zero.
  *   - Arrays are dense and row-major; [S, M] means S rows of M. Pointers are borrowed for the call unless a line says
  *     otherwise. Counts are int64_t.
- *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be used
- *     there.
+ *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be
+ *     used there.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h index.h rows.h session.h states.h; api.h for hosts that
  * dlopen; dlpack.h for tensors.

@@ -2,11 +2,11 @@
  *
  * Each call takes a table of constraints and, a row, the number of the constraint it follows (`which`; NULL: all follow
  * constraints[0]), so one batch mixes catalogues. The first forms take the table as an array, and run on the CPU; those
- * of sidbeam_table, below, take one that was made before, and run where it is. They need SIDBEAM_KIND_TRIE. They hold nothing between calls and may
- * run on many threads at once; the constraints must live during the call. Kernels, and the memory that
- * sidbeam_rows_topk works in, are those of the runtime of constraints[0]. A row whose state is dead, or has nothing
- * after it, has no valid code: it is masked throughout. In an index of variable length the end is one more code, V_l,
- * at vocabulary.end_column. States carry their level.
+ * of sidbeam_table, below, take one that was made before, and run where it is. They need SIDBEAM_KIND_TRIE. They hold
+ * nothing between calls and may run on many threads at once; the constraints must live during the call. Kernels, and
+ * the memory that sidbeam_rows_topk works in, are those of the runtime of constraints[0]. A row whose state is dead, or
+ * has nothing after it, has no valid code: it is masked throughout. In an index of variable length the end is one more
+ * code, V_l, at vocabulary.end_column. States carry their level.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_STATES_H
 #define SIDBEAM_STATES_H
@@ -50,11 +50,11 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_rows_topk(sidbeam_constrain
     const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
     sidbeam_state* next, void* stream, sidbeam_error* err);
 
-/* A table that is made once: its constraints, held, and the vocabulary of their rows. On CUDA it holds what kernels need
- * of them in the device's memory, so that the calls below enqueue their work on `stream` without waiting and may be
- * captured in a CUDA graph; all their arrays, and the logits, are in that device's memory. A row whose `which` is out of
- * range, or whose prefix is longer than `stride`, is an error on the CPU and dead on CUDA. Beyond that a call does what
- * the form of its name above does. */
+/* A table that is made once: its constraints, held, and the vocabulary of their rows. On CUDA it holds what kernels
+ * need of them in the device's memory, so that the calls below enqueue their work on `stream` without waiting and may
+ * be captured in a CUDA graph; all their arrays, and the logits, are in that device's memory. A row whose `which` is
+ * out of range, or whose prefix is longer than `stride`, is an error on the CPU and dead on CUDA. Beyond that a call
+ * does what the form of its name above does. */
 typedef struct sidbeam_table_config {
   uint32_t struct_size; /* sizeof(sidbeam_table_config) */
   int32_t constraint_count;
@@ -71,7 +71,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_create(
 /* On CUDA it waits for the device first, work still enqueued and replays of graphs included; graphs that hold a call of
  * it must not be replayed any more. */
 SIDBEAM_API void sidbeam_table_destroy(sidbeam_table* table);
-/* Errors of these: as above, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or of another device. */
+/* Errors of these: as above, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or another
+ * device. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t* which,
     const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream,
     sidbeam_error* err);

@@ -3,7 +3,7 @@
 //   --cases N --seed S    cases of seeds S .. S+N-1; the first that fails is shrunk to a line
 //   --seconds S           no further case after so long
 //   --case 'LINE'         that line
-//   --coverage            also fail when a listed path was reached less often than listed
+//   --coverage            also fail when a path was reached less often than is listed here or in the test
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -16,7 +16,39 @@ struct Floor {
   const char* name;
   int64_t least;
 };
-// The exit status. Every case is adjusted before it is run.
+// What every such test reaches, on whatever it runs.
+inline constexpr const char* kReachedByAll[] = {"steps compared bit for bit",
+                                                "steps compared within tolerance",
+                                                "steps that leave nothing",
+                                                "steps with fewer candidates than the width",
+                                                "bad rows that are errors",
+                                                "bad rows that cannot matter",
+                                                "ended beams that compete",
+                                                "starts at a prefix",
+                                                "starts at a prefix that no SID has",
+                                                "stops in the middle",
+                                                "steps of slots at different levels",
+                                                "steps of slots with different constraints",
+                                                "rows read",
+                                                "rows bad",
+                                                "selection workspace cut back",
+                                                "rows with one child, summed",
+                                                "rows with one child, not summed",
+                                                "rows with listed children",
+                                                "unconstrained rows",
+                                                "probed rows",
+                                                "dead beams",
+                                                "beams with several items",
+                                                "item lists cut by a limit",
+                                                "lives repeated alone",
+                                                "lives repeated with trie and sorted",
+                                                "states advanced",
+                                                "states ended",
+                                                "rows of rows_topk",
+                                                "tails, item_column_tail",
+                                                "tails with ends",
+                                                "steps compared with a full sort"};
+// The exit status. Every case is adjusted before it is run; `floors` are those beside kReachedByAll.
 int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors,
           Case (*adjusted)(Case) = repaired);
 

@@ -8,13 +8,21 @@
 # SIDBEAM_DEPS  folder that dependencies.sh filled, where FlatBuffers, xxHash, Highway or flatc are not installed
 # GPU_PYTHON    a Python with torch, triton and numpy (python3)
 # GPU_OUTPUT    where results and logs go (build/gpu/results)
+# GPU_BUILD_SECONDS  what the build may take of it (400)
 # GPU_SECONDS   what it may take, without what the slowest of its parts overruns (450)
+# Exit status: 0; 1 where something failed; 2 where it was called wrongly or cannot build here; 77 where all was built, and
+# there is no GPU to run it on.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 what=${1:-all}
 case $what in all | tests | bench) ;; *) echo "run.sh: expected tests, bench or nothing, got '$what'" >&2; exit 2 ;; esac
+export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
+for tool in nvcc cmake c++ "${GPU_PYTHON:-python3}"; do
+  command -v "$tool" >/dev/null || { echo "run.sh: expected $tool in PATH (or, of CUDA, in /usr/local/cuda/bin)" >&2; exit 2; }
+done
+
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} build=build/gpu
 end=$((SECONDS + ${GPU_SECONDS:-450}))
 bin=$build/tests/gpu
@@ -33,7 +41,7 @@ part() {
   timeout "$seconds" bash -c '"$@"' part "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
   case $status in
     0) printf '%-24s ok       %4d s  %s\n' "$name" $((SECONDS - begin)) "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
-    77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
+    77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | sed 's/^skipped: //' | cut -c 1-100)" ;;
     124) printf '%-24s TOO SLOW %4d s\n' "$name" "$seconds" ; failed=1 ;;
     *) printf '%-24s FAILED   (status %d)\n' "$name" $status; tail -n 25 "$output/$name.log"; failed=1 ;;
   esac
@@ -46,7 +54,7 @@ has_torch() { "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/d
 configure_and_build() {
   local generator=() architecture=90
   if command -v ninja >/dev/null; then generator=(-G Ninja); fi
-  if has_gpu; then architecture=native; fi
+  if has_gpu; then architecture=native; fi  # 90: whether it compiles
   cmake -S . -B $build "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSIDBEAM_CUDA=ON -DSIDBEAM_TESTS=gpu -DSIDBEAM_CLI=OFF \
     -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES=$architecture ${SIDBEAM_DEPS:+-DSIDBEAM_DEPS="$SIDBEAM_DEPS"} &&
     cmake --build $build -j "$(nproc)" --target gpu_differential gpu_graphs gpu_log_sum_exp gpu_bench sidbeam_cuda_host
@@ -55,8 +63,8 @@ configure_and_build() {
 export build
 export -f has_gpu configure_and_build
 
-# Triton's kernels are compiled while C++ is: a process a table.
-warm_triton() {
+# What Triton and torch.compile make is compiled while C++ is: a process a table.
+warm_rivals() {
   local table
   for table in small medium large nv442 text; do
     timeout 200 "$python" tests/gpu/bench/rivals.py --warm --only $table >"$output/warm-$table.log" 2>&1 || true &
@@ -83,23 +91,28 @@ run_tests() {
   sanitize synccheck
 }
 
+# What was measured until its time was up is in the results.
 run_bench() {
-  part bench "$(left)" "$bin/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$lines"
-  local budget=$(($(left) - 15))
+  local budget=$(($(left) - 60))
+  part bench $((budget > 60 ? budget : 60)) "$bin/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$lines"
+  budget=$(($(left) - 15))
   if has_torch; then
-    part rivals $((budget > 30 ? budget + 30 : 60)) "$python" tests/gpu/bench/rivals.py --json "$lines" --budget $((budget > 30 ? budget : 30))
+    part rivals $((budget > 20 ? budget + 25 : 45)) "$python" tests/gpu/bench/rivals.py --json "$lines" --budget $((budget > 20 ? budget : 20))
   else
     echo "rivals: $python has no PyTorch that sees a GPU: left out"
   fi
 }
 
 warming=
-if [ "$what" != tests ] && has_torch; then warm_triton & warming=$!; fi
-part build 400 configure_and_build
+if [ "$what" != tests ] && has_torch; then warm_rivals & warming=$!; fi
+has_gpu || echo 'nvidia-smi shows no GPU: only the build says something here'
+part build "${GPU_BUILD_SECONDS:-400}" configure_and_build
 [ $failed = 0 ] || exit 1
 if [ "$what" != bench ]; then run_tests; fi
 if [ -n "$warming" ]; then wait $warming; fi
 if [ "$what" != tests ]; then run_bench; fi
 "$python" tests/gpu/bench/report.py --lines "$lines" --output "$output/results.json"
-printf '%s, %d s%s\n' "$output/results.json" $SECONDS "$([ $failed = 0 ] || echo ', SOMETHING FAILED (see above)')"
-exit $failed
+status=$failed note=
+if [ $failed = 1 ]; then note=', SOMETHING FAILED (see above)'; elif ! has_gpu; then status=77 note=', NO GPU: nothing has run on one'; fi
+printf '%s, %d s%s\n' "$output/results.json" $SECONDS "$note"
+exit $status

@@ -14,7 +14,21 @@ void check(cudaError_t status, const char* what);
 // Errors that a kernel leaves behind; every later call of the process gets them.
 bool is_sticky(cudaError_t status);
 
-// Makes a device current for a scope.
+// For a scope, lets this thread allocate, wait and ask about events while a stream is captured: in a thread's usual
+// mode such calls fail, and end every capture that another thread began in global mode. Nothing here belongs to
+// anybody's graph but what is enqueued on the caller's stream, and that is captured as ever.
+class Relaxed {
+ public:
+  Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  Relaxed(const Relaxed&) = delete;
+  Relaxed& operator=(const Relaxed&) = delete;
+  ~Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // the other one, from the first exchange to the second
+};
+
+// What every call that reaches a device begins with: the device is current, and the thread relaxed, for a scope.
 class Current {
  public:
   explicit Current(int32_t device_id);
@@ -23,6 +37,7 @@ class Current {
   ~Current();
 
  private:
+  const Relaxed relaxed_;
   int before_ = -1;  // to be restored; -1: nothing to do
 };
 

@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/block.cuh"
+#include "backend/cuda/counters.h"
 #include "backend/cuda/hash_key.cuh"
 #include "index/find.h"
 
@@ -123,6 +124,14 @@ struct Children {
     return read_tail(index->tail, [&](const auto& entries) { return entries.token(entry); });
   }
 };
+
+// What counts a row with these children. (No row is found by a mask here: see session.h.)
+__device__ inline Counter kind_of(const Children& children) {
+  if (children.probes) return kProbedRows;
+  if (children.ways == Ways::kCodes) return kUnconstrainedRows;
+  const bool of_trie = children.ways == Ways::kEdges || children.ways == Ways::kRun;
+  return of_trie && children.count == 1 ? kSingleRows : kListRows;
+}
 
 // Of a beam that is live, not ended and at `level`, below the index's last.
 __device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level, bool has_end_column,

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 namespace sidbeam::cuda {
 
-enum Counter : int {
+enum Counter : uint8_t {
   kSteps,
   kSlotSteps,
   kRowsRead,

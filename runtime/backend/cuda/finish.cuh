@@ -1,8 +1,9 @@
 // The end of a slot's step, by one block: the best of what the rows left, in order, written as the new beams.
 //
-// Every candidate among the best `width` lies in a group whose key is at least the width-th largest key, and there are at
-// most `width` such groups. Groups of one child are their own candidates; the others are gone through again, and what
-// reaches the bound is collected. So the selection is exact, and what it needs is bounded however many candidates tie.
+// Every candidate among the best `width` lies in a group whose key is at least the width-th largest key, and there are
+// at most `width` such groups. Groups of one child are their own candidates; the others are gone through again, and
+// what reaches the bound is collected. So the selection is exact, and what it needs is bounded however many candidates
+// tie.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -70,15 +71,18 @@ class Finish {
         atomicAdd(&shared_.counters[kRowsBad], 1U);
       }
       if (note.found != Found::kCandidates) continue;
-      if (note.read) atomicAdd(&shared_.counters[kCandidates], note.count);
+      if (note.read) {
+        atomicAdd(&shared_.counters[kCandidates], note.count);
+        atomicAdd(&shared_.counters[note.kind], 1U);
+      }
       atomicAdd(&shared_.total, note.groups);
       atomicMax(&shared_.most_groups, note.groups);
     }
     __syncthreads();
   }
 
-  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row a thread where rows left few, a
-  // row a warp where they left many.
+  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row a thread where rows left
+  // few, a row a warp where they left many.
   template <class Visit>
   __device__ void for_each_key(const Visit& visit) const {
     const uint32_t stride = keys_of_row(session_.beams, entry_.live);
@@ -188,7 +192,8 @@ class Finish {
     out.children = children_of_beam(session_, entry_, m);
     out.children.least = note.least;
     out.at = note.begin(group);
-    out.end = note.begin(group + 1);
+    // A slot that was named twice may have gone on since the note was made.
+    out.end = std::min(note.begin(group + 1), out.children.count);
     if (!out.children.probes || session_.strategy != SIDBEAM_STRATEGY_HASH_FINAL) return;
     int32_t* prefix = shared_.prefix[warp_id()];
     __syncwarp();
@@ -285,7 +290,7 @@ class Finish {
     const int32_t slot = entry_.slot;
     const bool mattered = shared_.worst_bad != 0 && (count < entry_.width || shared_.worst_bad >= shared_.worst);
     if (mattered) session_.errors[slot] = SIDBEAM_SLOT_BAD_ROW;
-    if (shared_.no_row != 0) session_.errors[slot] = kSlotBadMap;
+    if (shared_.no_row != 0) session_.errors[slot] = SIDBEAM_SLOT_BAD_MAP;
     session_.live[slot] = count;
     session_.active[slot] = entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
     session_.level[slot] = entry_.level + 1;

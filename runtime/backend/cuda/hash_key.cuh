@@ -1,5 +1,5 @@
-// The key of a SID in the hash set: XXH3-64 of its codes, as XXH3 defines it for inputs of 4 to 256 bytes with the default
-// secret and no seed (support/hashing.h has the library's, which device code cannot call).
+// The key of a SID in the hash set: XXH3-64 of its codes, as XXH3 defines it for inputs of 4 to 256 bytes with the
+// default secret and no seed (support/hashing.h has the library's, which device code cannot call).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

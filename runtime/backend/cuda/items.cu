@@ -15,6 +15,7 @@ struct SlotBatch {
 struct ItemsShared {
   BlockScan<int64_t, kThreads>::Storage scan;
 };
+static_assert(sizeof(ItemsShared) <= kSharedBytes);
 
 struct Beam {
   int32_t codes[kMaxLevels];
@@ -97,6 +98,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 }  // namespace
+
+cudaError_t load_items_kernels() { return load(items_kernel); }
 
 cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
                          cudaStream_t stream) {

@@ -38,8 +38,13 @@ struct SessionView {
 };
 
 inline constexpr int kCounters = 16;
-// SIDBEAM_SLOT_BAD_MAP: a beam that must be fed has no row.
-inline constexpr int32_t kSlotBadMap = 2;
+
+// Before anything of a session, or a table, is captured: CUDA loads a kernel when it is first launched, which in a
+// capture is an error or a stall. For the current device.
+cudaError_t load_step_kernels();
+cudaError_t load_start_kernels();
+cudaError_t load_items_kernels();
+cudaError_t load_table_kernels();
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
 // Once, before the first step: the workspace and the counters. The host side has set everything else.
@@ -67,8 +72,9 @@ struct StartEntry {
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   const IndexView* index = nullptr;          // device address
 };
+// All of them or, where a launch fails, none. `turn` is another one at every call, and not 0.
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         cudaStream_t stream);
+                         uint32_t turn, cudaStream_t stream);
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);
 
 // What beams stand for; fields as in sidbeam_items, device addresses, any may be nullptr. `slots` is the host's.

@@ -7,6 +7,9 @@
 
 namespace sidbeam::cuda {
 
+// Shared memory that a block has on every device without asking for more.
+inline constexpr size_t kSharedBytes = 48 * 1024;
+
 struct LaunchShape {
   int64_t blocks = 0;
   int threads = 0;
@@ -21,6 +24,16 @@ inline bool device_overlaps() {
   int device = 0, major = 0;
   return cudaGetDevice(&device) == cudaSuccess &&
          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
+// Brings kernels to the current device, as CUDA would at their first launch; that must not be while a stream is
+// captured.
+template <class... Kernels>
+cudaError_t load(Kernels*... kernels) {
+  cudaFuncAttributes unused;
+  cudaError_t error = cudaSuccess;
+  (void)((error = cudaFuncGetAttributes(&unused, kernels), error == cudaSuccess) && ...);
+  return error;
 }
 
 template <class... Parameters, class... Arguments>

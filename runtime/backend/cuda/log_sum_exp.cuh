@@ -1,19 +1,21 @@
 // The sum of exp over a row, by one block, in one read.
 //
-// Every thread sums its columns relative to a power of two of its own, 2^exponent with exponent = round(L * the largest x
-// it has met), so that no barrier is needed before the end; a move is exact. A term is ex2(fma(x, L, -exponent)). Which
-// thread has which column depends on the number of columns, the dtype and the number of threads alone, and the number
-// of threads on that of the columns: so do the bits of the sum.
+// Every thread sums its columns relative to a power of two of its own, 2^exponent with exponent = round(L * the largest
+// x it has met), so that no barrier is needed before the end; a move is exact. A term is ex2(fma(x, L, -exponent)).
+// Which thread has which column depends on the number of columns, the dtype and the number of threads alone, and the
+// number of threads on that of the columns: so do the bits of the sum.
 //
 // Error, relative to the whole sum, however the terms conspire:
-//   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has |argument| <=
-//              1/2. 2^20 columns on 256 threads are 4096 a thread: all at -8 they weigh 16 times the largest with 2^-21 ln 2
-//              each, and at twice the argument 1/16 of it: at most 3.4e-7.
-//   ex2.approx 2^-22: 2.4e-7 (PTX promises 2^-22.5 in the newer of its manuals).
+//   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has
+//              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 a thread: all at -8 they weigh 16 times the
+//              largest with 2^-21 ln 2 each, and at twice the argument 1/16 of it: at most 3.4e-7.
+//   ex2.approx 2^-22: 2.4e-7, of the PTX manuals (some say 2^-22.5); CUDA's guide gives exp2f, which is made of it, 2
+//              ulp, the same. What underflows is flushed: 4096 terms below 2^-126 of the largest weigh nothing.
 //   sum        trees of 8 terms in f32: 3 * 2^-24 = 1.8e-7; then in double.
 //   L          the float nearest log2(e), 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x), which one
 //              multiplication puts right as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
-// Together 8.6e-7.
+// Together 8.6e-7 (kBound), of the 1e-6 that README.md promises. It would still hold if ex2.approx were
+// wrong by 3 ulp. The emulator's exp2 is not the device's: tests/gpu/log_sum_exp.cc measures it where there is one.
 //
 // Where the largest |x| of the row passes 2^20 no integer power of two can be told from its neighbours; such a row is
 // read again relative to its maximum. Rows whose masked elements alone are so low (-1e9) are not such rows.
@@ -29,6 +31,8 @@ inline constexpr float kLog2E = 1.44269502162933349609F;
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
 inline constexpr int kColumnsOfThread = 16;  // of a tile
+inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 9.3e-8;  // as above
+static_assert(kColumnsOfThread % 8 == 0 && kBound <= 1e-6);
 
 // 2^octaves for octaves <= 0; 0 far below.
 __device__ inline double power_of_two(int octaves) {

@@ -54,8 +54,8 @@ __device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t cou
   return sum;
 }
 
-// Of x(i), i < n, -inf where there is none: independent, but for a last bit in double, of which numbers have an x, so that
-// strategies that number the same children otherwise agree.
+// Of x(i), i < n, -inf where there is none: independent, but for a last bit in double, of which numbers have an x, so
+// that strategies that number the same children otherwise agree.
 template <int kThreads, class X>
 __device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
@@ -190,6 +190,7 @@ __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& be
   note.normalizer = beam.score.normalizer;
   note.clamp = beam.score.clamp;
   note.least = children.least;
+  note.kind = kind_of(children);
   note.count = children.count;
   note.groups = groups_of(children.count, most_keys);
   note.found = write_keys<kThreads>(beam, children, note, keys) ? Found::kBad : Found::kCandidates;

@@ -89,8 +89,9 @@ template <int kDtype>
 struct Chunk {
   static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_F32 ? 4 : 2, kColumns = kBytes / kElementBytes;
 
-  // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only where all of
-  // it is the row's: who else writes into the first or last one is not our business, nor whether it is mapped.
+  // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only
+  // where all of it is the row's: who else writes into the first or last one is not our business, nor whether it is
+  // mapped.
   __device__ static void load(const Row& row, int64_t chunk, float* x) {
     const char* begin = static_cast<const char*>(row.data);
     const char* end = begin + row.columns * kElementBytes;

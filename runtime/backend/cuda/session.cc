@@ -106,6 +106,8 @@ void make_memory(const DeviceSessionShape& shape, DeviceSessionHandle& session) 
   check(cudaMemsetAsync(base + history, 0xFF, static_cast<size_t>(history_end - history), stream),
         "clear device memory");
   view.columns = vocabulary.copy_to(base, stream);
+  for (cudaError_t (*const load)() : {load_step_kernels, load_start_kernels, load_items_kernels})
+    check(load(), "load the kernels of a session");
   check(launch_reset(view, stream), "launch the first kernel of a session");
   check(cudaStreamSynchronize(stream), "wait for the session");
 }

@@ -51,14 +51,17 @@ struct Note {
   uint64_t least = 0;  // of Children
   uint32_t count = 0, groups = 0;
   Found found = Found::kNothing;
+  Counter kind = kListRows;  // how the children were found
   bool clamp = false, read = false;
 
   __device__ bool single() const { return groups == count; }
   __device__ uint32_t begin(uint32_t group) const { return static_cast<uint32_t>(uint64_t{group} * count / groups); }
 };
+static_assert(sizeof(Note) == 32);  // the end of a step reads one a beam
 
-// Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M], and how many of its
-// blocks have arrived at the end of a step in one launch.
+// Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M]; how many of its
+// blocks have arrived at the end of a step in one launch; and the turn of the start that waits where the candidates
+// are.
 inline constexpr int64_t kKeysOfBeam = 64;
 #if defined(SIDBEAM_EMULATED)
 inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small cases cut back too
@@ -68,14 +71,14 @@ inline constexpr int64_t kCandidatesOfBeam = 32, kMoreCandidates = 8192;
 struct Workspace {
   Note* notes;
   uint64_t *keys, *candidates;
-  uint32_t *chosen, *arrived;
+  uint32_t *chosen, *arrived, *turn;
   int64_t candidate_capacity;
 };
 SIDBEAM_HD inline int64_t candidate_capacity(int64_t beams) { return kCandidatesOfBeam * beams + kMoreCandidates; }
 SIDBEAM_HD inline int64_t slot_workspace_bytes(int64_t beams) {
   const int64_t bytes = beams * static_cast<int64_t>(sizeof(Note) + kKeysOfBeam * sizeof(uint64_t) + sizeof(uint32_t)) +
                         candidate_capacity(beams) * static_cast<int64_t>(sizeof(uint64_t)) +
-                        static_cast<int64_t>(sizeof(uint32_t));
+                        2 * static_cast<int64_t>(sizeof(uint32_t));
   return (bytes + 255) / 256 * 256;
 }
 __device__ inline Workspace workspace_of(const SessionView& session, int32_t slot) {
@@ -88,6 +91,7 @@ __device__ inline Workspace workspace_of(const SessionView& session, int32_t slo
   work.candidate_capacity = candidate_capacity(beams);
   work.chosen = reinterpret_cast<uint32_t*>(work.candidates + work.candidate_capacity);
   work.arrived = work.chosen + beams;
+  work.turn = work.arrived + 1;
   return work;
 }
 

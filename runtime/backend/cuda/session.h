@@ -12,6 +12,7 @@ struct DeviceSessionHandle {
   cuda::DeviceMemory memory;
   cuda::PinnedMemory mirror;  // of the first mirror.bytes() of the memory: what sidbeam_beams shows
   cuda::SessionView view;
+  uint32_t turn = 0;  // of starts; see launch_start()
   // Addresses of the last step that were found to be the device's; loops use the same ones again.
   const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr;
 };

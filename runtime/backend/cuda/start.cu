@@ -11,7 +11,7 @@ struct StartBatch {
   StartEntry entries[kEntries];
   int32_t codes[kCodes];
 };
-static_assert(sizeof(SessionView) + sizeof(StartBatch) <= 4096);
+static_assert(sizeof(SessionView) + sizeof(StartBatch) + sizeof(uint32_t) <= 4096);
 static_assert(kCodes >= kMaxLevels);
 constexpr int kStops = 512;
 struct StopBatch {
@@ -43,11 +43,8 @@ __device__ Next beginning_of(int32_t strategy, const IndexView& index, const int
   return {encode_state({length, false, NodeKind::kSorted, range.lo}), range.hi};
 }
 
-__global__ void __launch_bounds__(kThreads)
-    start_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch) {
-  const StartEntry& entry = batch.entries[blockIdx.x];
+__device__ void start_slot(const SessionView& session, const StartEntry& entry, const int32_t* prefix) {
   const int32_t slot = entry.slot, length = entry.prefix_length;
-  const int32_t* prefix = batch.codes + entry.prefix_at;
   clear_beams(session, slot);
   if (thread_id() != 0) return;
   const int64_t first = beams_at(session, slot), history = history_at(session, slot);
@@ -71,6 +68,41 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
+    start_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch) {
+  const StartEntry& entry = batch.entries[blockIdx.x];
+  start_slot(session, entry, batch.codes + entry.prefix_at);
+}
+
+// More slots than one launch takes begin in the last of several, all at once: a launch that fails leaves entries of
+// this turn that no other will look at, and no slot started that the host does not know of.
+struct Waiting {
+  StartEntry entry;
+  int32_t codes[kMaxLevels];
+};
+static_assert(sizeof(Waiting) <= kMoreCandidates * sizeof(uint64_t));
+__device__ Waiting& waiting_of(const Workspace& work) { return *reinterpret_cast<Waiting*>(work.candidates); }
+
+__global__ void __launch_bounds__(kThreads)
+    wait_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch, uint32_t turn) {
+  const StartEntry& entry = batch.entries[blockIdx.x];
+  const Workspace work = workspace_of(session, entry.slot);
+  Waiting& waiting = waiting_of(work);
+  for (int32_t l = thread_id(); l < entry.prefix_length; l += kThreads)
+    waiting.codes[l] = batch.codes[entry.prefix_at + l];
+  if (thread_id() != 0) return;
+  waiting.entry = entry;
+  *work.turn = turn;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    start_waiting_kernel(const __grid_constant__ SessionView session, uint32_t turn) {
+  const Workspace work = workspace_of(session, static_cast<int32_t>(blockIdx.x));
+  if (*work.turn != turn) return;
+  const Waiting& waiting = waiting_of(work);
+  start_slot(session, waiting.entry, waiting.codes);
+}
+
+__global__ void __launch_bounds__(kThreads)
     stop_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StopBatch batch) {
   const int32_t slot = batch.slots[blockIdx.x];
   clear_beams(session, slot);
@@ -81,23 +113,33 @@ __global__ void __launch_bounds__(kThreads)
   session.errors[slot] = SIDBEAM_SLOT_OK;
 }
 
+// Puts as many of the entries into a batch as it takes; returns their number.
+int64_t fill(StartBatch& batch, const StartEntry* entries, int64_t count, const int32_t* codes) {
+  int taken = 0, used = 0;
+  for (; taken < std::min<int64_t>(count, kEntries) && used + entries[taken].prefix_length <= kCodes; ++taken) {
+    StartEntry& entry = batch.entries[taken] = entries[taken];
+    std::copy_n(codes + entry.prefix_at, entry.prefix_length, batch.codes + used);
+    entry.prefix_at = used;
+    used += entry.prefix_length;
+  }
+  return taken;
+}
+
 }  // namespace
 
+cudaError_t load_start_kernels() { return load(start_kernel, wait_kernel, start_waiting_kernel, stop_kernel); }
+
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         cudaStream_t stream) {
-  for (int64_t i = 0; i < count;) {
-    StartBatch batch{};
-    int taken = 0, used = 0;
-    for (; i < count && taken < kEntries && used + entries[i].prefix_length <= kCodes; ++i, ++taken) {
-      StartEntry& entry = batch.entries[taken] = entries[i];
-      std::copy_n(codes + entries[i].prefix_at, entry.prefix_length, batch.codes + used);
-      entry.prefix_at = used;
-      used += entry.prefix_length;
-    }
-    const cudaError_t error = launch(start_kernel, {taken, kThreads}, stream, session, batch);
+                         uint32_t turn, cudaStream_t stream) {
+  StartBatch batch{};
+  int64_t taken = fill(batch, entries, count, codes);
+  if (taken == count) return launch(start_kernel, {taken, kThreads}, stream, session, batch);
+  for (int64_t i = 0; i < count; i += taken) {
+    taken = fill(batch, entries + i, count - i, codes);
+    const cudaError_t error = launch(wait_kernel, {taken, kThreads}, stream, session, batch, turn);
     if (error != cudaSuccess) return error;
   }
-  return cudaSuccess;
+  return launch(start_waiting_kernel, {session.slots, kThreads}, stream, session, turn);
 }
 
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream) {

@@ -67,6 +67,7 @@ constexpr int64_t kMaskedColumns = 65536;
 struct MaskShared {
   uint32_t valid[kMaskedColumns / 32];
 };
+static_assert(sizeof(MaskShared) <= kSharedBytes);
 
 template <class Element>
 __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_infinity, Element* row) {
@@ -121,16 +122,17 @@ __global__ void __launch_bounds__(kThreads)
 
 // Top-k: the row's keys, one a child, in the workspace; those that reach the k-th, moved to its front and sorted.
 constexpr int kSorted = 2048;  // keys that are sorted in shared memory
-struct TopkShared {
-  union {
-    RowShared<kThreads> row;
-    struct {
-      SelectStorage select;
-      uint64_t keys[kSorted];
-      uint32_t count;
-    } sort;
-  };
+struct SortShared {
+  SelectStorage select;
+  uint64_t keys[kSorted];
+  uint32_t count;
 };
+union TopkShared {
+  RowShared<kThreads> row;
+  SortShared sort;
+};
+static_assert(sizeof(TopkShared) <= kSharedBytes);
+static_assert(sizeof(RowShared<kThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
 
 struct TopkOut {
   int32_t k;
@@ -255,6 +257,10 @@ __global__ void __launch_bounds__(kThreads)
 int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
 
 }  // namespace
+
+cudaError_t load_table_kernels() {
+  return load(prefix_kernel, advance_kernel, mask_kernel, bitmask_kernel, topk_kernel);
+}
 
 cudaError_t launch_prefix_states(const ConstraintTable& table, const int32_t* codes, int64_t stride,
                                  const int32_t* lengths, int64_t count, int64_t* out, cudaStream_t stream) {

@@ -32,7 +32,8 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     for (size_t i = 0; i < entries.size(); ++i)
       entries[i] = {starts[i].slot, starts[i].width, starts[i].prefix_length, starts[i].prefix_at,
                     starts[i].upload->view()};
-    check(launch_start(session->view, entries.data(), count, codes, static_cast<cudaStream_t>(stream)),
+    session->turn += session->turn == UINT32_MAX ? 2 : 1;
+    check(launch_start(session->view, entries.data(), count, codes, session->turn, static_cast<cudaStream_t>(stream)),
           "launch a start");
   });
 }

@@ -7,6 +7,16 @@
 namespace sidbeam::cuda {
 namespace {
 
+// As many threads a row whatever the rows are like: the bits of a sum depend on them, and those of a slice of a row, or
+// of rows_topk, are the same wherever the slice lies.
+constexpr int kRowThreads = 256;
+// Of the end of a step, for sessions of few beams and of more.
+constexpr int kFewBeams = 256, kFewThreads = 256, kManyThreads = 512;
+static_assert(kFewThreads == kRowThreads, "a step in one launch has both");
+static_assert(sizeof(RowShared<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
+static_assert(sizeof(FinishShared<kFewThreads, kFewBeams>) <= kSharedBytes);
+static_assert(sizeof(FinishShared<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedBytes);
+
 template <int kThreads>
 __device__ void scan_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t m, int64_t room,
                           RowShared<kThreads>& shared) {
@@ -60,20 +70,21 @@ __global__ void __launch_bounds__(kThreads, 1)
   Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
 }
 
-// Whether this block is the last of its slot's to get here; every thread of it then sees what the others wrote. The
-// count goes back to 0 by that block, when no other will look at it: a replay of a graph finds what the first run found.
+// Whether this block is the last of its slot's to get here; every thread of it then sees what the others wrote: the
+// barriers order a block's threads with the first, and its fences that one with the first of every other block. The
+// count goes back to 0 by the last block, when no other will look at it: a replay of a graph finds what the first run
+// found.
 __device__ bool is_last(const SessionView& session, const Entry& entry) {
-  __threadfence();
   __syncthreads();
   bool last = false;
   if (thread_id() == 0) {
     uint32_t* arrived = workspace_of(session, entry.slot).arrived;
+    __threadfence();
     last = atomicAdd(arrived, 1U) == static_cast<uint32_t>(session.beams) - 1;
     if (last) *arrived = 0;
+    __threadfence();
   }
-  last = __syncthreads_or(last) != 0;
-  if (last) __threadfence();
-  return last;
+  return __syncthreads_or(last) != 0;
 }
 
 // Both in one launch: the block that comes last ends the slot's step. Blocks of beams that are not there arrive too, or
@@ -133,17 +144,20 @@ constexpr int64_t kFewRows = 264;
 
 }  // namespace
 
+cudaError_t load_step_kernels() {
+  return load(row_kernel<kRowThreads>, finish_kernel<kFewThreads, kFewBeams>,
+              finish_kernel<kManyThreads, SIDBEAM_MAX_BEAMS>, step_kernel<kRowThreads, kFewBeams>);
+}
+
 int64_t step_workspace_bytes(int32_t slots, int32_t beams) { return slots * slot_workspace_bytes(beams); }
 
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream) {
-  if (session.beams <= 256 && step.count * session.beams <= kFewRows)
-    return launch_whole<256, 256>(session, step, stream);
-  // As many threads whatever the rows are like: the bits of a sum depend on them, and those of a slice of a row, or of
-  // rows_topk, are the same wherever the slice lies.
-  const cudaError_t error = launch_rows<256>(session, step, stream);
+  if (session.beams <= kFewBeams && step.count * session.beams <= kFewRows)
+    return launch_whole<kRowThreads, kFewBeams>(session, step, stream);
+  const cudaError_t error = launch_rows<kRowThreads>(session, step, stream);
   if (error != cudaSuccess) return error;
-  return session.beams <= 256 ? launch_finish<256, 256>(session, step, stream)
-                              : launch_finish<512, SIDBEAM_MAX_BEAMS>(session, step, stream);
+  return session.beams <= kFewBeams ? launch_finish<kFewThreads, kFewBeams>(session, step, stream)
+                                    : launch_finish<kManyThreads, SIDBEAM_MAX_BEAMS>(session, step, stream);
 }
 
 }  // namespace sidbeam::cuda

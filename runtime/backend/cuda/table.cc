@@ -64,6 +64,7 @@ sidbeam_status table_create(DeviceHandle* device, UploadHandle* const* uploads, 
                           device->work),
           "copy to the device");
     table->columns = block.copy_to(base, device->work);
+    check(load_table_kernels(), "load the kernels of a table");
     check(cudaStreamSynchronize(device->work), "wait for the table");
     table->table.indexes = reinterpret_cast<const IndexView* const*>(base + views_at);
     table->table.count = count;

@@ -115,6 +115,7 @@ void upload_mark(UploadHandle* upload, void* stream) {
     const Current current(upload->device->id);
     marked = mark_again(upload->marks, work) || add_mark(upload->marks, work);
   });
+  const Relaxed relaxed;
   if (!marked) cudaStreamSynchronize(work);  // no memory for a mark: wait here for what it would have marked
 }
 

@@ -11,8 +11,8 @@ namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = 256, kBlocks = 64;
-// Rows of blocks: levels are dealt out to all but the last, which checks what belongs to no level. The host cannot see how
-// many levels there are.
+// Rows of blocks: levels are dealt out to all but the last, which checks what belongs to no level. The host cannot see
+// how many levels there are.
 constexpr unsigned kRows = 9;
 
 // What a thread has found; elements are dealt out to all threads of the grid.
@@ -112,8 +112,8 @@ __device__ void check_dense(const LevelView& level, Damage& damage) {
   });
 }
 
-// A row of the tail against the one before: it rises from the first level in which it differs, which its split bits name;
-// what has ended stays ended.
+// A row of the tail against the one before: it rises from the first level in which it differs, which its split bits
+// name; what has ended stays ended.
 __device__ void check_tail_row(const IndexView& index, uint64_t i, bool begins, bool ended, Damage& damage) {
   const uint64_t width = tail_width(index), first = tail_entry(index, i, index.csr_levels);
   read_tail(index.tail, [&](const auto& entries) {

@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
 import measurements  # noqa: E402
 
 CHAIN = 20  # at most, of rivals whose step takes long
+COMPILED = ("small", "medium")  # the tables whose step is given to torch.compile, which takes seconds a case
 
 
 def synchronize(device):
@@ -126,10 +127,7 @@ def run_level(run, spec, trie, logits, level):
     wanted = [part.clone() for part in static(logits[0], beams)]
     run.attempt(spec, level, "torch static, eager", lambda: time_eager(static, logits, beams, short, replays))
     run.attempt(spec, level, "torch static, graph", lambda: time_graph(static, logits, beams, short, replays))
-    if run.options.compile and spec.table in ("small", "medium"):
-        compiled = torch.compile(torch_steps.Static(spec, trie, level).__call__, dynamic=False)
-        run.attempt(spec, level, "torch static, compiled, graph",
-                    lambda: time_graph(compiled, logits, beams, short, replays))
+    run_compiled(run, spec, trie, logits, level, beams, wanted)
     run.attempt(spec, level, "torch masked top-k, graph", lambda: time_graph(
         torch_steps.MaskedTopK(spec, trie, level, beams), logits, beams, short, replays), "its mask was made before")
     run.attempt(spec, level, "torch unconstrained, graph", lambda: time_graph(
@@ -139,6 +137,15 @@ def run_level(run, spec, trie, logits, level):
     run.attempt(spec, level, "flashrec's way, graph", lambda: time_graph(flashrec, logits, beams, short, replays),
                 f"finds {100 * share:.1f} % of the exact beams")
     run_triton(run, spec, trie, logits, level, beams, wanted)
+
+
+def run_compiled(run, spec, trie, logits, level, beams, wanted):
+    def measure():
+        step = torch_steps.compiled(torch_steps.Static(spec, trie, level))
+        expect_same_scores("torch.compile", wanted[0], step(logits[0], beams)[0])
+        return time_graph(step, logits, beams, min(spec.chain, CHAIN), run.options.replays)
+    if run.options.compile and spec.table in COMPILED:
+        run.attempt(spec, level, "torch static, compiled, graph", measure)
 
 
 def run_triton(run, spec, trie, logits, level, beams, wanted):
@@ -156,13 +163,16 @@ def run_triton(run, spec, trie, logits, level, beams, wanted):
 
 
 def warm(run, spec, trie):
-    """Compiles Triton's kernels of a case, into its cache."""
+    """Compiles a case for Triton and torch.compile, into their caches."""
     import triton_step
     logits = torch.zeros((spec.slots, spec.beams, spec.columns), device=run.device,
                          dtype=torch.bfloat16 if spec.dtype == "bf16" else torch.float32)
     zeros = torch.zeros((spec.slots, spec.beams), device=run.device)
     for level in filter(None, spec.at):
-        triton_step.TritonStep(spec, trie, level)(logits, device_trie.Beams(zeros, zeros.int()))
+        beams = device_trie.Beams(zeros, zeros.int())
+        triton_step.TritonStep(spec, trie, level)(logits, beams)
+        if run.options.compile and spec.table in COMPILED:
+            torch_steps.compiled(torch_steps.Static(spec, trie, level))(logits, beams)
     synchronize(run.device)
 
 
@@ -196,7 +206,7 @@ def parse():
     parser.add_argument("--replays", type=int, default=20)
     parser.add_argument("--budget", type=float, default=150, help="seconds after which no further rival begins")
     parser.add_argument("--no-compile", dest="compile", action="store_false")
-    parser.add_argument("--warm", action="store_true", help="only compile what Triton has to")
+    parser.add_argument("--warm", action="store_true", help="only compile what must be compiled")
     parser.add_argument("--quick", action="store_true", help="small sizes: is it right, not how fast")
     parser.add_argument("--device", default="cuda")
     options = parser.parse_args()

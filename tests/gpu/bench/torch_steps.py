@@ -48,6 +48,12 @@ class Static:
         return scores, parents, chosen, at.gather(1, index).gather(2, slot).squeeze(-1)
 
 
+def compiled(static):
+    """STATIC's step by torch.compile: as a whole, or an error that says why not, since what is cut up and falls back to
+    eager steps would be neither."""
+    return torch.compile(static.__call__, dynamic=False, fullgraph=True)
+
+
 class MaskedTopK:
     """torch.topk over masked log-probabilities, with the mask for nothing: it was made before. What is measured is below
     anything that has to make it."""

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstdio>
+#include <thread>
 
 namespace {
 
@@ -47,6 +48,29 @@ void release_stream(void* stream) { check(cudaStreamDestroy(static_cast<cudaStre
 void begin_capture(void* stream) {
   check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
 }
+void begin_capture_elsewhere(void* stream) {
+  std::thread([stream] {
+    check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeGlobal));
+  }).join();
+}
+int capture_is_valid(void* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status));
+  return status == cudaStreamCaptureStatusActive;
+}
+void abandon_capture(void* stream) {
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph) != cudaErrorStreamCaptureInvalidated)
+    std::abort();
+  cudaGetLastError();
+}
+int thread_is_relaxed() {
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal, again = mode;
+  check(cudaThreadExchangeStreamCaptureMode(&mode));
+  again = mode;
+  check(cudaThreadExchangeStreamCaptureMode(&again));
+  return mode == cudaStreamCaptureModeRelaxed;
+}
 void* end_capture(void* stream) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
@@ -66,6 +90,8 @@ int64_t live_allocations() {
 }
 int64_t live_allocations_now() { return emulator_live_allocations(); }
 void fail_allocation(int64_t n) { emulator_fail_allocation(n); }
+void fail_launch(int64_t n) { emulator_fail_launch(n); }
+void unload_kernels() { emulator_unload_kernels(); }
 void set_devices(int count) { emulator_set_devices(count); }
 void set_driver(int version) { emulator_set_driver(version); }
 void set_capability(int major) { emulator_set_capability(major); }

@@ -24,12 +24,19 @@ void release_stream(void* stream);
 void begin_capture(void* stream);
 void* end_capture(void* stream);
 void replay(void* graph, void* stream);
+/* As another thread does it whose capture is global: what is unsafe in this one ends it. */
+void begin_capture_elsewhere(void* stream);
+int capture_is_valid(void* stream);
+void abandon_capture(void* stream); /* which is not valid */
+int thread_is_relaxed(void);
 void release_graph(void* graph);
 
 /* Device and pinned memory that has not come back, once all work is done. */
 int64_t live_allocations(void);
 int64_t live_allocations_now(void);
 void fail_allocation(int64_t n); /* the n-th from now on; 0: none */
+void fail_launch(int64_t n);
+void unload_kernels(void); /* as in a process that has launched none */
 void set_devices(int count);
 void set_driver(int version);
 void set_capability(int major);

@@ -23,6 +23,7 @@ enum cudaError_t : int {
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorIllegalAddress = 700,
+  cudaErrorLaunchOutOfResources = 701,
   cudaErrorLaunchTimeout = 702,
   cudaErrorAssert = 710,
   cudaErrorHardwareStackError = 714,
@@ -98,6 +99,9 @@ struct cudaDeviceProp {
   size_t totalGlobalMem;
   int major, minor, multiProcessorCount, l2CacheSize;
 };
+struct cudaFuncAttributes {
+  size_t sharedSizeBytes;
+};
 struct cudaLaunchAttributeValue {
   int programmaticStreamSerializationAllowed;
 };
@@ -148,6 +152,7 @@ EMULATED cudaStreamGetDevice(cudaStream_t stream, int* device);
 EMULATED cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 EMULATED cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 EMULATED cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+EMULATED cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
 EMULATED cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags);
 EMULATED cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 EMULATED cudaGraphExecDestroy(cudaGraphExec_t exec);
@@ -160,8 +165,11 @@ EMULATED cudaEventQuery(cudaEvent_t event);
 EMULATED cudaEventSynchronize(cudaEvent_t event);
 EMULATED cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
-// Of the emulator alone. The n-th allocation from now on (1: the next) fails; 0: none.
+// Of the emulator alone. The n-th allocation, or launch, from now on (1: the next) fails; 0: none.
 SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
+SIDBEAM_EMULATOR_API void emulator_fail_launch(int64_t n);
+// As if none had been launched or asked about.
+SIDBEAM_EMULATOR_API void emulator_unload_kernels();
 // Allocations of device and of pinned memory that are not given back.
 SIDBEAM_EMULATOR_API int64_t emulator_live_allocations();
 SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
@@ -182,7 +190,10 @@ namespace emulator {
 SIDBEAM_EMULATOR_API cudaError_t allocate(void** pointer, size_t bytes, bool on_device);
 // On a stream that is being captured: memory of the graph.
 SIDBEAM_EMULATOR_API cudaError_t allocate_async(void** pointer, size_t bytes, cudaStream_t stream);
-SIDBEAM_EMULATOR_API cudaError_t launch(const cudaLaunchConfig_t& config, std::function<void()> kernel);
+// A kernel that has not been loaded to the device cannot be launched in a capture.
+SIDBEAM_EMULATOR_API cudaError_t load(const void* kernel);
+SIDBEAM_EMULATOR_API cudaError_t launch(const void* kernel_id, const cudaLaunchConfig_t& config,
+                                        std::function<void()> kernel);
 }  // namespace emulator
 
 template <class T>
@@ -205,10 +216,15 @@ template <class Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute, int) {
   return cudaSuccess;
 }
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Kernel* kernel) {
+  *attributes = {};
+  return emulator::load(reinterpret_cast<const void*>(kernel));
+}
 // Arguments are copied here, as CUDA does.
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  return emulator::launch(*config,
+  return emulator::launch(reinterpret_cast<const void*>(kernel), *config,
                           [kernel, ... copy = Parameters(std::forward<Arguments>(arguments))] { kernel(copy...); });
 }
