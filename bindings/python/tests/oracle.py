@@ -22,7 +22,8 @@ class Catalogue:
     end_column: int = -1
 
     def __post_init__(self) -> None:
-        self.distinct = sorted(set(self.sids))
+        # In order with the end as the code after all others.
+        self.distinct = sorted(set(self.sids), key=lambda sid: (*sid, *self.codes[len(sid) : len(sid) + 1]))
         self.prefixes = {sid[:n] for sid in self.distinct for n in range(len(sid) + 1)}
 
     def column(self, level: int, code: int) -> int:
@@ -48,6 +49,8 @@ class Catalogue:
         level = len(prefix)
         x = np.asarray(row, np.float64)
         valid = self.tokens(prefix)
+        if not valid:
+            return {}
         if normalization == "none":
             total = 0.0
         elif normalization == "full":
@@ -56,7 +59,7 @@ class Catalogue:
             of_level = [self.column(level, c) for c in range(self.codes[level] + self.variable)]
             total = log_sum_exp(x[of_level])
         else:
-            total = log_sum_exp(x[[self.column(level, t) for t in valid]]) if valid else 0.0
+            total = log_sum_exp(x[[self.column(level, t) for t in valid]])
         return {t: x[self.column(level, t)] - total for t in valid if x[self.column(level, t)] != -math.inf}
 
 

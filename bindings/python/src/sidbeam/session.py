@@ -203,6 +203,8 @@ class Session(Handle):
         if limit is None:  # one call to know how many rows there are
             self._get_items(chosen, count, limit_per_sid, 2**62, items, number)
             limit = int(items.offsets[:, -1].max(initial=0))
+        if limit < 0:
+            raise InvalidArgument(f"limit is {limit}, expected 0 or more")
         items.rows = np.empty((count, limit), np.int64)
         self._get_items(chosen, count, limit_per_sid, limit, items, number)
         return items

@@ -32,10 +32,9 @@ class Vocabulary:
         self.end_column = end_column
 
     def _native(self, levels: int) -> _Native:
-        offsets = maps = map_codes = None
-        if self.offsets is not None:
-            flat = np.full(levels, self.offsets) if np.ndim(self.offsets) == 0 else self.offsets
-            offsets = host(flat, np.int64, "offsets")
+        maps = map_codes = None
+        flat = 0 if self.offsets is None else self.offsets
+        offsets = host(np.full(levels, flat) if np.ndim(flat) == 0 else flat, np.int64, "offsets")
         if self.maps is not None:
             given = [np.empty(0, np.int32) if m is None else m for m in self.maps]
             map_codes = np.array([len(m) for m in given], np.int32)
