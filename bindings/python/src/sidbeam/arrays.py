@@ -14,8 +14,8 @@ _DLPACK_CUDA = 2
 # DLPack's type code (int 0, uint 1, float 2, bfloat 4) and bits, by NumPy's kind.
 _TYPE_CODES = {"i": 0, "u": 1, "f": 2}
 
-DeviceAddress = tuple[int, int]
-NativeArray = Union[None, np.ndarray, DeviceAddress]
+Address = tuple[int, int]
+NativeArray = Union[None, np.ndarray, Address]
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
@@ -42,12 +42,12 @@ def argument(value: Any, dtype: Any, name: str) -> NativeArray:
         return None
     if type(value) is not np.ndarray and hasattr(value, "__dlpack_device__"):
         if value.__dlpack_device__()[0] == _DLPACK_CUDA:
-            return device_address(value, dtype, name)
+            return tensor_address(value, dtype, name)
     return host(value, dtype, name)
 
 
-def device_address(value: Any, dtype: Any, name: str) -> DeviceAddress:
-    """Address and elements of a dense tensor on a device."""
+def tensor_address(value: Any, dtype: Any, name: str) -> Address:
+    """Address and elements of a dense tensor, on any device."""
     address, code, bits, shape, _, _ = _native.describe_tensor(value)
     wanted = np.dtype(dtype)
     if code not in (_TYPE_CODES[wanted.kind], 1 if wanted.kind == "i" else 2) or bits != 8 * wanted.itemsize:
@@ -62,12 +62,12 @@ def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, on_device:
             raise InvalidArgument(f"{name} is None, expected an array on the device to write to")
         value = np.empty(shape, dtype)
         return value, value
-    if on_device:
-        return device_address(value, dtype, name), value
-    array = value if isinstance(value, np.ndarray) else np.from_dlpack(value)
-    if array.size != int(np.prod(shape)):
-        raise InvalidArgument(f"{name} has shape {array.shape}, expected {shape}")
-    return array, value
+    # Not np.from_dlpack: what that makes of a framework's tensor is read-only.
+    native = value if isinstance(value, np.ndarray) else tensor_address(value, dtype, name)
+    elements = native.size if isinstance(native, np.ndarray) else native[1]
+    if elements != int(np.prod(shape)):
+        raise InvalidArgument(f"{name} has shape {tuple(value.shape)}, expected {shape}")
+    return native, value
 
 
 def dtype_code(dtype: DType | str | int | None) -> int:

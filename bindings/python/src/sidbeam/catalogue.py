@@ -80,9 +80,13 @@ def _stack(rows: Sequence[Any]) -> Optional[np.ndarray]:
     """One array of rows that are sequences, where they are of one length."""
     if isinstance(rows, np.ndarray) and rows.ndim == 2:
         rows = list(rows)
-    sizes = set(map(len, rows))
+    try:
+        sizes = set(map(len, rows))
+    except TypeError:
+        raise InvalidArgument("sids are not rows of codes, expected [items, levels]") from None
     if len(sizes) == 1 and 0 not in sizes:
-        return np.array([np.asarray(row) for row in rows])
+        matrix = np.array([np.asarray(row) for row in rows])
+        return np.array(matrix.tolist()) if matrix.dtype == object else matrix
     return np.empty((0, 0), np.int32) if not sizes else None
 
 

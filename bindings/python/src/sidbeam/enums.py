@@ -123,10 +123,10 @@ def member(cls: type[E], value: Any) -> E:
 
 
 def kinds_of(value: KindLike) -> Kind:
-    """Kinds, from one or several: ``"trie"``, ``Kind.TRIE | Kind.HASH``, ``["trie", "hash"]``."""
-    if isinstance(value, (str, int)):
+    """Kinds, from one or several: ``"trie"``, ``"trie|hash"``, ``Kind.TRIE | Kind.HASH``, ``["trie", "hash"]``."""
+    if isinstance(value, int):
         return member(Kind, value)
     kinds = Kind(0)
-    for one in value:
+    for one in value.split("|") if isinstance(value, str) else value:
         kinds |= member(Kind, one)
     return kinds

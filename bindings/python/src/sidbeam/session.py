@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import argument, device_address, device_of, dtype_code, host, stream_number
+from .arrays import argument, device_of, dtype_code, host, stream_number, tensor_address
 from .beams import Beams, Items, Stats, beams_from, stats_from
 from .enums import DType, Normalization, Strategy, member
 from .errors import InvalidArgument
@@ -219,7 +219,7 @@ class Session(Handle):
     @staticmethod
     def _output(array: Any, name: str) -> Any:
         dtype = np.int64 if name in ("ordinals", "rows", "offsets") else np.int32
-        return array if array is None or isinstance(array, np.ndarray) else device_address(array, dtype, name)
+        return array if array is None or isinstance(array, np.ndarray) else tensor_address(array, dtype, name)
 
     def _get_items(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> None:
         _native.flat_session_get_items(
