@@ -62,7 +62,9 @@ def test_pandas() -> None:
     same(sidbeam.Index.build(frame, names), SIDS, ["x", "y", "z"])
     same(sidbeam.Index.build(pandas.Series(SIDS), pandas.Series([3, 4, 5])), SIDS, [3, 4, 5])
     same(sidbeam.Index.build(pandas.Series(RAGGED)), RAGGED)
-    same(sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED)  # NaN where there is no code
+    same(
+        sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED
+    )  # NaN where there is no code
     with pytest.raises(sidbeam.InvalidArgument, match="missing code before the last"):
         sidbeam.Index.build(pandas.DataFrame([[1, None, 2], [1, 2, 3]]))
 
@@ -82,7 +84,9 @@ def test_arrow() -> None:
 
 def test_polars() -> None:
     polars = pytest.importorskip("polars")
-    same(sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"])
+    same(
+        sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"]
+    )
     same(sidbeam.Index.build(polars.Series(RAGGED)), RAGGED)
 
 

@@ -25,7 +25,12 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_close_is_repeat_safe_and_final(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    table, runtime, builder, constraint = sidbeam.Table(index), sidbeam.Runtime(), sidbeam.Builder([4]), index.constraint
+    table, runtime, builder, constraint = (
+        sidbeam.Table(index),
+        sidbeam.Runtime(),
+        sidbeam.Builder([4]),
+        index.constraint,
+    )
     uses: list[tuple[Any, Callable[[], object], str]] = [
         (table, lambda: table.prefixes([(0,)]), "table is closed"),
         (session, lambda: session.step(np.zeros((2, 4), np.float32)), "session is closed"),
@@ -198,7 +203,8 @@ def test_interpreter_exit_with_live_objects(keep: str) -> None:
         index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4])
         session = sidbeam.Session(index, beams=2)
         session.start()
-        beams, table, builder, runtime = session.beams(), sidbeam.Table(index), sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
+        beams, table = session.beams(), sidbeam.Table(index)
+        builder, runtime = sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
         tensors = session.tensors()
         capsule = tensors.tokens.__dlpack__()
         cycle = [locals()[sys.argv[1]]]

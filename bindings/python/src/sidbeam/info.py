@@ -51,7 +51,10 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Sizes of an index, in bytes, before it is built. Tuples are by level; ``exact`` False: expected for uniform SIDs."""
+    """Sizes of an index, in bytes, before it is built. Tuples are by level.
+
+    ``exact`` False: expected for SIDs drawn uniformly.
+    """
 
     exact: bool
     sids: int
