@@ -82,6 +82,21 @@ def test_arrow() -> None:
     same(sidbeam.Index.build(arrow.table([arrow.array(SIDS)], names=["sid"])), SIDS)
 
 
+class Foreign:
+    """What is Arrow by its C interface alone."""
+
+    def __init__(self, value: Any, name: str) -> None:
+        setattr(type(self), name, lambda self, schema=None: getattr(value, name)(schema))
+
+
+def test_arrow_by_its_c_interface() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = [arrow.array([s[level] for s in SIDS]) for level in range(3)]
+    stream = type("Stream", (Foreign,), {})(arrow.table(columns, names=["a", "b", "c"]), "__arrow_c_stream__")
+    array = type("Array", (Foreign,), {})(arrow.array(["x", "y", "z"]), "__arrow_c_array__")
+    same(sidbeam.Index.build(stream, array), SIDS, ["x", "y", "z"])
+
+
 def test_polars() -> None:
     polars = pytest.importorskip("polars")
     same(

@@ -22,7 +22,7 @@ NativeArray = Union[None, np.ndarray, Address]
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
-    """A contiguous NumPy array of a dtype: the very object where it is one already, else converted, never rounded."""
+    """A contiguous NumPy array of a dtype: the very object where it is one, else converted; integers stay what they are."""
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):

@@ -22,11 +22,27 @@ def column(value: Any) -> np.ndarray:
     """One column: an array, a list, a pandas or Polars Series, an Arrow array."""
     if isinstance(value, np.ndarray):
         return value
+    value = _imported(value)
     if _is_arrow(value) and not hasattr(value, "chunks"):
         value = value.to_numpy(zero_copy_only=False)
     elif hasattr(value, "to_numpy"):
         value = value.to_numpy()
     return np.asarray(value)
+
+
+def _imported(value: Any) -> Any:
+    """What is Arrow by its C interface alone (DuckDB, nanoarrow) becomes PyArrow's."""
+    if hasattr(value, "to_numpy") or _is_arrow(value):
+        return value
+    if hasattr(value, "__arrow_c_stream__"):
+        import pyarrow
+
+        return pyarrow.table(value)
+    if hasattr(value, "__arrow_c_array__"):
+        import pyarrow
+
+        return pyarrow.array(value)
+    return value
 
 
 def _is_arrow(value: Any) -> bool:
@@ -35,6 +51,7 @@ def _is_arrow(value: Any) -> bool:
 
 def sids_of(value: Any, lengths: Any = None) -> Sids:
     """codes [n, L] and lengths [n], or None where every SID has L codes."""
+    value = _imported(value)
     if lengths is not None:
         codes = _matrix(value)
         if codes is None:
