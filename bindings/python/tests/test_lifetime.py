@@ -180,15 +180,16 @@ def test_the_gil_is_released() -> None:
 def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     logits = bytearray(2 * 4 * 4)
     view = np.frombuffer(logits, np.float32).reshape(2, 4)
-    count = sys.getrefcount(view)
+    lse = np.zeros(1, np.float32)
+    count = sys.getrefcount(view), sys.getrefcount(lse)
     for _ in range(10):
         with pytest.raises(sidbeam.InvalidArgument):
-            session.step(view, lse=np.zeros(1, np.float32))
+            session.step(view, lse=lse)
         with pytest.raises(sidbeam.InvalidArgument):
             session.step(view[:, :3])
         session.start()
         session.step(view)
-    assert sys.getrefcount(view) == count
+    assert (sys.getrefcount(view), sys.getrefcount(lse)) == count
     text = bytearray(8)
     with pytest.raises(sidbeam.InvalidArgument):
         session.step(text)
