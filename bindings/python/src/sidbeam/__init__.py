@@ -1,0 +1,71 @@
+"""sidbeam: beam search over Semantic IDs that returns only items that exist.
+
+    index = sidbeam.Index.build(sids, ids)             # or Index.open(path)
+    session = sidbeam.Session(index, beams=50)
+    session.start()
+    beams = session.beams()
+    while beams.active[0] > 0:                         # once a level
+        session.step(model(beams.tokens, beams.parents))
+    items = session.items()
+
+Arrays go in and out without a copy: NumPy, the buffer protocol, DLPack. The GIL is released in every native call.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from . import _native, errors  # errors first: what it sets up serves the line after next
+
+_native.flat_check_abi()
+
+from .arrays import DeviceArray
+from .beams import Beams, Items, Stats
+from .builder import Builder
+from .enums import (
+    MAX_BEAMS,
+    MAX_CODES,
+    MAX_LEVELS,
+    Collisions,
+    DType,
+    IdType,
+    Kind,
+    LogLevel,
+    Normalization,
+    Phase,
+    Residency,
+    SlotError,
+    Strategy,
+    Verify,
+)
+from .errors import (
+    BadState,
+    Cancelled,
+    Collision,
+    Corrupt,
+    DeviceError,
+    InternalError,
+    InvalidArgument,
+    IOFailure,
+    MissingSection,
+    NoDevice,
+    OutOfMemory,
+    SidbeamError,
+    Unsupported,
+)
+from .index import Constraint, Index
+from .info import IndexInfo, Plan, Section, Upload, plan_estimate
+from .runtime import Runtime
+from .session import Session
+from .static import StaticArrays
+from .table import Table, TopK
+from .vocabulary import Vocabulary
+
+__version__: str = _native.sidbeam_version()
+
+
+def cpu_target() -> str:
+    """The instruction set that kernels use by default on this machine: "baseline", "avx2", "avx512" or "neon"."""
+    return str(_native.sidbeam_cpu_target())
+
+
+__all__ = [name for name, value in globals().items() if not name.startswith("_") and name not in ("annotations",)]

@@ -1,0 +1,175 @@
+"""Arrays of callers become what the native layer takes, without a copy where they can.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Union
+
+import numpy as np
+
+from . import _native
+from .enums import DType, member
+from .errors import InvalidArgument
+
+_DLPACK_CUDA = 2
+# DLPack's type code (int 0, uint 1, float 2, bfloat 4) and bits, by NumPy's kind.
+_TYPE_CODES = {"i": 0, "u": 1, "f": 2}
+
+Address = tuple[int, int]
+NativeArray = Union[None, np.ndarray, Address]
+
+
+def host(value: Any, dtype: Any, name: str) -> np.ndarray:
+    """A contiguous NumPy array of a dtype: the very object where it is one, else converted; integers stay what they are."""
+    if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
+        return value
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    array = np.asarray(value)
+    if array.dtype == dtype:
+        return np.ascontiguousarray(array)
+    wanted = np.dtype(dtype)
+    if array.size and (array.dtype.kind not in "iufb" or (wanted.kind == "i" and array.dtype.kind == "f")):
+        raise InvalidArgument(f"{name} has dtype {array.dtype}, expected {wanted}")
+    converted = array.astype(wanted)
+    if wanted.kind == "i" and array.size and not np.array_equal(converted, array):
+        raise InvalidArgument(f"{name} has values out of the range of {wanted}")
+    return np.ascontiguousarray(converted)
+
+
+def argument(value: Any, dtype: Any, name: str) -> NativeArray:
+    """The same for an argument that may be missing, or in a device's memory."""
+    if value is None:
+        return None
+    if type(value) is not np.ndarray and hasattr(value, "__dlpack_device__"):
+        if value.__dlpack_device__()[0] == _DLPACK_CUDA:
+            return tensor_address(value, dtype, name)
+    return host(value, dtype, name)
+
+
+def counted(value: Any, dtype: Any, name: str) -> tuple[NativeArray, int]:
+    """The same for an argument that may not be missing, and how many elements it has."""
+    native = argument(value, dtype, name)
+    if native is None:
+        raise TypeError(f"{name} is None, expected an array")
+    return native, native[1] if isinstance(native, tuple) else native.size
+
+
+def tensor_address(value: Any, dtype: Any, name: str) -> Address:
+    """Address and elements of a dense tensor, on any device."""
+    address, code, bits, shape, _, _ = _native.describe_tensor(value)
+    wanted = np.dtype(dtype)
+    if code not in (_TYPE_CODES[wanted.kind], 1 if wanted.kind == "i" else 2) or bits != 8 * wanted.itemsize:
+        raise InvalidArgument(f"{name} has DLPack type code {code} of {bits} bits, expected {wanted}")
+    return address, int(np.prod(shape, dtype=np.int64))
+
+
+def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, on_device: bool) -> Any:
+    """(what the native layer takes, what the caller gets): the caller's own array, or a new one on the host."""
+    if value is None:
+        if on_device:
+            raise InvalidArgument(f"{name} is None, expected an array on the device to write to")
+        value = np.empty(shape, dtype)
+        return value, value
+    # Not np.from_dlpack: what that makes of a framework's tensor is read-only.
+    native = value if isinstance(value, np.ndarray) else tensor_address(value, dtype, name)
+    elements = native.size if isinstance(native, np.ndarray) else native[1]
+    if elements != int(np.prod(shape)):
+        raise InvalidArgument(f"{name} has shape {tuple(value.shape)}, expected {shape}")
+    return native, value
+
+
+def dtype_code(dtype: DType | str | int | None) -> int:
+    """-1: what the array says."""
+    return -1 if dtype is None else int(member(DType, dtype))
+
+
+def device_of(device: Any) -> tuple[int, int]:
+    """(device_type, device_id) from None, "cpu", "cuda", "cuda:1", ("cuda", 1) or a torch.device."""
+    kind, number = "cpu", 0
+    if isinstance(device, tuple):
+        kind, number = device
+    elif device is not None:
+        kind, _, text = str(device).partition(":")
+        number = int(text) if text.isdigit() else 0 if text == "" else -1
+    if kind not in ("cpu", "cuda") or number < 0:
+        raise InvalidArgument(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:N'")
+    return (_native.SIDBEAM_CPU if kind == "cpu" else _native.SIDBEAM_CUDA), number
+
+
+def stream_number(stream: Any) -> int:
+    """A CUDA stream as a number: None (the default one), an int, torch's and CuPy's streams, or ``__cuda_stream__``."""
+    if stream is None:
+        return 0
+    if hasattr(stream, "__cuda_stream__"):
+        protocol = stream.__cuda_stream__
+        return int((protocol() if callable(protocol) else protocol)[1])
+    for attribute in ("cuda_stream", "ptr"):
+        if hasattr(stream, attribute):
+            return int(getattr(stream, attribute))
+    if isinstance(stream, int):
+        return stream
+    raise TypeError(f"stream is {type(stream).__name__}, expected an int or a stream of torch or CuPy")
+
+
+class DeviceArray:
+    """A view of an array of the library, on the device where it is: dense, fixed shape, not to be written to.
+
+    ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)`` and ``cupy.asarray(a)`` see the same memory, which lives as
+    long as they do. Work on it must be ordered behind the session's calls: the same stream, or events.
+    """
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, device: tuple[int, int], keep: object) -> None:
+        self._address = address
+        self._keep = keep
+        self._device = device
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+
+    @property
+    def device(self) -> str:
+        kind, number = self._device
+        return "cpu" if kind == _native.SIDBEAM_CPU else f"cuda:{number}"
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0) if self._device[0] == _native.SIDBEAM_CPU else (_DLPACK_CUDA, self._device[1])
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        """A capsule; the caller's own stream is where the array is written, so nothing waits."""
+        if copy:
+            raise BufferError("a DeviceArray is a view: copy it after the import")
+        if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
+            raise BufferError(f"the array is on {self.device}")
+        code, bits = _TYPE_CODES[self.dtype.kind], 8 * self.dtype.itemsize
+        return _native.export_tensor(self._keep, self._address, code, bits, self.shape, *self.__dlpack_device__())
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if self._device[0] == _native.SIDBEAM_CPU:
+            raise AttributeError("the array is on the host")
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self._address, True), "version": 3}
+
+    def __repr__(self) -> str:
+        return f"DeviceArray(shape={self.shape}, dtype={self.dtype}, device={self.device!r})"
+
+
+class _HostMemory:
+    """What NumPy makes a view of, and keeps as its base."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> None:
+        self._keep = keep
+        self.__array_interface__ = {
+            "data": (address, True),
+            "shape": shape,
+            "typestr": np.dtype(dtype).str,
+            "version": 3,
+        }
+
+
+def host_view(address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> np.ndarray:
+    """A read-only NumPy view of memory that `keep` keeps."""
+    return np.asarray(_HostMemory(address, shape, dtype, keep))

@@ -1,0 +1,103 @@
+"""What a session gives: beams, items, stats. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _native
+from .arrays import DeviceArray, host_view
+
+Array = Union[np.ndarray, DeviceArray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Beams:
+    """Views of a session's arrays, S slots of M beams: NumPy, read-only, or on CUDA :class:`DeviceArray`.
+
+    Always at the same addresses: their contents change with start, step and stop. They keep the session's memory, also
+    after its close. An example: reorder the KV cache by ``parents``, feed ``tokens`` to the model.
+    """
+
+    parents: Any  #: int32 [S, M] beam of the level before that this one continues; -1 dead
+    tokens: Any  #: int32 [S, M] code that was chosen; -1 dead, or ended before; ``codes[level]`` is the end
+    scores: Any  #: float32 [S, M] cumulative log-probability, falling; -inf dead
+    states: Any  #: int64 [S, M] place in the constraint, for :class:`Table`
+    live: Any  #: int32 [S] beams that are not dead; they come first
+    active: Any  #: int32 [S] live beams that the model must be fed for; 0: the slot is done
+    level: Any  #: int32 [S] codes decided so far; -1 idle
+    errors: Any  #: int32 [S] :class:`SlotError`
+
+    def __repr__(self) -> str:
+        return f"Beams(slots={self.live.shape[0]}, beams={self.tokens.shape[1]})"
+
+
+_FIELDS = (
+    ("parents", _native.FLAT_BEAMS_PARENTS, np.int32, True),
+    ("tokens", _native.FLAT_BEAMS_TOKENS, np.int32, True),
+    ("scores", _native.FLAT_BEAMS_SCORES, np.float32, True),
+    ("states", _native.FLAT_BEAMS_STATES, np.int64, True),
+    ("live", _native.FLAT_BEAMS_LIVE, np.int32, False),
+    ("active", _native.FLAT_BEAMS_ACTIVE, np.int32, False),
+    ("level", _native.FLAT_BEAMS_LEVEL, np.int32, False),
+    ("errors", _native.FLAT_BEAMS_ERRORS, np.int32, False),
+)
+
+
+def beams_from(numbers: np.ndarray, keep: object, device: Optional[tuple[int, int]]) -> Beams:
+    """Views of the arrays at these addresses: NumPy, or, with a device, tensors there."""
+    slots, beams = int(numbers[_native.FLAT_BEAMS_SLOTS]), int(numbers[_native.FLAT_BEAMS_BEAMS])
+    views: dict[str, Array] = {}
+    for name, place, dtype, of_beams in _FIELDS:
+        address, shape = int(numbers[place]), (slots, beams) if of_beams else (slots,)
+        if device is None:
+            views[name] = host_view(address, shape, dtype, keep)
+        else:
+            views[name] = DeviceArray(address, shape, dtype, device, keep)
+    return Beams(**views)
+
+
+@dataclasses.dataclass
+class Items:
+    """What the beams of n slots stand for. A beam has an ordinal once its SID is complete and in the index."""
+
+    ordinals: Any = None  #: int64 [n, M]; -1 none
+    sids: Any = None  #: int32 [n, M, L] codes so far, -1 beyond the length
+    lengths: Any = None  #: int32 [n, M] codes so far; 0 dead
+    rows: Any = None  #: int64 [n, limit] item rows by beam, then priority; as far as ``offsets`` says
+    offsets: Any = None  #: int64 [n, M + 1] beam m has ``rows[offsets[m]:offsets[m + 1]]`` of its slot
+    truncated: Any = None  #: int32 [n] 1 where a limit left item rows out
+
+    def rows_of(self, slot: int, beam: Optional[int] = None) -> np.ndarray:
+        """Item rows of the i-th slot that was asked for: of one beam, or of all in their order."""
+        offsets = self.offsets[slot]
+        first, last = (0, -1) if beam is None else (beam, beam + 1)
+        return np.asarray(self.rows[slot, offsets[first] : offsets[last]])
+
+
+@dataclasses.dataclass(frozen=True)
+class Stats:
+    """Counted since the session's creation; see ``sidbeam_stats``."""
+
+    steps: int
+    slot_steps: int
+    rows_read: int
+    rows_skipped: int
+    rows_bad: int
+    candidates: int
+    dead_beams: int
+    shrinks: int
+    list_rows: int
+    dense_rows: int
+    unconstrained_rows: int
+    probed_rows: int
+    memory_bytes: int
+    single_rows: int
+    split_slots: int
+
+
+def stats_from(numbers: np.ndarray) -> Stats:
+    places = {f.name: getattr(_native, f"FLAT_STATS_{f.name.upper()}") for f in dataclasses.fields(Stats)}
+    return Stats(**{name: int(numbers[place]) for name, place in places.items()})

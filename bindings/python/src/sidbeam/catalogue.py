@@ -1,0 +1,158 @@
+"""Catalogues as people have them (lists, NumPy, pandas, Arrow, Polars) become the builder's arrays.
+
+No library but NumPy is imported: a table is known by what it can do. SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from .arrays import host
+from .enums import IdType
+from .errors import InvalidArgument
+
+Sids = tuple[np.ndarray, Optional[np.ndarray]]
+Rows = Union[Sequence[Any], np.ndarray]
+
+
+def column(value: Any) -> np.ndarray:
+    """One column: an array, a list, a pandas or Polars Series, an Arrow array."""
+    if isinstance(value, np.ndarray):
+        return value
+    value = _imported(value)
+    if _is_arrow(value) and not hasattr(value, "chunks"):
+        value = value.to_numpy(zero_copy_only=False)
+    elif hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    return np.asarray(value)
+
+
+def _imported(value: Any) -> Any:
+    """What is Arrow by its C interface alone (DuckDB, nanoarrow) becomes PyArrow's."""
+    if hasattr(value, "to_numpy") or _is_arrow(value):
+        return value
+    if hasattr(value, "__arrow_c_stream__"):
+        import pyarrow
+
+        return pyarrow.table(value)
+    if hasattr(value, "__arrow_c_array__"):
+        import pyarrow
+
+        return pyarrow.array(value)
+    return value
+
+
+def _is_arrow(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def sids_of(value: Any, lengths: Any = None) -> Sids:
+    """codes [n, L] and lengths [n], or None where every SID has L codes."""
+    value = _imported(value)
+    if lengths is not None:
+        codes = _matrix(value)
+        if codes is None:
+            raise InvalidArgument("sids are lists of different lengths, expected a matrix where lengths are given")
+        return host(codes, np.int32, "sids"), host(column(lengths), np.int32, "lengths")
+    codes = _matrix(value)
+    if codes is None:
+        return _ragged(_rows(value))
+    if codes.dtype.kind == "f" and np.isnan(codes).any():  # pandas' way to say that there is no such code
+        lengths = (~np.isnan(codes)).sum(axis=1).astype(np.int32)
+        if np.isnan(codes[np.arange(codes.shape[1]) < lengths[:, None]]).any():
+            raise InvalidArgument("sids have a missing code before the last one of a row")
+        codes = np.nan_to_num(codes, nan=0.0)
+        return host(_whole(codes), np.int32, "sids"), lengths
+    return host(_whole(codes) if codes.dtype.kind == "f" else codes, np.int32, "sids"), None
+
+
+def _whole(codes: np.ndarray) -> np.ndarray:
+    whole: np.ndarray = codes.astype(np.int64)
+    if not np.array_equal(whole, codes):
+        raise InvalidArgument("sids have codes that are no integers")
+    return whole
+
+
+def _matrix(value: Any) -> Optional[np.ndarray]:
+    """The SIDs as one array of two dimensions, or None where they are lists of different lengths."""
+    if _is_arrow(value):
+        if hasattr(value, "itercolumns"):
+            columns = [column(c) for c in value.itercolumns()]
+            return np.column_stack(columns) if len(columns) != 1 or columns[0].dtype != object else _stack(columns[0])
+        return _stack(column(value))
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
+        value = np.from_dlpack(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        matrix: np.ndarray = value
+        if matrix.ndim != 2:
+            raise InvalidArgument(f"sids have shape {matrix.shape}, expected [items, levels]")
+        return matrix
+    return _stack(value)
+
+
+def _stack(rows: Rows) -> Optional[np.ndarray]:
+    """One array of rows that are sequences, where they are of one length."""
+    try:
+        sizes = set(map(len, rows))
+    except TypeError:
+        raise InvalidArgument("sids are not rows of codes, expected [items, levels]") from None
+    if len(sizes) == 1 and 0 not in sizes:
+        matrix = np.array([np.asarray(row) for row in rows])
+        return np.array(matrix.tolist()) if matrix.dtype == object else matrix
+    return np.empty((0, 0), np.int32) if not sizes else None
+
+
+def _rows(value: Any) -> Rows:
+    return column(value) if _is_arrow(value) or hasattr(value, "to_numpy") else value
+
+
+def _ragged(rows: Rows) -> Sids:
+    lengths = np.fromiter(map(len, rows), np.int32, len(rows))
+    levels = int(lengths.max())
+    codes = np.zeros((len(rows), levels), np.int32)
+    flat = np.array(list(chain.from_iterable(rows)))
+    codes[np.arange(levels) < lengths[:, None]] = host(flat, np.int32, "sids")
+    return codes, lengths
+
+
+def codes_of(codes: Union[None, int, Sequence[int], np.ndarray], sids: Sids) -> np.ndarray:
+    """Codes a level: as given, one number for all levels, or as many as the SIDs have."""
+    matrix, lengths = sids
+    levels = matrix.shape[1]
+    if codes is None:
+        if lengths is not None:
+            matrix = np.where(np.arange(levels) < lengths[:, None], matrix, 0)
+        return np.asarray(matrix.max(axis=0, initial=0) + 1, np.int32)
+    if np.ndim(codes) == 0:
+        return np.full(levels, codes, np.int32)
+    return host(codes, np.int32, "codes")
+
+
+def id_type_of(ids: Any) -> IdType:
+    if ids is None:
+        return IdType.I64
+    array = column(ids)
+    if array.dtype.kind in "US" or (array.dtype.kind == "O" and array.size and isinstance(array.flat[0], (str, bytes))):
+        return IdType.STRING
+    return IdType.U64 if array.dtype == np.uint64 else IdType.I64
+
+
+def integer_ids(ids: Any) -> Optional[np.ndarray]:
+    """Ids [n]; unsigned ones travel as the same bits."""
+    if ids is None:
+        return None
+    array = column(ids)
+    return host(array.view(np.int64) if array.dtype == np.uint64 else array, np.int64, "ids")
+
+
+def named_ids(ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    """UTF-8 of all names one after the other, and offsets [n + 1]."""
+    names = [n if isinstance(n, bytes) else str(n).encode() for n in column(ids).tolist()]
+    offsets = np.zeros(len(names) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=offsets[1:])
+    return np.frombuffer(b"".join(names), np.uint8), offsets

@@ -1,0 +1,132 @@
+"""Constants of the C ABI. Wherever one is wanted, its name will do: ``"trie"``. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Iterable, TypeVar, Union
+
+from . import _native
+from .errors import InvalidArgument
+
+E = TypeVar("E", bound=enum.Enum)
+
+
+class Strategy(enum.IntEnum):
+    """How a session finds valid codes; see ``session.h``."""
+
+    TRIE = _native.SIDBEAM_STRATEGY_TRIE
+    SORTED = _native.SIDBEAM_STRATEGY_SORTED
+    SORTED_TOPK = _native.SIDBEAM_STRATEGY_SORTED_TOPK
+    HASH_FINAL = _native.SIDBEAM_STRATEGY_HASH_FINAL
+    NONE = _native.SIDBEAM_STRATEGY_NONE
+
+
+class Normalization(enum.IntEnum):
+    """What logits are turned into: log-softmax over the full row, the level or the valid codes, or nothing."""
+
+    FULL = _native.SIDBEAM_NORMALIZE_FULL
+    LEVEL = _native.SIDBEAM_NORMALIZE_LEVEL
+    VALID = _native.SIDBEAM_NORMALIZE_VALID
+    NONE = _native.SIDBEAM_NORMALIZE_NONE
+
+
+class Kind(enum.IntFlag):
+    """What an index holds; each serves the strategies that it is named after."""
+
+    TRIE = _native.SIDBEAM_KIND_TRIE
+    SORTED = _native.SIDBEAM_KIND_SORTED
+    HASH = _native.SIDBEAM_KIND_HASH
+    COMPACT_TRIE = _native.SIDBEAM_KIND_COMPACT_TRIE
+
+
+class IdType(enum.IntEnum):
+    """What identifies items."""
+
+    I64 = _native.SIDBEAM_ID_I64
+    U64 = _native.SIDBEAM_ID_U64
+    STRING = _native.SIDBEAM_ID_STRING
+
+
+class Collisions(enum.IntEnum):
+    """Items that share a SID: keep all, fail, or keep the first by priority falling, then id."""
+
+    KEEP = _native.SIDBEAM_COLLISIONS_KEEP
+    ERROR = _native.SIDBEAM_COLLISIONS_ERROR
+    FIRST = _native.SIDBEAM_COLLISIONS_FIRST
+
+
+class Phase(enum.IntEnum):
+    """Phases of a build."""
+
+    SORT = _native.SIDBEAM_PHASE_SORT
+    SCAN = _native.SIDBEAM_PHASE_SCAN
+    EMIT = _native.SIDBEAM_PHASE_EMIT
+    CHECKSUM = _native.SIDBEAM_PHASE_CHECKSUM
+    SYNC = _native.SIDBEAM_PHASE_SYNC
+
+
+class Residency(enum.IntEnum):
+    """How an index file comes into memory."""
+
+    MAP = _native.SIDBEAM_RESIDENCY_MAP
+    PREFAULT = _native.SIDBEAM_RESIDENCY_PREFAULT
+    LOCK = _native.SIDBEAM_RESIDENCY_LOCK
+    COPY = _native.SIDBEAM_RESIDENCY_COPY
+
+
+class Verify(enum.IntEnum):
+    """How much of an index is checked."""
+
+    HEADER = _native.SIDBEAM_VERIFY_HEADER
+    CHECKSUMS = _native.SIDBEAM_VERIFY_CHECKSUMS
+    FULL = _native.SIDBEAM_VERIFY_FULL
+
+
+class DType(enum.IntEnum):
+    """Elements of logits."""
+
+    F32 = _native.SIDBEAM_F32
+    F16 = _native.SIDBEAM_F16
+    BF16 = _native.SIDBEAM_BF16
+
+
+class SlotError(enum.IntEnum):
+    """Values of ``Beams.errors``."""
+
+    OK = _native.SIDBEAM_SLOT_OK
+    BAD_ROW = _native.SIDBEAM_SLOT_BAD_ROW
+    BAD_MAP = _native.SIDBEAM_SLOT_BAD_MAP
+
+
+class LogLevel(enum.IntEnum):
+    """Levels of the library's log."""
+
+    ERROR = _native.SIDBEAM_LOG_ERROR
+    WARNING = _native.SIDBEAM_LOG_WARNING
+    INFO = _native.SIDBEAM_LOG_INFO
+
+
+MAX_LEVELS: int = _native.SIDBEAM_MAX_LEVELS
+MAX_CODES: int = _native.SIDBEAM_MAX_CODES
+MAX_BEAMS: int = _native.SIDBEAM_MAX_BEAMS
+
+KindLike = Union[Kind, int, str, Iterable[Union[Kind, int, str]]]
+
+
+def member(cls: type[E], value: Any) -> E:
+    """The member that a member, its number or its name means."""
+    try:
+        return cls[value.upper()] if isinstance(value, str) else cls(value)
+    except (KeyError, ValueError):
+        names = ", ".join(repr(m.name.lower()) for m in cls)
+        raise InvalidArgument(f"{cls.__name__} is {value!r}, expected one of {names}") from None
+
+
+def kinds_of(value: KindLike) -> Kind:
+    """Kinds, from one or several: ``"trie"``, ``"trie|hash"``, ``Kind.TRIE | Kind.HASH``, ``["trie", "hash"]``."""
+    if isinstance(value, int):
+        return member(Kind, value)
+    kinds = Kind(0)
+    for one in value.split("|") if isinstance(value, str) else value:
+        kinds |= member(Kind, one)
+    return kinds

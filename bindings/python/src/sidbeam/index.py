@@ -1,0 +1,368 @@
+"""An opened index, and the constraint that sessions follow. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native, catalogue
+from .arrays import host, stream_number
+from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
+from .errors import InvalidArgument
+from .handle import Handle
+from .info import IndexInfo, Section, Upload, info_arrays, info_from
+from .runtime import Runtime, runtime_or_default
+
+if TYPE_CHECKING:
+    from .builder import Progress
+    from .static import StaticArrays
+
+Path = Union[str, os.PathLike[str]]
+
+# Buffers that indexes read in place, by number, until the library gives them back.
+_loans: dict[int, Any] = {}
+_loan_numbers = itertools.count(1)
+_loans_lock = threading.Lock()
+
+
+def _collect_loans() -> None:
+    numbers = np.zeros(64, np.int64)
+    with _loans_lock:
+        while count := _native.flat_returned_loans(numbers):
+            for number in numbers[:count].tolist():
+                _loans.pop(number, None)
+
+
+class Index(Handle):
+    """A catalogue, ready to be decoded against. Immutable: any number of threads may share it.
+
+    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and tables hold what
+    they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items by ordinal.
+    """
+
+    __slots__ = ("_runtime", "_info", "_constraint")
+    _runtime: Runtime
+    _info: Optional[IndexInfo]
+    _constraint: Optional[Constraint]
+
+    def __init__(self) -> None:
+        raise TypeError("use Index.open, Index.from_buffer or Index.build")
+
+    @classmethod
+    def _wrap(cls, handle: Any, runtime: Runtime) -> Index:
+        index = cls.__new__(cls)
+        index._handle, index._runtime, index._info, index._constraint = handle, runtime, None, None
+        return index
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        residency: Union[Residency, str] = Residency.MAP,
+        verify: Union[Verify, str] = Verify.HEADER,
+        runtime: Optional[Runtime] = None,
+    ) -> Index:
+        """Opens a file: mapped ("map"), with every page read ("prefault"), locked ("lock") or read ("copy").
+
+        Replacing a mapped file by rename is safe; overwriting or truncating it in place is not, and "copy" is there for
+        that. Raises :class:`IOFailure`, :class:`Corrupt`, :class:`Unsupported`.
+        """
+        runtime = runtime_or_default(runtime)
+        how, depth = member(Residency, residency), member(Verify, verify)
+        try:
+            return cls._wrap(_native.flat_index_open(runtime._handle, os.fsencode(path), how, depth), runtime)
+        finally:
+            runtime._hand_over_log()
+
+    @classmethod
+    def from_buffer(
+        cls,
+        data: Any,
+        *,
+        copy: bool = False,
+        verify: Union[Verify, str] = Verify.HEADER,
+        runtime: Optional[Runtime] = None,
+    ) -> Index:
+        """Opens the bytes of a file: bytes, mmap, memoryview, a NumPy array of bytes.
+
+        They are read in place, and kept, as long as anything uses the index; that takes an address that is a multiple
+        of 64 (mmap, or an aligned array). ``copy=True`` takes any address.
+        """
+        _collect_loans()
+        runtime = runtime_or_default(runtime)
+        how = Residency.COPY if copy else Residency.MAP
+        view = memoryview(data).cast("B")
+        number = next(_loan_numbers)
+        if not copy:
+            _loans[number] = view  # before the call: its last reader may be gone when it returns
+        try:
+            handle = _native.flat_index_open_memory(runtime._handle, view, number, how, member(Verify, verify))
+        except BaseException:
+            _loans.pop(number, None)
+            raise
+        finally:
+            runtime._hand_over_log()
+        return cls._wrap(handle, runtime)
+
+    @classmethod
+    def build(
+        cls,
+        sids: Any,
+        ids: Any = None,
+        *,
+        priorities: Any = None,
+        lengths: Any = None,
+        codes: Union[None, int, Sequence[int], np.ndarray] = None,
+        kinds: KindLike = Kind.TRIE,
+        collisions: Union[Collisions, str] = Collisions.KEEP,
+        id_type: Union[None, IdType, str] = None,
+        variable_length: Optional[bool] = None,
+        metadata: Optional[dict[str, str]] = None,
+        codebook: Optional[str] = None,
+        path: Optional[Path] = None,
+        threads: int = 0,
+        memory_limit: int = 0,
+        progress: Optional[Progress] = None,
+        runtime: Optional[Runtime] = None,
+    ) -> Index:
+        """Builds an index of a whole catalogue, in memory or, with ``path``, in a file, which is then opened.
+
+        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes of each
+        level, or one number for all levels; None: as many as occur. The other options are those of :class:`Builder`;
+        id type and variable length are those of the data where they are not given.
+        """
+        from .builder import Builder
+
+        matrix = catalogue.sids_of(sids, lengths)
+        with Builder(
+            catalogue.codes_of(codes, matrix),
+            variable_length=matrix[1] is not None if variable_length is None else variable_length,
+            id_type=catalogue.id_type_of(ids) if id_type is None else id_type,
+            kinds=kinds,
+            collisions=collisions,
+            threads=threads,
+            memory_limit=memory_limit,
+            codebook=codebook,
+            runtime=runtime,
+        ) as builder:
+            builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
+            for key, value in (metadata or {}).items():
+                builder.set_metadata(key, value)
+            if path is None:
+                return builder.finish(progress)
+            builder.write(path, progress)
+        return cls.open(path, runtime=runtime)
+
+    @staticmethod
+    def peek(path: Path) -> IndexInfo:
+        """What the header of a file says; reads and checks nothing else."""
+        numbers, fingerprint = info_arrays()
+        _native.flat_index_peek(os.fsencode(path), numbers, fingerprint)
+        return info_from(numbers, fingerprint)
+
+    @property
+    def info(self) -> IndexInfo:
+        if self._info is None or self.closed:
+            numbers, fingerprint = info_arrays()
+            _native.flat_index_get_info(self._handle, numbers, fingerprint)
+            self._info = info_from(numbers, fingerprint)
+        return self._info
+
+    @property
+    def constraint(self) -> Constraint:
+        """The constraint of the whole index; made once."""
+        if self._constraint is None or self._constraint.closed or self.closed:
+            self._constraint = Constraint(self)
+        return self._constraint
+
+    def close(self) -> None:
+        self._constraint = None
+        super().close()
+        _collect_loans()
+
+    def verify(self, depth: Union[Verify, str] = Verify.FULL) -> None:
+        """Checks the index; raises :class:`Corrupt` with what is wrong and where."""
+        try:
+            _native.flat_index_verify(self._handle, member(Verify, depth))
+        finally:
+            self._runtime._hand_over_log()
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The texts that the builder kept, sorted by key."""
+        texts = {}
+        sizes = np.zeros(2, np.int64)
+        for i in range(self.info.metadata_count):
+            _native.flat_index_get_metadata(self._handle, i, sizes, None, None)
+            key, value = bytearray(int(sizes[0])), bytearray(int(sizes[1]))
+            _native.flat_index_get_metadata(self._handle, i, sizes, key, value)
+            texts[key.decode()] = value.decode()
+        return texts
+
+    @property
+    def codebook(self) -> str:
+        """The fingerprint of the codebook that the builder was given; "" where there was none."""
+        text = bytearray(_native.flat_index_codebook(self._handle, None))
+        _native.flat_index_codebook(self._handle, text)
+        return text.decode()
+
+    @property
+    def sections(self) -> list[Section]:
+        """Every section of the file, in its order."""
+        result = []
+        numbers = np.zeros(4, np.int64)
+        for i in range(self.info.section_count):
+            kind, encoding = bytearray(64), bytearray(64)
+            _native.flat_index_get_section(self._handle, i, numbers, kind, encoding)
+            name, form = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
+            result.append(Section(name, form, *numbers.tolist()))
+        return result
+
+    def __len__(self) -> int:
+        """Distinct SIDs."""
+        return self.info.sids
+
+    def __contains__(self, sid: Sequence[int]) -> bool:
+        return self.find(sid) >= 0
+
+    def sid(self, ordinal: int) -> tuple[int, ...]:
+        """The SID of an ordinal."""
+        codes, lengths = self.sids([ordinal])
+        return tuple(codes[0, : lengths[0]].tolist())
+
+    def sids(self, ordinals: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """codes ``[n, levels]`` (-1 beyond the length) and lengths ``[n]`` of ordinals; None: of all of them."""
+        wanted = np.arange(len(self)) if ordinals is None else host(ordinals, np.int64, "ordinals")
+        levels = self.info.levels
+        codes, lengths = np.empty((len(wanted), levels), np.int32), np.empty(len(wanted), np.int32)
+        _native.flat_index_sids(self._handle, wanted, levels, codes, lengths)
+        return codes, lengths
+
+    def find(self, sid: Sequence[int]) -> int:
+        """The ordinal of a whole SID; -1: there is none."""
+        return int(self.find_many([sid])[0])
+
+    def find_many(self, sids: Any, lengths: Any = None) -> np.ndarray:
+        """Ordinals ``[n]`` of whole SIDs, -1 where there is none; ``sids`` as :meth:`Builder.add` takes them."""
+        codes, sizes = catalogue.sids_of(sids, lengths)
+        if sizes is None:
+            sizes = np.full(len(codes), codes.shape[1], np.int32)
+        ordinals = np.empty(len(codes), np.int64)
+        _native.flat_index_find_sids(self._handle, codes, codes.shape[1], sizes, ordinals)
+        return ordinals
+
+    def ordinals(self, prefix: Sequence[int] = ()) -> range:
+        """The ordinals of the SIDs that begin with a prefix."""
+        bounds = np.zeros(2, np.int64)
+        _native.flat_index_ordinals(self._handle, host(prefix, np.int32, "prefix"), bounds)
+        return range(int(bounds[0]), int(bounds[1]))
+
+    def children(self, prefix: Sequence[int] = ()) -> np.ndarray:
+        """The codes that may follow a prefix, rising, int32."""
+        codes = host(prefix, np.int32, "prefix")
+        end = np.zeros(1, np.int32)
+        tokens = np.empty(_native.flat_index_children(self._handle, codes, None, end), np.int32)
+        _native.flat_index_children(self._handle, codes, tokens, end)
+        return tokens
+
+    def item_rows(self, ordinal: int) -> range:
+        """The item rows of an ordinal, by priority."""
+        bounds = np.zeros(2, np.int64)
+        _native.flat_index_item_rows(self._handle, ordinal, bounds)
+        return range(int(bounds[0]), int(bounds[1]))
+
+    def item_ordinals(self, rows: Any) -> np.ndarray:
+        """The ordinals ``[n]`` of item rows."""
+        wanted = host(rows, np.int64, "rows")
+        ordinals = np.empty(len(wanted), np.int64)
+        _native.flat_index_item_ordinals(self._handle, wanted, ordinals)
+        return ordinals
+
+    def item_ids(self, rows: Any) -> np.ndarray:
+        """The ids ``[n]`` of item rows: int64, uint64, or str as objects."""
+        wanted = host(rows, np.int64, "rows")
+        ids, sizes = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int64)
+        _native.flat_index_item_ids(self._handle, wanted, ids, sizes)
+        if self.info.id_type != IdType.STRING:
+            return ids.view(np.uint64) if self.info.id_type == IdType.U64 else ids
+        text = bytearray(int(sizes.sum()))
+        _native.flat_index_item_names(self._handle, wanted, text)
+        ends = np.cumsum(sizes).tolist()
+        names = [text[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes.tolist())]
+        return np.array(names, dtype=object)
+
+    def find_item(self, item: Union[int, str, bytes], from_row: int = 0) -> int:
+        """The first item row at or after `from_row` with this id; -1: none. One pass over the ids: for tools."""
+        if isinstance(item, (str, bytes)):
+            name = item.encode() if isinstance(item, str) else item
+            return int(_native.flat_index_find_item(self._handle, 0, name, from_row))
+        number = int(np.array(item, np.uint64).view(np.int64)) if item > 2**63 - 1 else item
+        return int(_native.flat_index_find_item(self._handle, number, None, from_row))
+
+    def static_arrays(self, dense_levels: int = 2) -> StaticArrays:
+        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`."""
+        from .static import static_arrays
+
+        return static_arrays(self, dense_levels)
+
+    def upload(
+        self,
+        device: int = 0,
+        *,
+        kinds: KindLike = (),
+        verify: bool = True,
+        stream: Any = None,
+        chunk_bytes: int = 0,
+        bytes_per_second: int = 0,
+    ) -> None:
+        """Copies what decoding reads to a CUDA device, at most at a rate; returns when it is there."""
+        wanted = int(kinds_of(kinds))
+        try:
+            _native.flat_index_upload(
+                self._handle, device, wanted, bool(verify), stream_number(stream), chunk_bytes, bytes_per_second
+            )
+        finally:
+            self._runtime._hand_over_log()
+
+    def uploaded(self, device: int = 0) -> Upload:
+        """What is on a device; does not touch the device."""
+        numbers = np.zeros(2, np.int64)
+        _native.flat_index_get_upload(self._handle, device, numbers)
+        return Upload(Kind(int(numbers[0])), int(numbers[1]))
+
+    def unload(self, device: int = 0) -> None:
+        """Gives the index's own hold of its copy on a device up; sessions and tables keep theirs."""
+        _native.flat_index_unload(self._handle, device)
+
+    def _describe(self) -> str:
+        info = self.info
+        names = "|".join(str(kind.name).lower() for kind in Kind if kind in info.kinds)
+        return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}"
+
+
+class Constraint(Handle):
+    """What beams must stay inside: today a whole index. Immutable and shared; holds the index's memory."""
+
+    __slots__ = ("_number", "_runtime", "_info")
+
+    def __init__(self, index: Index) -> None:
+        self._info = index.info
+        self._handle = _native.flat_constraint_create(index._handle)
+        self._number: int = _native.handle_number(self._handle)
+        self._runtime = index._runtime
+
+    def _describe(self) -> str:
+        return f"{self._info.sids} SIDs of {self._info.levels} codes"
+
+
+def constraint_of(value: Union[Index, Constraint]) -> Constraint:
+    if isinstance(value, Index):
+        return value.constraint
+    if isinstance(value, Constraint):
+        return value
+    raise InvalidArgument(f"constraint is {type(value).__name__}, expected an Index or a Constraint")

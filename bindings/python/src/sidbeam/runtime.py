@@ -1,0 +1,80 @@
+"""The runtime: threads, instruction set, devices and the log. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Callable, Optional, Union
+
+from . import _native
+from .enums import LogLevel
+from .handle import Handle
+
+Logger = Union[logging.Logger, Callable[[LogLevel, str], object], bool, None]
+
+_PYTHON_LEVELS = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNING, LogLevel.INFO: logging.INFO}
+
+
+class Runtime(Handle):
+    """What every other object is made from. Immutable: any number of threads may share it.
+
+    Objects hold the runtime that they were made from, so it may be closed before them. Where a call is given none, one
+    runtime of the process with all defaults serves.
+
+    - ``threads``: of a build or a verification; 0: one a core.
+    - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever
+      it is.
+    - ``step_grain``: elements of logits that are worth a thread of a step; 0: 32768.
+    - ``log``: a :class:`logging.Logger`, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for
+      silence. Messages are handed over after the call that made them, on its thread. The library keeps them in one
+      queue, so with several runtimes that log, a message may come out at the one that asks first.
+    - ``cpu_target``: "avx512", "avx2", "neon", "baseline"; None: the best that there is.
+    - ``cuda_library``: path of the CUDA plugin; None: beside the library.
+    - ``device_allocator``: (allocate, release, context), addresses of C functions as ``sidbeam_device_allocator`` in
+      ``runtime.h`` describes them.
+    """
+
+    __slots__ = ("_log",)
+
+    def __init__(
+        self,
+        threads: int = 0,
+        step_threads: int = 0,
+        step_grain: int = 0,
+        log: Logger = None,
+        log_level: LogLevel = LogLevel.INFO,
+        cpu_target: Optional[str] = None,
+        cuda_library: Optional[str] = None,
+        device_allocator: tuple[int, int, int] = (0, 0, 0),
+    ) -> None:
+        self._log: Logger = logging.getLogger("sidbeam") if log is True else log or None
+        level = -1 if self._log is None else int(log_level)
+        self._handle: Any = _native.flat_runtime_create(
+            threads, step_threads, step_grain, level, cpu_target, cuda_library, *device_allocator
+        )
+
+    def _hand_over_log(self) -> None:
+        """Gives the messages that wait to the logger."""
+        if self._log is None:
+            return
+        text = bytearray(512)
+        while (level := _native.flat_log_take(text)) >= 0:
+            message = text.split(b"\0", 1)[0].decode("utf-8", "replace")
+            if isinstance(self._log, logging.Logger):
+                self._log.log(_PYTHON_LEVELS.get(LogLevel(level), logging.INFO), "%s", message)
+            elif callable(self._log):
+                self._log(LogLevel(level), message)
+
+
+_default: Optional[Runtime] = None
+_default_lock = threading.Lock()
+
+
+def runtime_or_default(runtime: Optional[Runtime]) -> Runtime:
+    global _default
+    if runtime is not None:
+        return runtime
+    with _default_lock:
+        if _default is None or _default.closed:
+            _default = Runtime()
+        return _default

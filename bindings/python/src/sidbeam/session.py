@@ -1,0 +1,280 @@
+"""The decoder session: slots x beams, one level a step. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native, catalogue
+from .arrays import argument, device_of, dtype_code, host, stream_number, tensor_address
+from .beams import Beams, Items, Stats, beams_from, stats_from
+from .enums import DType, Normalization, Strategy, member
+from .errors import InvalidArgument
+from .handle import Handle
+from .index import Constraint, Index, constraint_of
+from .runtime import Runtime
+from .vocabulary import NO_VOCABULARY, Vocabulary
+
+ConstraintLike = Union[Index, Constraint]
+_step = _native.session_step
+
+
+class Session(Handle):
+    """Beam search of S requests at a time, each at its own level. One thread at a time.
+
+    ``session.start()`` once a request; ``session.step(logits)`` once a level; then ``session.items()``.
+
+    - ``constraint``: an :class:`Index` or :class:`Constraint`, of slots that name none. ``slots``: S. ``beams``: M.
+    - ``strategy``: "trie", "sorted", "sorted_topk", "hash_final", "none".
+    - ``normalization``: "full", "level", "valid", or "none" where rows are log-probabilities already.
+    - ``top_k``: codes that "sorted_topk" and "hash_final" look up a beam; 0: M.
+    - ``vocabulary``: where codes stand in a row; None: code t is column t.
+    - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue
+      on ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
+    - ``log_probs_promised``: rows of "none" never exceed 0, so that rows which cannot matter are skipped.
+
+    All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
+    :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
+    """
+
+    __slots__ = ("_beams", "_device", "_levels", "slots", "width")
+
+    def __init__(
+        self,
+        constraint: ConstraintLike,
+        *,
+        slots: int = 1,
+        beams: int = 1,
+        strategy: Union[Strategy, str] = Strategy.TRIE,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        top_k: int = 0,
+        vocabulary: Optional[Vocabulary] = None,
+        device: Any = None,
+        log_probs_promised: bool = False,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        held = constraint_of(constraint)
+        self._device = device_of(device)
+        self._beams: Optional[Beams] = None
+        self._levels = held._info.levels
+        self.slots, self.width = slots, beams
+        self._handle = _native.flat_session_create(
+            (runtime or held._runtime)._handle,
+            held._handle,
+            slots,
+            beams,
+            member(Strategy, strategy),
+            member(Normalization, normalization),
+            top_k,
+            *(NO_VOCABULARY if vocabulary is None else vocabulary._native(self._levels)),
+            *self._device,
+            bool(log_probs_promised),
+        )
+
+    def start(
+        self,
+        slots: Union[None, int, Sequence[int]] = None,
+        *,
+        constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
+        widths: Union[None, int, Sequence[int]] = None,
+        prefixes: Any = None,
+        prefix_lengths: Any = None,
+        stream: Any = None,
+    ) -> Beams:
+        """Starts slots (None: all) afresh, running ones too: one live beam each, at its prefix.
+
+        - ``constraints``: one for all of them, or one a slot; None: the session's.
+        - ``widths``: beams, 1 .. M, for all or a slot. ``prefixes``: codes decided already, a sequence a slot, or a
+          matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
+
+        Raises :class:`InvalidArgument` and others; then no slot has changed.
+        """
+        chosen, count = self._chosen(slots)
+        held = self._constraints(constraints, count)
+        numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
+        several = np.full(count, widths) if widths is not None and np.ndim(widths) == 0 else widths
+        codes, sizes, stride = None, None, 0
+        if prefixes is not None:
+            codes, sizes = catalogue.sids_of(prefixes, prefix_lengths)
+            stride = codes.shape[1]
+            sizes = np.full(len(codes), stride, np.int32) if sizes is None else sizes
+        _native.flat_session_start(
+            self._handle,
+            chosen,
+            count,
+            numbers,
+            None if several is None else host(several, np.int32, "widths"),
+            codes,
+            sizes,
+            stride,
+            stream_number(stream),
+        )
+        del held  # until here the constraints must live
+        return self.beams()
+
+    def step(
+        self,
+        logits: Any,
+        slots: Any = None,
+        *,
+        row_map: Any = None,
+        lse: Any = None,
+        inverse_temperature: float = 1.0,
+        soft_cap: float = 0.0,
+        dtype: Union[None, DType, str] = None,
+        stream: Any = None,
+    ) -> Beams:
+        """Advances slots by one level; returns :meth:`beams`.
+
+        - ``logits`` ``[n, rows, columns]`` for n slots, row m for beam m, ``[rows, columns]`` for one slot, or, with
+          ``row_map``, ``[rows, columns]``: float32, float16 or bfloat16; NumPy, the buffer protocol or DLPack, read in
+          place. Rows may be strided, or broadcast; columns lie side by side. uint16 arrays need ``dtype="bf16"``.
+        - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed
+          over.
+        - ``row_map``: int32 ``[n, M]`` row of each beam, -1 where it is not fed.
+        - ``lse``: float32, log-sum-exp of every row; None: computed.
+        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``; soft_cap 0: none.
+
+        Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
+        ``Beams.errors``.
+        """
+        _step(
+            self._handle,
+            None if slots is None else argument(slots, np.int32, "slots"),
+            logits,
+            -1 if dtype is None else dtype_code(dtype),
+            None if row_map is None else argument(row_map, np.int32, "row_map"),
+            None if lse is None else argument(lse, np.float32, "lse"),
+            inverse_temperature,
+            soft_cap,
+            0 if stream is None else stream_number(stream),
+        )
+        return self._beams or self.beams()
+
+    def beams(self) -> Beams:
+        """Views of the session's arrays: NumPy, or on CUDA tensors of the device. Always the same object."""
+        if self._beams is None:
+            on_host = self._device[0] == _native.SIDBEAM_CPU
+            numbers, keep = self._addresses()
+            self._beams = beams_from(numbers, keep, None if on_host else self._device)
+        return self._beams
+
+    def tensors(self) -> Beams:
+        """The same as :class:`DeviceArray` on any device, for ``torch.from_dlpack`` and others."""
+        return beams_from(*self._addresses(), self._device)
+
+    def _addresses(self) -> tuple[np.ndarray, object]:
+        keep = _native.view(self._handle)
+        numbers = np.zeros(_native.FLAT_BEAMS_COUNT, np.int64)
+        _native.flat_session_get_beams(self._handle, numbers)
+        return numbers, keep
+
+    def fetch(self, stream: Any = None) -> Beams:
+        """On CUDA enqueues copies to pinned memory, and gives NumPy views of it, to be read when the stream has got
+        there; on the CPU the same as :meth:`beams`."""
+        keep = _native.view(self._handle)
+        numbers = np.zeros(_native.FLAT_BEAMS_COUNT, np.int64)
+        _native.flat_session_fetch(self._handle, numbers, stream_number(stream))
+        return beams_from(numbers, keep, None)
+
+    def items(
+        self,
+        slots: Union[None, int, Sequence[int]] = None,
+        *,
+        limit_per_sid: int = 0,
+        limit: Optional[int] = None,
+        out: Optional[Items] = None,
+        stream: Any = None,
+    ) -> Items:
+        """What the beams of slots (None: all) stand for, at any level.
+
+        ``limit_per_sid``: most item rows of one SID, 0: all. ``limit``: most item rows of a slot, None: as many as
+        there are. ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are
+        needed, and in the device's memory.
+        """
+        chosen, count = self._chosen(slots)
+        number = stream_number(stream)
+        if out is not None or self._device[0] != _native.SIDBEAM_CPU:
+            if out is None:
+                raise InvalidArgument("out is None, expected Items with arrays on the device")
+            return self._items_into(chosen, count, limit_per_sid, limit, out, number)
+        width, levels = self.width, self._levels
+        items = Items(
+            np.empty((count, width), np.int64),
+            np.empty((count, width, levels), np.int32),
+            np.empty((count, width), np.int32),
+            None,
+            np.empty((count, width + 1), np.int64),
+            np.empty(count, np.int32),
+        )
+        if limit is None:  # one call to know how many rows there are
+            self._get_items(chosen, count, limit_per_sid, 2**62, items, number)
+            limit = int(items.offsets[:, -1].max(initial=0))
+        if limit < 0:
+            raise InvalidArgument(f"limit is {limit}, expected 0 or more")
+        items.rows = np.empty((count, limit), np.int64)
+        self._get_items(chosen, count, limit_per_sid, limit, items, number)
+        return items
+
+    def _items_into(
+        self, chosen: Any, count: int, per_sid: int, limit: Optional[int], out: Items, stream: int
+    ) -> Items:
+        arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
+        if limit is None:
+            limit = 0 if out.rows is None else int(out.rows.shape[-1])
+        self._get_items(chosen, count, per_sid, limit, arrays, stream)
+        return out
+
+    @staticmethod
+    def _output(array: Any, name: str) -> Any:
+        dtype = np.int64 if name in ("ordinals", "rows", "offsets") else np.int32
+        return array if array is None or isinstance(array, np.ndarray) else tensor_address(array, dtype, name)
+
+    def _get_items(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> None:
+        _native.flat_session_get_items(
+            self._handle,
+            chosen,
+            count,
+            per_sid,
+            limit,
+            out.ordinals,
+            out.sids,
+            out.lengths,
+            out.rows,
+            out.offsets,
+            out.truncated,
+            stream,
+        )
+
+    def stop(self, slots: Union[None, int, Sequence[int]] = None, *, stream: Any = None) -> None:
+        """Makes slots (None: all) idle and lets go of their constraints."""
+        _native.flat_session_stop(self._handle, *self._chosen(slots), stream_number(stream))
+
+    def stats(self) -> Stats:
+        """Counters since creation. On CUDA it waits for the device."""
+        numbers = np.zeros(_native.FLAT_STATS_COUNT, np.int64)
+        _native.flat_session_get_stats(self._handle, numbers)
+        return stats_from(numbers)
+
+    def close(self) -> None:
+        self._beams = None
+        super().close()
+
+    def _chosen(self, slots: Union[None, int, Sequence[int]]) -> tuple[Optional[np.ndarray], int]:
+        if slots is None:
+            return None, self.slots
+        chosen = host([slots] if np.ndim(slots) == 0 else slots, np.int32, "slots")
+        return chosen, len(chosen)
+
+    @staticmethod
+    def _constraints(constraints: Any, count: int) -> Optional[list[Optional[Constraint]]]:
+        if constraints is None:
+            return None
+        if isinstance(constraints, (Index, Constraint)):
+            constraints = [constraints] * count
+        return [None if c is None else constraint_of(c) for c in constraints]
+
+    def _describe(self) -> str:
+        kind, number = self._device
+        return f"slots={self.slots} beams={self.width} on {'cpu' if kind == _native.SIDBEAM_CPU else f'cuda:{number}'}"

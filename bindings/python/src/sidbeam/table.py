@@ -1,0 +1,192 @@
+"""Stateless forms, for engines that own the beam loop and keep one state a sequence.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native, catalogue
+from .arrays import argument, counted, device_of, dtype_code, output, stream_number
+from .enums import DType, Normalization, member
+from .errors import InvalidArgument
+from .handle import Handle
+from .index import Constraint, Index, constraint_of
+from .runtime import Runtime
+from .vocabulary import NO_VOCABULARY, Vocabulary
+
+ConstraintLike = Union[Index, Constraint]
+
+
+@dataclasses.dataclass(frozen=True)
+class TopK:
+    """The k best valid codes of each row, log-probability falling, then token rising; else -1, -inf, -1."""
+
+    tokens: Any  #: int32 [n, k]
+    log_probs: Any  #: float32 [n, k]; NaN first in a bad row
+    states: Any  #: int64 [n, k], or None where they were not wanted
+
+
+class Table(Handle):
+    """Constraints by number, and the vocabulary of their rows. Immutable: many threads may use it.
+
+    Row i of a call follows constraint ``which[i]`` (None: all follow the first), so that one batch mixes catalogues.
+    States are int64: -1 dead, 0 the beginning; a row whose state is dead has no valid code. Indexes need "trie". On
+    CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream``
+    without waiting.
+    """
+
+    __slots__ = ("_on_device", "columns")
+
+    def __init__(
+        self,
+        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
+        *,
+        vocabulary: Optional[Vocabulary] = None,
+        device: Any = None,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
+        held = [constraint_of(c) for c in several]
+        if not held:
+            raise InvalidArgument("constraints is empty, expected at least one")
+        levels = max(c._info.levels for c in held)
+        place = device_of(device)
+        self._on_device = place[0] != _native.SIDBEAM_CPU
+        self._handle = _native.flat_table_create(
+            (runtime or held[0]._runtime)._handle,
+            np.array([c._number for c in held], np.int64),
+            *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
+            *place,
+        )
+        #: columns that a row needs at least
+        self.columns = max((vocabulary or Vocabulary()).columns(c._info.codes) for c in held)
+
+    def prefixes(
+        self, prefixes: Any, lengths: Any = None, *, which: Any = None, out: Any = None, stream: Any = None
+    ) -> Any:
+        """The states int64 ``[n]`` of prefixes: sequences of codes, or a matrix and ``lengths``; -1: no SID has it."""
+        if self._on_device:
+            codes, sizes = argument(prefixes, np.int32, "prefixes"), argument(lengths, np.int32, "lengths")
+            count, stride = prefixes.shape
+        else:
+            codes, sizes = catalogue.sids_of(prefixes, lengths)
+            count, stride = codes.shape
+            sizes = np.full(count, stride, np.int32) if sizes is None else sizes
+        native, states = output(out, np.int64, (count,), "out", self._on_device)
+        _native.flat_table_prefixes(
+            self._handle, self._which(which), codes, stride, sizes, count, native, stream_number(stream)
+        )
+        return states
+
+    def advance(
+        self,
+        states: Any,
+        tokens: Any,
+        *,
+        parents: Any = None,
+        which: Any = None,
+        out: Any = None,
+        stream: Any = None,
+    ) -> Any:
+        """The states ``[n]`` after ``tokens`` int32 ``[n]`` in ``states[parents[i]]`` (None: ``states[i]``).
+
+        -1 where the token may not follow. Token -1 keeps an ended state. ``out`` may be ``states`` without parents.
+        """
+        taken, count = counted(tokens, np.int32, "tokens")
+        native, result = output(out, np.int64, (count,), "out", self._on_device)
+        _native.flat_table_advance(
+            self._handle,
+            self._which(which),
+            counted(states, np.int64, "states")[0],
+            argument(parents, np.int64, "parents"),
+            taken,
+            count,
+            native,
+            stream_number(stream),
+        )
+        return result
+
+    def mask(
+        self,
+        logits: Any,
+        states: Any,
+        *,
+        which: Any = None,
+        dtype: Union[None, DType, str] = None,
+        stream: Any = None,
+    ) -> Any:
+        """Sets every column of ``logits`` ``[n, columns]`` that is no valid code of its state to -inf, in place."""
+        _native.table_mask(
+            self._handle,
+            self._which(which),
+            argument(states, np.int64, "states"),
+            logits,
+            dtype_code(dtype),
+            stream_number(stream),
+        )
+        return logits
+
+    def bitmask(
+        self, states: Any, *, which: Any = None, columns: Optional[int] = None, out: Any = None, stream: Any = None
+    ) -> Any:
+        """The same as bits, int32 ``[n, words]``: column c of row i is bit ``c % 32`` of ``words[i, c // 32]``.
+
+        This is the layout of structured-output backends. ``columns``: of a row; None: as many as codes need.
+        """
+        taken, count = counted(states, np.int64, "states")
+        words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
+        native, result = output(out, np.int32, (count, words), "out", self._on_device)
+        _native.flat_table_bitmask(self._handle, self._which(which), taken, count, native, words, stream_number(stream))
+        return result
+
+    def topk(
+        self,
+        logits: Any,
+        states: Any,
+        k: int,
+        *,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        which: Any = None,
+        dtype: Union[None, DType, str] = None,
+        next_states: bool = True,
+        out: Optional[TopK] = None,
+        stream: Any = None,
+    ) -> TopK:
+        """The k best valid codes of each row of ``logits`` ``[n, columns]``, and the states after them.
+
+        ``next_states`` False: without those. ``out``: arrays to be written instead of new ones.
+        """
+        taken, count = counted(states, np.int64, "states")
+        shape = (count, k)
+        given = out or TopK(None, None, None)
+        tokens, t = output(given.tokens, np.int32, shape, "out.tokens", self._on_device)
+        log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._on_device)
+        after, s = None, None
+        if next_states and (out is None or out.states is not None):
+            after, s = output(given.states, np.int64, shape, "out.states", self._on_device)
+        _native.table_topk(
+            self._handle,
+            self._which(which),
+            taken,
+            logits,
+            dtype_code(dtype),
+            member(Normalization, normalization),
+            k,
+            tokens,
+            log_probs,
+            after,
+            stream_number(stream),
+        )
+        return TopK(t, p, s)
+
+    @staticmethod
+    def _which(which: Any) -> Any:
+        return argument(which, np.int32, "which")
+
+    def _describe(self) -> str:
+        return f"columns={self.columns}{' on cuda' if self._on_device else ''}"

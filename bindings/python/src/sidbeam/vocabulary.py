@@ -1,0 +1,64 @@
+"""Where codes stand in a row of logits. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from .arrays import host
+
+_Native = tuple[Optional[np.ndarray], Optional[np.ndarray], Optional[np.ndarray], int]
+
+
+class Vocabulary:
+    """Code t of level l is column ``offsets[l] + t``, or ``maps[l][t]`` where that level has a map.
+
+    - ``offsets``: one number for all levels, or one a level; None: 0.
+    - ``maps``: a level's columns, int32 ``[codes[l]]``, or None; None: no maps.
+    - ``end_column``: the column that ends a SID, which an index of variable length needs; -1: none.
+    """
+
+    __slots__ = ("offsets", "maps", "end_column")
+
+    def __init__(
+        self,
+        offsets: Union[None, int, Sequence[int]] = None,
+        maps: Optional[Sequence[Any]] = None,
+        end_column: int = -1,
+    ) -> None:
+        self.offsets = offsets
+        self.maps = None if maps is None else [None if m is None else host(m, np.int32, "maps") for m in maps]
+        self.end_column = end_column
+
+    def _native(self, levels: int) -> _Native:
+        maps = map_codes = None
+        offsets = self._offsets(levels)
+        if self.maps is not None:
+            given = [np.empty(0, np.int32) if m is None else m for m in self.maps]
+            map_codes = np.array([len(m) for m in given], np.int32)
+            maps = np.concatenate(given) if given else np.empty(0, np.int32)
+        return offsets, maps, map_codes, self.end_column
+
+    def _offsets(self, levels: int) -> np.ndarray:
+        given = 0 if self.offsets is None else self.offsets
+        return host(np.full(levels, given) if np.ndim(given) == 0 else given, np.int64, "offsets")
+
+    def columns(self, codes: Sequence[int]) -> int:
+        """Columns that a row needs for levels of so many codes."""
+        offsets = self._offsets(len(codes))
+        needed = self.end_column + 1
+        for level, count in enumerate(codes):
+            mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
+            if mapped is not None and len(mapped):
+                needed = max(needed, int(mapped[:count].max()) + 1)
+            else:
+                needed = max(needed, int(offsets[level]) + count)
+        return needed
+
+    def __repr__(self) -> str:
+        maps = None if self.maps is None else [None if m is None else len(m) for m in self.maps]
+        return f"Vocabulary(offsets={self.offsets}, maps of {maps} columns, end_column={self.end_column})"
+
+
+NO_VOCABULARY: _Native = (None, None, None, -1)

@@ -1,0 +1,230 @@
+/* Logits and tensors: the buffer protocol and DLPack, in and out. See native.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_PYTHON_TENSORS_H
+#define SIDBEAM_PYTHON_TENSORS_H
+
+/* Of dlpack.h, version 0.6: what a capsule "dltensor" holds. */
+typedef struct py_managed_tensor {
+  sidbeam_dl_tensor tensor;
+  void* context;
+  void (*deleter)(struct py_managed_tensor* self);
+} py_managed_tensor;
+/* And of version 1: a capsule "dltensor_versioned". */
+typedef struct py_versioned_tensor {
+  uint32_t major, minor;
+  void* context;
+  void (*deleter)(struct py_versioned_tensor* self);
+  uint64_t flags; /* bit 0: read-only */
+  sidbeam_dl_tensor tensor;
+} py_versioned_tensor;
+
+enum { PY_CPU = 1, PY_CUDA = 2, PY_UINT = 1, PY_FLOAT = 2, PY_BFLOAT = 4 };
+
+/* Rows that an argument describes, and what keeps them. dtype -1: 16 bits, of which the caller says what they are. */
+typedef struct py_rows {
+  sidbeam_rows rows;
+  Py_buffer buffer;
+  PyObject* capsule;
+} py_rows;
+
+static void py_release_rows(py_rows* rows) {
+  PyBuffer_Release(&rows->buffer);
+  Py_CLEAR(rows->capsule);
+}
+
+static int py_is_bfloat16(PyObject* object) {
+  PyObject* dtype = PyObject_GetAttrString(object, "dtype");
+  PyObject* name = dtype == NULL ? NULL : PyObject_GetAttrString(dtype, "name");
+  const int is = name != NULL && PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, "bfloat16") == 0;
+  Py_XDECREF(dtype);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return is;
+}
+
+/* DLPack's capsule of an object, held by *capsule, and its tensor; NULL with an exception. On CUDA the caller's stream
+ * orders the work, so the producer shall not wait (stream -1). */
+static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, int writable, PyObject** capsule) {
+  static PyObject *device_name, *method_name;
+  PyObject* device;
+  long type = 0;
+  void* managed;
+  if (device_name == NULL) {
+    device_name = PyUnicode_InternFromString("__dlpack_device__");
+    method_name = PyUnicode_InternFromString("__dlpack__");
+  }
+  device = PyObject_CallMethodNoArgs(object, device_name);
+  if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2)
+    type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
+  Py_XDECREF(device);
+  if (device == NULL || PyErr_Occurred()) return NULL;
+  if (type == PY_CUDA) {
+    PyObject *method = PyObject_GetAttr(object, method_name), *none = PyTuple_New(0),
+             *named = Py_BuildValue("{s:i}", "stream", -1);
+    if (method != NULL && none != NULL && named != NULL) *capsule = PyObject_Call(method, none, named);
+    Py_XDECREF(method);
+    Py_XDECREF(none);
+    Py_XDECREF(named);
+  } else {
+    *capsule = PyObject_CallMethodNoArgs(object, method_name);
+  }
+  if (*capsule == NULL) return NULL;
+  if (PyCapsule_IsValid(*capsule, "dltensor_versioned")) {
+    managed = PyCapsule_GetPointer(*capsule, "dltensor_versioned");
+    if (((py_versioned_tensor*)managed)->major > 1 || (writable && (((py_versioned_tensor*)managed)->flags & 1u))) {
+      (void)py_invalid("%s: a tensor of DLPack %u, %s, expected version 1 or less%s", name,
+                       ((py_versioned_tensor*)managed)->major, writable ? "perhaps read-only" : "too new",
+                       writable ? ", writable" : "");
+      return NULL;
+    }
+    return &((py_versioned_tensor*)managed)->tensor;
+  }
+  managed = PyCapsule_GetPointer(*capsule, "dltensor");
+  return managed == NULL ? NULL : &((py_managed_tensor*)managed)->tensor;
+}
+
+/* A buffer as the tensor that it is, so that both ways share their checks; shape and strides are [3]. */
+static int py_buffer_tensor(const Py_buffer* buffer, const char* name, int bfloat16, sidbeam_dl_tensor* out,
+                            int64_t* shape, int64_t* strides) {
+  const char letter = bfloat16 ? 'H' : py_format(buffer);
+  int i;
+  out->data = buffer->buf;
+  out->device_type = PY_CPU;
+  out->ndim = buffer->ndim;
+  out->type_code = letter == 'H' ? PY_BFLOAT : PY_FLOAT;
+  out->type_bits = (uint8_t)(8 * buffer->itemsize);
+  out->type_lanes = 1;
+  out->shape = shape;
+  out->strides = strides;
+  if (letter != 'f' && letter != 'e' && letter != 'H')
+    return py_invalid("%s has elements of format '%s', expected float32, float16 or bfloat16", name,
+                      buffer->format == NULL ? "B" : buffer->format);
+  for (i = 0; i < buffer->ndim && i < 3; i++) {
+    if (buffer->strides[i] % buffer->itemsize != 0)
+      return py_invalid("%s has a stride of %" PRId64 " bytes, expected a multiple of the element's size", name,
+                        (int64_t)buffer->strides[i]);
+    shape[i] = buffer->shape[i];
+    strides[i] = buffer->strides[i] / buffer->itemsize;
+  }
+  return 1;
+}
+
+/* Logits of an argument: [slots, rows, columns] or [rows, columns]. */
+static int py_rows_of(PyObject* object, const char* name, int writable, py_rows* out) {
+  const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  sidbeam_dl_tensor described = {0};
+  const sidbeam_dl_tensor* tensor = &described;
+  int64_t shape[3], strides[3];
+  int bits = 0;
+  if (PyObject_CheckBuffer(object)) {
+    int bfloat16 = 0;
+    if (PyObject_GetBuffer(object, &out->buffer, flags | PyBUF_FORMAT) != 0) {
+      out->buffer = py_no_buffer;
+      PyErr_Clear();
+      bfloat16 = py_is_bfloat16(object); /* NumPy has no format letter for it */
+      if (!py_buffer(object, name, bfloat16 ? flags : flags | PyBUF_FORMAT, &out->buffer)) return 0;
+    }
+    if (!py_buffer_tensor(&out->buffer, name, bfloat16, &described, shape, strides)) return 0;
+    bits = described.type_code == PY_BFLOAT && !bfloat16;
+  } else if (PyObject_HasAttrString(object, "__dlpack_device__")) {
+    tensor = py_dlpack(object, name, writable, &out->capsule);
+    if (tensor == NULL) return 0;
+  } else {
+    PyErr_Format(PyExc_TypeError, "%s is %s, expected an array: the buffer protocol or DLPack", name,
+                 Py_TYPE(object)->tp_name);
+    return 0;
+  }
+  if (sidbeam_rows_from_dlpack(tensor, &out->rows, &err) != SIDBEAM_OK) return py_invalid("%s: %s", name, err.message);
+  if (bits) out->rows.dtype = -1;
+  return 1;
+}
+
+/* The dtype that the caller names, or -1, and what the array is must agree. */
+static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err) {
+  static const char* const names[] = {"f32", "f16", "bf16"};
+  fl_clear(err);
+  if (rows->dtype < 0 && (dtype == SIDBEAM_F16 || dtype == SIDBEAM_BF16)) rows->dtype = dtype;
+  if (rows->dtype < 0) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "logits are uint16, expected dtype=\"bf16\" or \"f16\" beside them");
+  } else if (dtype >= 0 && dtype != rows->dtype) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "dtype is %s, expected that of the logits, %s",
+            dtype > SIDBEAM_BF16 ? "unknown" : names[dtype], names[rows->dtype]);
+  }
+  return err->code == 0;
+}
+
+/* describe_tensor(object) -> (address, type code, bits, shape, device type, device) of a tensor without gaps. */
+static PyObject* py_describe_tensor(PyObject* self, PyObject* object) {
+  PyObject *capsule = NULL, *shape = NULL, *result = NULL;
+  const sidbeam_dl_tensor* tensor = py_dlpack(object, "array", 0, &capsule);
+  int64_t dense = 1;
+  int i;
+  (void)self;
+  if (tensor != NULL) shape = PyTuple_New(tensor->ndim);
+  for (i = shape == NULL ? -1 : tensor->ndim - 1; i >= 0; i--) {
+    PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(tensor->shape[i]));
+    if (tensor->strides != NULL && tensor->shape[i] > 1 && tensor->strides[i] != dense && dense >= 0) dense = -1;
+    if (dense >= 0) dense *= tensor->shape[i];
+  }
+  if (shape != NULL && dense < 0) {
+    (void)py_invalid("array: expected a tensor that is contiguous");
+  } else if (shape != NULL) {
+    result = Py_BuildValue("LiiOii", (long long)(intptr_t)tensor->data + (long long)tensor->byte_offset,
+                           tensor->type_code, tensor->type_bits, shape, tensor->device_type, tensor->device_id);
+  }
+  Py_XDECREF(shape);
+  Py_XDECREF(capsule);
+  return result;
+}
+
+/* Consumers call this on any thread, without the GIL, and perhaps after the interpreter: then there is nothing to give
+ * back to. */
+static void py_delete_tensor(py_managed_tensor* managed) {
+  if (Py_IsInitialized()) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    Py_DECREF((PyObject*)managed->context);
+    PyGILState_Release(state);
+  }
+  free(managed);
+}
+
+static void py_delete_unused(PyObject* capsule) {
+  py_managed_tensor* managed;
+  if (!PyCapsule_IsValid(capsule, "dltensor")) return; /* taken over: renamed by its consumer */
+  managed = (py_managed_tensor*)PyCapsule_GetPointer(capsule, "dltensor");
+  py_delete_tensor(managed);
+}
+
+/* export_tensor(owner, address, type code, bits, shape, device type, device) -> a capsule "dltensor". */
+static PyObject* py_export_tensor(PyObject* self, PyObject* args) {
+  PyObject *owner, *shape, *capsule;
+  py_managed_tensor* managed;
+  long long address;
+  int code, bits, type, id;
+  Py_ssize_t i, ndim;
+  int64_t* extents;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OLiiO!ii", &owner, &address, &code, &bits, &PyTuple_Type, &shape, &type, &id))
+    return NULL;
+  ndim = PyTuple_GET_SIZE(shape);
+  managed = (py_managed_tensor*)calloc(1, sizeof(*managed) + (size_t)ndim * sizeof(int64_t));
+  if (managed == NULL) return PyErr_NoMemory();
+  extents = (int64_t*)(managed + 1);
+  for (i = 0; i < ndim; i++) extents[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, i));
+  managed->tensor.data = (void*)(intptr_t)address;
+  managed->tensor.device_type = type;
+  managed->tensor.device_id = id;
+  managed->tensor.ndim = (int32_t)ndim;
+  managed->tensor.type_code = (uint8_t)code;
+  managed->tensor.type_bits = (uint8_t)bits;
+  managed->tensor.type_lanes = 1;
+  managed->tensor.shape = extents;
+  managed->context = owner;
+  managed->deleter = py_delete_tensor;
+  Py_INCREF(owner);
+  capsule = PyErr_Occurred() ? NULL : PyCapsule_New(managed, "dltensor", py_delete_unused);
+  if (capsule == NULL) py_delete_tensor(managed);
+  return capsule;
+}
+
+#endif

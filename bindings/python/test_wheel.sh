@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A wheel, made from a copy of the sources that is gone afterwards, in an environment that has nothing else: it carries
+# its library, and finds it. Needs pip's index, for scikit-build-core and NumPy. SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+python=${PYTHON:-/usr/bin/python3}
+work=$(realpath build)/python/wheel
+log=$work.log
+rm -rf "$work"
+mkdir -p "$work/sources"
+fail() { tail -n 40 "$log"; echo "test_wheel.sh: $1"; exit 1; }
+
+# Only what is under version control goes in, as somebody gets it who clones it.
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/sources"
+if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+"$python" -m venv "$work/making"
+"$work/making/bin/pip" wheel -v --no-deps -w "$work/wheels" "$work/sources/bindings/python" >"$log" 2>&1 || fail "no wheel"
+cp samples/minimal.py "$work/"
+rm -rf "$work/sources" "$work/making"
+
+"$python" -m venv "$work/clean"
+"$work/clean/bin/pip" install -q "$work"/wheels/sidbeam-*.whl >>"$log" 2>&1 || fail "cannot install the wheel"
+cd /
+"$work/clean/bin/python" -I "$work/minimal.py" >"$work/said" 2>>"$log" || fail "samples/minimal.py"
+printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - "$work/said" >>"$log" 2>&1 || fail "another answer: $(cat "$work/said")"
+"$work/clean/bin/python" -I - >>"$log" 2>&1 <<'PROGRAM' || fail "the wheel's contents"
+import pathlib, sidbeam
+folder = pathlib.Path(sidbeam.__file__).parent
+names = {path.name for path in folder.iterdir()}
+assert {"libsidbeam.so.1", "py.typed"} <= names and "libsidbeam_cuda.so.1" not in names, names
+mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
+assert mapped == {str(folder / "libsidbeam.so.1")}, mapped
+licences = list(folder.parent.glob("sidbeam-*.dist-info/**/LICENSE"))
+assert licences, "no licence"
+PROGRAM

@@ -1,0 +1,62 @@
+"""SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+
+import sidbeam
+from oracle import Catalogue
+
+settings.register_profile("sidbeam", max_examples=150, deadline=None, derandomize=True, database=None)
+settings.load_profile("sidbeam")
+
+SIDS = [(0, 1), (0, 3), (2, 2)]
+
+
+@pytest.fixture
+def index() -> sidbeam.Index:
+    """The catalogue of samples/minimal.c."""
+    return sidbeam.Index.build(SIDS, codes=[4, 4])
+
+
+@pytest.fixture
+def session(index: sidbeam.Index) -> sidbeam.Session:
+    session = sidbeam.Session(index, beams=2)
+    session.start()
+    return session
+
+
+def vocabulary_of(catalogue: Catalogue) -> sidbeam.Vocabulary:
+    return sidbeam.Vocabulary(catalogue.offsets, catalogue.maps, catalogue.end_column)
+
+
+def build(catalogue: Catalogue, **options: object) -> sidbeam.Index:
+    return sidbeam.Index.build(catalogue.sids, codes=catalogue.codes, variable_length=catalogue.variable, **options)
+
+
+@st.composite
+def catalogues(draw: st.DrawFn, variable: bool | None = None) -> Catalogue:
+    """Small catalogues of every shape: levels, widths, lengths, and places of codes in a row."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    levels = draw(st.integers(1, 4))
+    codes = [int(c) for c in rng.integers(1, draw(st.sampled_from([3, 12, 70])) + 1, levels)]
+    varies = draw(st.booleans()) if variable is None else variable
+    sids = []
+    for _ in range(draw(st.integers(1, 80))):
+        length = int(rng.integers(1, levels + 1)) if varies else levels
+        sids.append(tuple(int(rng.integers(0, codes[l])) for l in range(length)))
+    offsets = maps = None
+    where = draw(st.sampled_from(["none", "offsets", "maps"]))
+    if where != "none":
+        offsets = [int(o) for o in rng.integers(0, 20, levels)]
+    if where == "maps":
+        maps = [
+            [int(c) for c in rng.permutation(100)[: codes[l]]] if rng.random() < 0.6 else None for l in range(levels)
+        ]
+    result = Catalogue(sids, codes, varies, offsets, maps)
+    if varies:
+        result.end_column = result.width() + int(rng.integers(0, 3))
+    return result

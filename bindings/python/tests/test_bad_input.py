@@ -1,0 +1,222 @@
+"""What is wrong is an exception that says so, never a crash. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any, Callable
+
+import numpy as np
+import pytest
+
+import sidbeam
+
+F32 = np.float32
+
+
+def zeros(*shape: int) -> np.ndarray:
+    return np.zeros(shape, F32)
+
+
+class NoLastAxis:
+    """A tensor whose columns are not side by side, by DLPack alone."""
+
+    def __init__(self) -> None:
+        self.array = zeros(4, 2).T
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class Unwilling(NoLastAxis):
+    def __dlpack__(self, **options: Any) -> Any:
+        raise BufferError("requires grad")
+
+
+LOGITS = [
+    (np.zeros((2, 4)), sidbeam.InvalidArgument, "logits has elements of format 'd', expected float32, float16 or bf"),
+    (np.zeros((2, 4), np.int32), sidbeam.InvalidArgument, "logits has elements of format 'i'"),
+    (np.zeros((2, 4), np.uint16), sidbeam.InvalidArgument, 'logits are uint16, expected dtype="bf16" or "f16"'),
+    (np.zeros((2, 4), ">f4"), sidbeam.InvalidArgument, "logits has elements of format '>f'"),
+    (np.zeros((2, 4), [("a", F32)]), sidbeam.InvalidArgument, "logits has elements of format 'T{"),
+    (np.zeros((2, 4), object), sidbeam.InvalidArgument, "logits has elements of format 'O'"),
+    (zeros(4), sidbeam.InvalidArgument, "logits: tensor.ndim is 1, expected 2 or 3"),
+    (zeros(1, 1, 2, 4), sidbeam.InvalidArgument, "logits: tensor.ndim is 4"),
+    (np.array(1, F32), sidbeam.InvalidArgument, "logits: tensor.ndim is 0"),
+    (zeros(4, 2).T, sidbeam.InvalidArgument, r"logits: tensor.strides\[last\] is 2, expected 1"),
+    (zeros(2, 8)[:, ::2], sidbeam.InvalidArgument, r"logits: tensor.strides\[last\] is 2"),
+    (np.zeros((2, 1), [("a", F32), ("b", "i2")])["a"], sidbeam.InvalidArgument, "logits has a stride of 6 bytes"),
+    (zeros(2, 3), sidbeam.InvalidArgument, "columns"),
+    (zeros(1, 4), sidbeam.InvalidArgument, "rows"),
+    (zeros(0, 4), sidbeam.InvalidArgument, "rows"),
+    (zeros(2, 0), sidbeam.InvalidArgument, "columns"),
+    (zeros(3, 2, 4), sidbeam.InvalidArgument, "slots"),
+    (None, TypeError, "logits is NoneType, expected an array"),
+    ([[1.0] * 4] * 2, TypeError, "logits is list, expected an array"),
+    ("text", TypeError, "logits is str, expected an array"),
+    (b"12345678", sidbeam.InvalidArgument, "logits has elements of format 'B'"),
+    (NoLastAxis(), sidbeam.InvalidArgument, r"logits: tensor.strides\[last\] is 2"),
+    (Unwilling(), BufferError, "requires grad"),
+]
+
+
+@pytest.mark.parametrize("logits, error, message", LOGITS, ids=range(len(LOGITS)))
+def test_logits(session: sidbeam.Session, logits: Any, error: type[Exception], message: str) -> None:
+    session.step(zeros(2, 4))
+    before = session.beams().tokens.copy()
+    with pytest.raises(error, match=message):
+        session.step(logits)
+    assert (session.beams().tokens == before).all() and session.beams().level[0] == 1
+
+
+CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = [
+    (
+        lambda s: s.step(zeros(2, 4), dtype="f16"),
+        sidbeam.InvalidArgument,
+        "dtype is f16, expected that of the logits, f32",
+    ),
+    (lambda s: s.step(zeros(2, 4), dtype="f8"), sidbeam.InvalidArgument, "DType is 'f8', expected one of 'f32', 'f16'"),
+    (lambda s: s.step(zeros(2, 4), [5]), sidbeam.InvalidArgument, "5"),
+    (lambda s: s.step(zeros(2, 4), [0.5]), sidbeam.InvalidArgument, "slots has dtype float64, expected int32"),
+    (lambda s: s.step(zeros(2, 4), [2**40]), sidbeam.InvalidArgument, "slots has values out of the range of int32"),
+    (
+        lambda s: s.step(zeros(2, 4), row_map=np.zeros(1, np.int32)),
+        sidbeam.InvalidArgument,
+        "row_map has 1 elements, exp",
+    ),
+    (lambda s: s.step(zeros(2, 4), row_map=np.array([9, 0])), sidbeam.InvalidArgument, "9"),
+    (lambda s: s.step(zeros(2, 4), lse=zeros(1)), sidbeam.InvalidArgument, "lse has 1 elements, expected at least 2"),
+    (lambda s: s.step(zeros(2, 4), inverse_temperature=-1.0), sidbeam.InvalidArgument, "temperature"),
+    (
+        lambda s: s.step(zeros(2, 4), inverse_temperature="1"),
+        TypeError,
+        "inverse_temperature is str, expected a number",
+    ),
+    (lambda s: s.step(zeros(2, 4), stream="x"), TypeError, "stream is str, expected an int or a stream"),
+    (lambda s: s.start([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
+    (lambda s: s.start([1]), sidbeam.InvalidArgument, "slot"),
+    (lambda s: s.start(widths=3), sidbeam.InvalidArgument, "width"),
+    (lambda s: s.start(prefixes=[(7,)]), sidbeam.InvalidArgument, "7"),
+    (lambda s: s.start(prefixes=[(0, 1, 2)]), sidbeam.InvalidArgument, r"prefix_lengths\[0\] is 3, expected 0..2"),
+    (lambda s: s.start(prefixes=[(0,)], prefix_lengths=[2]), sidbeam.InvalidArgument, "2"),
+    (lambda s: s.start(constraints=["x"]), sidbeam.InvalidArgument, "constraint is str, expected an Index or a Constr"),
+    (lambda s: s.items([3]), sidbeam.InvalidArgument, "slot"),
+    (
+        lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(1, np.int64))),
+        sidbeam.InvalidArgument,
+        "ordinals has 1 elem",
+    ),
+    (lambda s: s.items(out=sidbeam.Items(ordinals=zeros(2))), sidbeam.InvalidArgument, "ordinals has elements of form"),
+    (
+        lambda s: s.items(out=sidbeam.Items(ordinals=np.broadcast_to(np.int64(1), 2))),
+        sidbeam.InvalidArgument,
+        "writable",
+    ),
+    (lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(4, np.int64)[::2])), sidbeam.InvalidArgument, "contiguous"),
+    (lambda s: s.items(limit=-1), sidbeam.InvalidArgument, "limit is -1, expected 0 or more"),
+    (
+        lambda s: s.items(limit_per_sid=2**33),
+        sidbeam.InvalidArgument,
+        "limit_per_sid is too large, expected an integer",
+    ),
+    (lambda s: s.stop([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", CALLS, ids=range(len(CALLS)))
+def test_session_calls(session: sidbeam.Session, call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(session)
+    session.step(zeros(2, 4))
+
+
+def test_steps_at_the_wrong_time(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, beams=2)
+    with pytest.raises(sidbeam.BadState, match=r"slots\[0\] is 0, which is not started"):
+        session.step(zeros(1, 2, 4), [0])
+    session.start()
+    session.step(zeros(2, 4))
+    session.step(zeros(2, 4))
+    with pytest.raises(sidbeam.BadState, match=r"slots\[0\] is 0") as caught:
+        session.step(zeros(1, 2, 4), [0])
+    assert (caught.value.code, caught.value.name) == (9, "bad state")
+    assert str(caught.value).endswith("(bad state)") and isinstance(caught.value, sidbeam.SidbeamError)
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        (dict(beams=0), sidbeam.InvalidArgument, "beams"),
+        (dict(beams=2**40), sidbeam.InvalidArgument, "beams is too large, expected an integer of 32 bits"),
+        (dict(beams=2**80), sidbeam.InvalidArgument, "beams is out of range"),
+        (dict(beams=1.5), TypeError, "beams is float, expected an integer"),
+        (dict(slots=-1), sidbeam.InvalidArgument, "slots"),
+        (dict(strategy="best"), sidbeam.InvalidArgument, "Strategy is 'best', expected one of 'trie', 'sorted'"),
+        (dict(strategy="sorted"), sidbeam.MissingSection, "sorted"),
+        (dict(normalization=9), sidbeam.InvalidArgument, "Normalization is 9"),
+        (dict(device="tpu"), sidbeam.InvalidArgument, "device is 'tpu', expected 'cpu', 'cuda' or 'cuda:N'"),
+        (dict(device="cuda:x"), sidbeam.InvalidArgument, "device is 'cuda:x'"),
+        (dict(vocabulary=sidbeam.Vocabulary([1])), sidbeam.InvalidArgument, "levels"),
+        (dict(vocabulary=sidbeam.Vocabulary(maps=[[0], None])), sidbeam.InvalidArgument, "map"),
+    ],
+)
+def test_session_options(index: sidbeam.Index, options: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sidbeam.Session(index, **options)
+
+
+def test_without_a_device(index: sidbeam.Index) -> None:
+    runtime = sidbeam.Runtime(cuda_library="/nowhere/libsidbeam_cuda.so.1")
+    elsewhere = sidbeam.Index.build([(0, 1)], codes=[4, 4], runtime=runtime)
+    for call in (lambda: sidbeam.Session(elsewhere, device="cuda"), lambda: elsewhere.upload()):
+        with pytest.raises(sidbeam.NoDevice, match="/nowhere/libsidbeam_cuda.so.1"):
+            call()
+    assert elsewhere.uploaded() == sidbeam.Upload(sidbeam.Kind(0), 0)
+
+
+def test_table_calls(index: sidbeam.Index) -> None:
+    table = sidbeam.Table(index)
+    states = table.prefixes([(), (0,)])
+    readonly = zeros(2, 4)
+    readonly.flags.writeable = False
+    for call, message in (
+        (lambda: table.mask(readonly, states), "logits: expected an array that is writable"),
+        (lambda: table.mask(zeros(3, 4), states), "states has 2 elements, expected at least 3"),
+        (lambda: table.mask(zeros(2, 3), states), "columns"),
+        (lambda: table.mask(zeros(2, 4), states, which=[0, 7]), "7"),
+        (lambda: table.topk(zeros(2, 4), states, 0), "k"),
+        (lambda: table.topk(zeros(2, 4), states.astype(F32), 1), "states has dtype float32, expected int64"),
+        (lambda: table.advance(states, [1, 2], parents=[0]), "parents has 1 elements, expected at least 2"),
+        (lambda: table.bitmask(states, out=np.zeros((2, 0), np.int32)), "words_per_row"),
+        (lambda: sidbeam.Table([]), "constraints is empty"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            call()
+    sorted_only = sidbeam.Index.build([(0, 1)], codes=[4, 4], kinds="sorted")
+    with pytest.raises(sidbeam.MissingSection, match="trie"):
+        sidbeam.Table(sorted_only)
+
+
+def test_pickle_and_copy_are_refused(index: sidbeam.Index, session: sidbeam.Session) -> None:
+    for made in (index, session, index.constraint, sidbeam.Table(index), sidbeam.Runtime(), sidbeam.Builder([4])):
+        with pytest.raises(TypeError, match=f"cannot pickle {type(made).__name__}"):
+            pickle.dumps(made)
+        with pytest.raises(TypeError, match="cannot"):
+            copy.copy(made)
+    with pytest.raises(TypeError, match="use Index.open"):
+        sidbeam.Index()
+
+
+def test_errors_survive_pickle(session: sidbeam.Session) -> None:
+    with pytest.raises(sidbeam.InvalidArgument) as caught:
+        session.step(zeros(4))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), again.code, str(again)) == (type(caught.value), 1, str(caught.value))
+
+
+def test_a_status_of_the_future() -> None:
+    error = sidbeam.errors.make(99, "what")
+    assert type(error) is sidbeam.SidbeamError and (error.code, error.name) == (99, "unknown status")

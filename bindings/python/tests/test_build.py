@@ -1,0 +1,149 @@
+"""Builders: plans, progress, cancellation, Ctrl-C, the log. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sidbeam
+
+
+def big(count: int = 400000) -> sidbeam.Builder:
+    builder = sidbeam.Builder([256] * 6, threads=1)
+    builder.add(np.random.default_rng(1).integers(0, 256, (count, 6), dtype=np.int32))
+    return builder
+
+
+def test_plan_estimate_and_exact() -> None:
+    expected = sidbeam.plan_estimate([16, 16], 50, kinds="trie|hash")
+    assert not expected.exact and expected.sids == 50 and expected.hash_bytes > 0 and len(expected.nodes) == 2
+    builder = sidbeam.Builder([16, 16])
+    builder.add([(1, 2), (1, 3)])
+    plan = builder.plan()
+    assert plan.exact and plan.nodes == (1, 2) and plan.file_bytes == builder.finish().info.file_bytes
+    with pytest.raises(sidbeam.InvalidArgument, match="257"):
+        sidbeam.plan_estimate([16, 16], 257)
+    with pytest.raises(sidbeam.BadState):
+        builder.add([(1, 2)])
+
+
+def test_same_bytes_from_any_number_of_calls(tmp_path: Path) -> None:
+    sids = np.random.default_rng(2).integers(0, 9, (100, 3))
+    for name, parts in (("a", [range(100)]), ("b", [range(50, 100), range(50)])):
+        builder = sidbeam.Builder([9, 9, 9], threads=len(parts))
+        for part in parts:
+            builder.add(sids[part], np.arange(100)[part])
+        builder.write(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_refused_options() -> None:
+    for options, message in (
+        (dict(codes=[]), "levels is 0"),
+        (dict(codes=[0]), "codes"),
+        (dict(codes=[4] * 65), "levels is 65"),
+        (dict(codes=[4], kinds="heap"), "Kind is 'heap', expected one of 'trie', 'sorted', 'hash', 'compact_trie'"),
+        (dict(codes=[4], collisions="x"), "Collisions is 'x'"),
+        (dict(codes=[4], threads=-1), "threads"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            sidbeam.Builder(**options)
+    with pytest.raises(sidbeam.InvalidArgument):
+        sidbeam.Builder([4]).finish()
+    with pytest.raises(MemoryError, match="limit"):
+        sidbeam.Index.build(np.zeros((1000, 2), np.int32), range(1000), memory_limit=64)
+
+
+def test_progress(tmp_path: Path) -> None:
+    seen: list[tuple[sidbeam.Phase, int, int]] = []
+    big().write(tmp_path / "a.sidx", progress=lambda *now: seen.append(now))
+    assert seen and all(isinstance(phase, sidbeam.Phase) and 0 <= done for phase, done, _ in seen)
+
+
+def test_an_exception_in_progress_ends_the_build(tmp_path: Path) -> None:
+    def progress(phase: sidbeam.Phase, done: int, total: int) -> None:
+        raise KeyError("enough")
+
+    builder = big()
+    with pytest.raises(KeyError, match="enough"):
+        builder.write(tmp_path / "a.sidx", progress=progress)
+    assert list(tmp_path.iterdir()) == []
+    builder.write(tmp_path / "a.sidx")  # the builder is as good as before
+
+
+def test_cancel_from_another_thread(tmp_path: Path) -> None:
+    builder = big()
+    outcome: list[object] = []
+
+    def work() -> None:
+        try:
+            outcome.append(builder.write(tmp_path / "a.sidx"))
+        except sidbeam.Cancelled as error:
+            outcome.append(error.name)
+
+    builder.cancel()  # the call that runs, or the next: no race with the thread's start
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert outcome == ["cancelled"] and list(tmp_path.iterdir()) == []
+    assert builder.finish().info.items == 400000
+
+
+def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
+    program = """
+        import signal, sys, numpy as np, sidbeam
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+        builder = sidbeam.Builder([256] * 6, threads=1)
+        builder.add(np.random.default_rng(1).integers(0, 256, (3000000, 6), dtype=np.int32))
+        told = []
+        def progress(phase, done, total):
+            if done > 0 and not told:
+                told.append(print("building", flush=True))
+        try:
+            builder.write(sys.argv[1], progress=progress)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+            sys.exit(3)
+    """
+    path = tmp_path / "a.sidx"
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program), str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout is not None and child.stdout.readline() == "building\n"
+    child.send_signal(signal.SIGINT)
+    assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("way", ["logger", "callable", "default"])
+def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str) -> None:
+    told: list[tuple[sidbeam.LogLevel, str]] = []
+    log = {"logger": logging.getLogger("mine"), "callable": lambda *m: told.append(m), "default": True}[way]
+    runtime = sidbeam.Runtime(log=log)
+    with caplog.at_level(logging.INFO):
+        path = tmp_path / "a.sidx"
+        sidbeam.Index.build([(0, 1)], path=path, runtime=runtime)
+        sidbeam.Index.open(path, verify="full", runtime=runtime)
+    if way == "callable":
+        assert told and all(isinstance(level, sidbeam.LogLevel) and text for level, text in told)
+    else:
+        names = {record.name for record in caplog.records}
+        assert names == {"mine" if way == "logger" else "sidbeam"}
+
+
+def test_runtime_options() -> None:
+    with pytest.raises(sidbeam.InvalidArgument, match="threads"):
+        sidbeam.Runtime(threads=-2)
+    with pytest.raises(sidbeam.Unsupported, match="vax"):
+        sidbeam.Runtime(cpu_target="vax")
+    assert sidbeam.Runtime(cpu_target="baseline").closed is False
+    assert sidbeam.cpu_target() in ("baseline", "avx2", "avx512", "neon")
+    assert sidbeam.__version__.count(".") == 2

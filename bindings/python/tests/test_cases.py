@@ -1,0 +1,236 @@
+"""The cases that all languages share give the same bits as C: see tests/bindings.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Iterator, Optional
+from urllib.parse import unquote
+
+import numpy as np
+import pytest
+
+import sidbeam
+
+PATH = os.environ.get("SIDBEAM_CASES")
+TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
+BEAMS = ("parents", "tokens", "scores", "states", "live", "active", "level", "errors")
+
+Record = tuple[str, dict[str, Any]]
+
+
+def records() -> Iterator[list[Record]]:
+    """Case by case; floats as what they are, bf16 as its bits beside the name."""
+    case: list[Record] = []
+    for line in Path(PATH or os.devnull).read_text("ascii").splitlines():
+        if line.startswith("#"):
+            continue
+        name, kind, count, *words = line.split()
+        assert len(words) == int(count)
+        value: Any
+        if kind == "str":
+            value = [unquote(word) for word in words]
+        else:
+            value = np.array([int(word) for word in words], TYPES[kind])
+            value = value.view({"f32": np.float32, "f16": np.float16}.get(kind, value.dtype))
+        if name == "record":
+            if value[0] == "case" and case:
+                yield case
+                case = []
+            case.append((value[0], {}))
+        else:
+            case[-1][1][name] = value
+            if name == "logits":
+                case[-1][1]["dtype"] = kind
+    if case:
+        yield case
+
+
+def scalar(fields: dict[str, Any], name: str, default: Any = 0) -> Any:
+    return fields[name][0].item() if name in fields else default
+
+
+def matrix(fields: dict[str, Any], name: str, width: int) -> Any:
+    return fields[name].reshape(-1, width) if name in fields else None
+
+
+def vocabulary(fields: dict[str, Any]) -> Optional[sidbeam.Vocabulary]:
+    if "offsets" not in fields:
+        return None
+    maps = None
+    if "map_codes" in fields:
+        ends = np.cumsum(fields["map_codes"])
+        maps = [fields["maps"][end - n : end] if n else None for n, end in zip(fields["map_codes"], ends)]
+    return sidbeam.Vocabulary(fields["offsets"], maps, scalar(fields, "end_column", -1))
+
+
+def logits_of(fields: dict[str, Any]) -> np.ndarray:
+    """The rows as they lie in the flat memory, which is no longer than they need."""
+    flat = fields["logits"]
+    size, slots = flat.itemsize, scalar(fields, "rows_slots")
+    shape = (scalar(fields, "rows"), scalar(fields, "columns"))
+    strides = (scalar(fields, "row_stride") * size, size)
+    if slots:
+        shape, strides = (slots, *shape), (scalar(fields, "slot_stride") * size, *strides)
+    return np.lib.stride_tricks.as_strided(flat, shape, strides)
+
+
+def same(got: Any, wanted: Any, what: str) -> None:
+    got, wanted = np.asarray(got).ravel(), np.asarray(wanted).ravel()
+    if got.dtype.kind == "f":
+        assert got.dtype == wanted.dtype
+        nan = np.isnan(wanted)
+        assert (np.isnan(got) == nan).all(), what
+        bits = f"u{got.itemsize}"
+        got, wanted = got.view(bits)[~nan], wanted.view(bits)[~nan]
+    assert got.tolist() == wanted.tolist(), what
+
+
+class Replay:
+    """One case: its indexes, its session, its table."""
+
+    def __init__(self) -> None:
+        self.indexes: list[sidbeam.Index] = []
+        self.line = ""
+        self.session: Any = None
+        self.table: Any = None
+
+    def play(self, kind: str, f: dict[str, Any]) -> None:
+        getattr(self, "do_" + kind)(f)
+        if "want_parents" in f:
+            beams = self.session.beams()
+            for name in BEAMS:
+                same(getattr(beams, name), f["want_" + name], f"{self.line} {kind} {name}")
+
+    def do_case(self, f: dict[str, Any]) -> None:
+        self.line = f["line"][0]
+
+    def do_index(self, f: dict[str, Any]) -> None:
+        builder = sidbeam.Builder(
+            f["codes"],
+            variable_length=bool(scalar(f, "variable_length")),
+            id_type=scalar(f, "id_type"),
+            kinds=scalar(f, "kinds"),
+            collisions=scalar(f, "collisions"),
+        )
+        ids = f.get("names", f.get("ids"))
+        sids = matrix(f, "sids", len(f["codes"]))
+        builder.add(sids, ids, lengths=f.get("lengths"), priorities=f.get("priorities"))
+        index = builder.finish()
+        for name in ("levels", "shortest", "longest", "kinds", "sids", "items", "merged_pairs", "collisions"):
+            assert getattr(index.info, name) == scalar(f, "want_" + name), f"{self.line} {name}"
+        assert index.info.max_items_per_sid == scalar(f, "want_max_items_per_sid")
+        rows = np.arange(index.info.items)
+        same(index.item_ordinals(rows), f["want_ordinals"], "want_ordinals")
+        found = index.item_ids(rows)
+        assert found.tolist() == f["want_names"] if "want_names" in f else (found.view(np.int64) == f["want_ids"]).all()
+        self.indexes.append(index)
+
+    def do_session(self, f: dict[str, Any]) -> None:
+        self.session = sidbeam.Session(
+            self.indexes[0],
+            slots=scalar(f, "slots"),
+            beams=scalar(f, "beams"),
+            strategy=scalar(f, "strategy"),
+            normalization=scalar(f, "normalization"),
+            top_k=scalar(f, "top_k"),
+            log_probs_promised=bool(scalar(f, "log_probs_promised")),
+            vocabulary=vocabulary(f),
+        )
+
+    def do_start(self, f: dict[str, Any]) -> None:
+        chosen = None if "indexes" not in f else [None if i < 0 else self.indexes[i] for i in f["indexes"]]
+        prefixes = matrix(f, "prefixes", scalar(f, "prefix_stride"))
+        self.session.start(
+            f["slots"],
+            constraints=chosen,
+            widths=f.get("widths"),
+            prefixes=prefixes,
+            prefix_lengths=f.get("prefix_lengths"),
+        )
+
+    def do_step(self, f: dict[str, Any]) -> None:
+        self.session.step(
+            logits_of(f),
+            f.get("slots"),
+            row_map=matrix(f, "row_map", self.session.width),
+            lse=f.get("lse"),
+            inverse_temperature=scalar(f, "inverse_temperature", 1.0),
+            soft_cap=scalar(f, "soft_cap", 0.0),
+            dtype=f["dtype"],
+        )
+
+    def do_stop(self, f: dict[str, Any]) -> None:
+        self.session.stop(f["slots"])
+
+    def do_items(self, f: dict[str, Any]) -> None:
+        n, width, levels = len(f["slots"]), self.session.width, self.session._levels
+        out = sidbeam.Items(
+            np.zeros((n, width), np.int64),
+            np.zeros((n, width, levels), np.int32),
+            np.zeros((n, width), np.int32),
+            np.zeros((n, scalar(f, "limit")), np.int64) if scalar(f, "with_rows", 1) else None,
+            np.zeros((n, width + 1), np.int64),
+            np.zeros(n, np.int32),
+        )
+        limit = scalar(f, "limit")
+        self.session.items(f["slots"], limit_per_sid=scalar(f, "limit_per_sid"), limit=limit, out=out)
+        for name in ("ordinals", "sids", "lengths", "offsets", "truncated"):
+            same(getattr(out, name), f["want_" + name], f"{self.line} items {name}")
+        if out.rows is not None:
+            same(np.concatenate([out.rows_of(i) for i in range(n)]), f.get("want_rows", []), f"{self.line} items rows")
+
+    def do_refused(self, f: dict[str, Any]) -> None:
+        before = [getattr(self.session.beams(), name).copy() for name in BEAMS]
+        with pytest.raises(sidbeam.SidbeamError, match=re.escape(f["want_message"][0])) as caught:
+            getattr(self, "do_" + f["call"][0])(f)
+        assert caught.value.code == scalar(f, "want_code")
+        for name, old in zip(BEAMS, before):
+            same(getattr(self.session.beams(), name), old, f"{self.line} after a refused call: {name}")
+
+    def do_table(self, f: dict[str, Any]) -> None:
+        self.table = sidbeam.Table([self.indexes[i] for i in f["indexes"]], vocabulary=vocabulary(f))
+
+    def do_prefixes(self, f: dict[str, Any]) -> None:
+        states = self.table.prefixes(matrix(f, "codes", scalar(f, "stride")), f["lengths"], which=f.get("which"))
+        same(states, f["want_states"], self.line)
+
+    def do_advance(self, f: dict[str, Any]) -> None:
+        states = self.table.advance(f["states"], f["tokens"], parents=f.get("parents"), which=f.get("which"))
+        same(states, f["want_states"], self.line)
+
+    def do_mask(self, f: dict[str, Any]) -> None:
+        self.table.mask(logits_of(f), f["states"], which=f.get("which"), dtype=f["dtype"])
+        same(f["logits"], f["want_logits"], self.line)
+
+    def do_bitmask(self, f: dict[str, Any]) -> None:
+        words = self.table.bitmask(f["states"], which=f.get("which"), columns=32 * scalar(f, "words_per_row"))
+        same(words, f["want_words"], self.line)
+
+    def do_topk(self, f: dict[str, Any]) -> None:
+        top = self.table.topk(
+            logits_of(f),
+            f["states"],
+            scalar(f, "k"),
+            normalization=scalar(f, "normalization"),
+            which=f.get("which"),
+            dtype=f["dtype"],
+        )
+        same(top.tokens, f["want_tokens"], self.line)
+        same(top.log_probs, f["want_log_probs"], self.line)
+        same(top.states, f["want_next"], self.line)
+
+
+@pytest.mark.skipif(PATH is None, reason="SIDBEAM_CASES does not name the shared cases; test.sh does")
+def test_shared_cases() -> None:
+    played = 0
+    for case in records():
+        replay = Replay()
+        for kind, fields in case:
+            replay.play(kind, fields)
+        played += 1
+    assert played > 10

@@ -1,0 +1,135 @@
+"""Catalogues from lists, NumPy, pandas, Arrow and Polars. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sidbeam
+
+SIDS = [[5, 1, 2], [0, 3, 3], [5, 1, 0]]
+RAGGED = [[5, 1, 2], [0], [5, 1]]
+
+
+def same(index: sidbeam.Index, sids: list[list[int]], ids: Any = None) -> None:
+    codes, lengths = index.sids()
+    got = [c[:n].tolist() for c, n in zip(codes, lengths)]
+    assert sorted(got) == sorted(sids)
+    for row, sid in enumerate(sids):
+        found = index.item_ids(index.item_rows(index.find(sid))).tolist()
+        assert found == [row if ids is None else ids[row]]
+
+
+@pytest.mark.parametrize(
+    "sids",
+    [
+        SIDS,
+        [tuple(s) for s in SIDS],
+        [np.array(s, np.int16) for s in SIDS],
+        np.array(SIDS),
+        np.array(SIDS, np.uint8),
+        np.array(SIDS, np.float64),
+        np.asfortranarray(np.array(SIDS, np.int32)),
+        np.array(SIDS, np.int32)[::-1][::-1],
+        np.array(SIDS, object),
+    ],
+    ids=range(9),
+)
+def test_lists_and_arrays(sids: Any) -> None:
+    same(sidbeam.Index.build(sids), SIDS)
+
+
+def test_different_lengths() -> None:
+    index = sidbeam.Index.build(RAGGED)
+    assert index.info.variable_length and index.info.codes == (6, 2, 3)
+    same(index, RAGGED)
+    padded = np.array([[5, 1, 2], [0, -7, -7], [5, 1, -7]])
+    same(sidbeam.Index.build(padded, lengths=[3, 1, 2]), RAGGED)
+
+
+def test_codes_of_levels() -> None:
+    assert sidbeam.Index.build(SIDS).info.codes == (6, 4, 4)
+    assert sidbeam.Index.build(SIDS, codes=9).info.codes == (9, 9, 9)
+    assert sidbeam.Index.build(SIDS, codes=[7, 8, 9]).info.codes == (7, 8, 9)
+
+
+def test_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(SIDS, columns=["a", "b", "c"])
+    names = pandas.Series(["x", "y", "z"], index=[7, 8, 9])
+    same(sidbeam.Index.build(frame, names), SIDS, ["x", "y", "z"])
+    same(sidbeam.Index.build(pandas.Series(SIDS), pandas.Series([3, 4, 5])), SIDS, [3, 4, 5])
+    same(sidbeam.Index.build(pandas.Series(RAGGED)), RAGGED)
+    same(
+        sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED
+    )  # NaN where there is no code
+    with pytest.raises(sidbeam.InvalidArgument, match="missing code before the last"):
+        sidbeam.Index.build(pandas.DataFrame([[1, None, 2], [1, 2, 3]]))
+
+
+def test_arrow() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = [arrow.array([s[level] for s in SIDS]) for level in range(3)]
+    table = arrow.table(columns, names=["a", "b", "c"])
+    same(sidbeam.Index.build(table, arrow.array(["x", "y", "z"])), SIDS, ["x", "y", "z"])
+    same(sidbeam.Index.build(arrow.array(SIDS), arrow.array([3, 4, 5])), SIDS, [3, 4, 5])
+    same(sidbeam.Index.build(arrow.array(SIDS, arrow.list_(arrow.int32(), 3))), SIDS)
+    same(sidbeam.Index.build(arrow.array(RAGGED)), RAGGED)
+    chunked = arrow.chunked_array([arrow.array(SIDS[:1]), arrow.array(SIDS[1:])])
+    same(sidbeam.Index.build(chunked, arrow.chunked_array([[1, 2], [3]])), SIDS, [1, 2, 3])
+    same(sidbeam.Index.build(arrow.table([arrow.array(SIDS)], names=["sid"])), SIDS)
+
+
+class Foreign:
+    """What is Arrow by its C interface alone."""
+
+    def __init__(self, value: Any, name: str) -> None:
+        setattr(type(self), name, lambda self, schema=None: getattr(value, name)(schema))
+
+
+def test_arrow_by_its_c_interface() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = [arrow.array([s[level] for s in SIDS]) for level in range(3)]
+    stream = type("Stream", (Foreign,), {})(arrow.table(columns, names=["a", "b", "c"]), "__arrow_c_stream__")
+    array = type("Array", (Foreign,), {})(arrow.array(["x", "y", "z"]), "__arrow_c_array__")
+    same(sidbeam.Index.build(stream, array), SIDS, ["x", "y", "z"])
+
+
+def test_polars() -> None:
+    polars = pytest.importorskip("polars")
+    same(
+        sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"]
+    )
+    same(sidbeam.Index.build(polars.Series(RAGGED)), RAGGED)
+
+
+@pytest.mark.parametrize(
+    "sids, options, message",
+    [
+        ([], {}, "codes|sids|levels"),
+        ([[]], {}, "levels|codes|lengths"),
+        ([1, 2], {}, "sids"),
+        (np.zeros(3, np.int32), {}, r"sids have shape \(3,\), expected \[items, levels\]"),
+        (np.zeros((1, 1, 1), np.int32), {}, "sids have shape"),
+        ([[0, 4]], {"codes": 4}, "code"),
+        ([[0, -1]], {"codes": 4}, "code"),
+        ([[0.5, 1]], {}, "no integers"),
+        ([["a", "b"]], {}, "sids has dtype <U1, expected int32"),
+        ([[2**40]], {}, "sids has values out of the range of int32"),
+        (SIDS, {"codes": [4, 4]}, "sids have 3 codes, expected at most 2"),
+        (SIDS, {"ids": [1]}, "ids has 1 entries, expected 3"),
+        (SIDS, {"priorities": [1]}, "priorities has 1 entries, expected 3"),
+        (SIDS, {"lengths": [1]}, "lengths has 1 entries, expected 3"),
+        (SIDS, {"lengths": [1, 2, 4]}, "length"),
+        (RAGGED, {"lengths": [3, 1, 2]}, "expected a matrix where lengths are given"),
+        (RAGGED, {"variable_length": False}, "length"),
+        (SIDS, {"ids": [1.5, 2, 3]}, "ids has dtype float64, expected int64"),
+        (SIDS, {"ids": ["a", "b", "c"], "id_type": "i64"}, "ids has dtype <U1, expected int64"),
+    ],
+    ids=range(19),
+)
+def test_what_is_no_catalogue(sids: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(sidbeam.InvalidArgument, match=message):
+        sidbeam.Index.build(sids, **options)

@@ -1,0 +1,190 @@
+"""Indexes: lookups, files, buffers. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import sidbeam
+from conftest import SIDS, build, catalogues
+from oracle import Catalogue
+
+
+@given(catalogues())
+def test_lookups(catalogue: Catalogue) -> None:
+    index = build(catalogue)
+    assert len(index) == len(catalogue.distinct) and index.info.items == len(catalogue.sids)
+    codes, lengths = index.sids()
+    assert [tuple(c[:n].tolist()) for c, n in zip(codes, lengths)] == catalogue.distinct
+    assert index.find_many(catalogue.distinct).tolist() == list(range(len(index)))
+    for prefix in list(catalogue.prefixes)[:20]:
+        below = [i for i, sid in enumerate(catalogue.distinct) if sid[: len(prefix)] == prefix]
+        assert index.ordinals(prefix) == range(below[0], below[-1] + 1)
+        if len(prefix) < len(catalogue.codes):
+            plain = [t for t in catalogue.tokens(prefix) if t < catalogue.codes[len(prefix)]]
+            assert index.children(prefix).tolist() == plain
+        assert (prefix in index) == (prefix in catalogue.distinct) if prefix else True
+    for ordinal, sid in enumerate(catalogue.distinct[:20]):
+        assert index.sid(ordinal) == sid
+        rows = index.item_rows(ordinal)
+        assert index.item_ids(rows).tolist() == [i for i, other in enumerate(catalogue.sids) if other == sid]
+        assert (index.item_ordinals(rows) == ordinal).all()
+
+
+def test_info(index: sidbeam.Index) -> None:
+    info = index.info
+    assert (info.levels, info.sids, info.items, info.codes, info.nodes) == (2, 3, 3, (4, 4), (2, 3))
+    assert info.kinds == sidbeam.Kind.TRIE and info.id_type == sidbeam.IdType.I64 and not info.variable_length
+    assert len(info.fingerprint) == 32 and repr(index) == "<sidbeam.Index 3 SIDs of 2 codes, 3 items, trie>"
+    assert {s.kind for s in index.sections} >= {"tokens"} and all(s.bytes >= 0 for s in index.sections)
+
+
+@pytest.mark.parametrize(
+    "ids, kind",
+    [
+        ([7, 5, -3], sidbeam.IdType.I64),
+        (np.array([2**64 - 1, 0, 1], np.uint64), sidbeam.IdType.U64),
+        (["séance", "b", ""], sidbeam.IdType.STRING),
+        (np.array(["x", "yy", "zzz"]), sidbeam.IdType.STRING),
+    ],
+)
+def test_ids_come_back(ids: object, kind: sidbeam.IdType) -> None:
+    index = sidbeam.Index.build(SIDS, ids, codes=4)
+    assert index.info.id_type == kind
+    assert index.item_ids(range(3)).tolist() == list(ids)
+    last = list(ids)[2]
+    assert index.find_item(last if isinstance(last, str) else int(last)) == 2
+    assert index.find_item("nobody" if kind == sidbeam.IdType.STRING else 12345) == -1
+
+
+def test_priorities_order_and_collisions_are_told() -> None:
+    sids, ids = [(1,), (1,), (1,), (0,)], [10, 11, 12, 13]
+    index = sidbeam.Index.build(sids, ids, priorities=[1, 3, 2, 0], codes=2)
+    assert index.item_ids(index.item_rows(1)).tolist() == [11, 12, 10]
+    first = sidbeam.Index.build(sids, ids, priorities=[1, 3, 2, 0], codes=2, collisions="first")
+    assert first.item_ids(range(first.info.items)).tolist() == [13, 11]
+    with pytest.raises(sidbeam.Collision, match="1"):
+        sidbeam.Index.build(sids, ids, codes=2, collisions="error")
+
+
+def test_metadata_and_codebook() -> None:
+    texts = {"model": "rqvae ü", "date": "2026-11-21"}
+    index = sidbeam.Index.build(SIDS, metadata=texts, codebook="abc ß")
+    assert index.metadata == texts and list(index.metadata) == sorted(texts) and index.codebook == "abc ß"
+    assert sidbeam.Index.build(SIDS).metadata == {} and sidbeam.Index.build(SIDS).codebook == ""
+    with pytest.raises(sidbeam.InvalidArgument, match="key holds a NUL"):
+        sidbeam.Index.build(SIDS, metadata={"a\0b": "c"})
+    with pytest.raises(TypeError, match="value is int, expected a str"):
+        sidbeam.Index.build(SIDS, metadata={"a": 1})
+
+
+@pytest.mark.parametrize("residency", ["map", "prefault", "copy"])
+@pytest.mark.parametrize("verify", list(sidbeam.Verify))
+def test_files(tmp_path: Path, residency: str, verify: sidbeam.Verify) -> None:
+    path = tmp_path / "ä.sidx"
+    made = sidbeam.Index.build(SIDS, codes=4, path=path)
+    assert sidbeam.Index.peek(path) == made.info and made.info.file_bytes == path.stat().st_size
+    for name in (path, str(path), os.fsencode(path)):
+        with sidbeam.Index.open(name, residency=residency, verify=verify) as index:
+            index.verify()
+            assert index.sids()[0].tolist() == [list(sid) for sid in SIDS]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.sidx"
+    for call in (lambda: sidbeam.Index.open(missing), lambda: sidbeam.Index.peek(missing)):
+        with pytest.raises(sidbeam.IOFailure, match="missing.sidx.*No such file"):
+            call()
+    with pytest.raises(OSError, match="cannot|Is a directory|not a regular"):
+        sidbeam.Index.open(tmp_path)
+    text = tmp_path / "text"
+    text.write_text("hello" * 100)
+    with pytest.raises(sidbeam.Corrupt):
+        sidbeam.Index.open(text)
+    with pytest.raises(sidbeam.IOFailure):
+        sidbeam.Index.build(SIDS, path=tmp_path / "no" / "where.sidx")
+    with pytest.raises(TypeError):
+        sidbeam.Index.open(7)  # type: ignore[arg-type]
+    with pytest.raises(sidbeam.InvalidArgument, match="path holds a NUL"):
+        sidbeam.Index.open("a\0b")
+    with pytest.raises(sidbeam.InvalidArgument, match="Residency is 'disk', expected one of 'map'"):
+        sidbeam.Index.open(text, residency="disk")
+
+
+def test_damage_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "damaged.sidx"
+    section = max(sidbeam.Index.build(SIDS, codes=4, path=path).sections, key=lambda s: s.bytes)
+    with path.open("r+b") as file:
+        file.seek(section.offset)
+        file.write(b"\xff" * 4)
+    with pytest.raises(sidbeam.Corrupt, match="checksum"):
+        sidbeam.Index.open(path, verify="checksums")
+    with sidbeam.Index.open(path) as index, pytest.raises(sidbeam.Corrupt):
+        index.verify("full")
+
+
+def test_replaced_while_open(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    index = sidbeam.Index.build(SIDS, codes=4, path=path)
+    sidbeam.Index.build([(3, 3)], codes=4, path=path).close()
+    assert index.sids()[0].tolist() == [list(sid) for sid in SIDS]
+    assert sidbeam.Index.open(path).sid(0) == (3, 3)
+
+
+def test_truncated_while_open_as_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    sidbeam.Index.build(SIDS, codes=4, path=path).close()
+    index = sidbeam.Index.open(path, residency="copy")
+    os.truncate(path, 0)
+    assert index.sids()[0].tolist() == [list(sid) for sid in SIDS]
+    index.verify()
+
+
+def test_from_buffer(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    sidbeam.Index.build(SIDS, codes=4, path=path).close()
+    bytes_of = path.read_bytes()
+    with sidbeam.Index.from_buffer(bytes_of, copy=True, verify="full") as index:
+        assert index.sid(2) == (2, 2)
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    index = sidbeam.Index.from_buffer(mapped)
+    session = sidbeam.Session(index)
+    index.close()
+    with pytest.raises(BufferError):  # the session reads it still
+        mapped.close()
+    session.start()
+    assert session.step(np.zeros((1, 4), np.float32)).tokens.tolist() == [[0]]
+    session.close()
+    del session, index
+    gc.collect()
+    sidbeam.index._collect_loans()
+    mapped.close()
+    with pytest.raises(sidbeam.Corrupt):
+        sidbeam.Index.from_buffer(b"nothing", copy=True)
+    aligned = np.zeros(256, np.uint8)
+    with pytest.raises(sidbeam.InvalidArgument, match="64"):
+        sidbeam.Index.from_buffer(aligned[(-aligned.ctypes.data) % 64 + 1 :])
+    assert not sidbeam.index._loans
+
+
+def test_lookups_refuse_what_is_not_there(index: sidbeam.Index) -> None:
+    for call, message in (
+        (lambda: index.sid(3), "ordinal"),
+        (lambda: index.sids([-1]), "ordinal"),
+        (lambda: index.ordinals((0, 1, 2)), "3"),
+        (lambda: index.children((0, 1)), "2"),
+        (lambda: index.item_rows(99), "ordinal"),
+        (lambda: index.item_ids([3]), "row"),
+        (lambda: index.item_ordinals([-1]), "row"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            call()
+    assert index.find((3, 3)) == -1 and (9, 9) not in index
+    assert len(index.children((1,))) == 0 and len(index.ordinals((1,))) == 0

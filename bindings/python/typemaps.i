@@ -1,0 +1,136 @@
+// Python's side of ../sidbeam.i: one typemap a type, each a call of native.h or tensors.h. SWIG makes _native, which
+// src/sidbeam alone imports. SPDX-License-Identifier: Apache-2.0
+%{
+#include <sidbeam/dlpack.h>
+%}
+%insert("header") "python/native.h"
+%insert("header") "python/tensors.h"
+
+%typemap(in) int32_t (int64_t wide) {
+  if (!py_integer($input, "$1_name", INT32_MIN, INT32_MAX, &wide)) SWIG_fail;
+  $1 = (int32_t)wide;
+}
+%typemap(in) int64_t { if (!py_integer($input, "$1_name", INT64_MIN, INT64_MAX, &$1)) SWIG_fail; }
+%typemap(in) float { if (!py_float($input, "$1_name", &$1)) SWIG_fail; }
+%typemap(in) const char* {
+  const char* text;
+  if (!py_text($input, "$1_name", &text)) SWIG_fail;
+  $1 = (char*)text;
+}
+%typemap(freearg) const char* ""
+
+%typemap(in) flat_handle* { if (!py_handle($input, "$1_name", &$1)) SWIG_fail; }
+%typemap(out) flat_handle* { $result = py_box_handle($1); }
+
+%typemap(in, numinputs=0) sidbeam_error* (sidbeam_error error) { $1 = &error; error.code = 0; }
+%typemap(argout) sidbeam_error* {
+  if ($1->code != 0) {
+    py_raise($1->code, $1->message);
+    Py_CLEAR($result);
+    SWIG_fail;
+  }
+}
+
+%define SIDBEAM_ARRAY(TYPE, ELEMENT, LETTERS, FLAGS)
+%typemap(in) TYPE (Py_buffer buffer = py_no_buffer) {
+  void* data;
+  if (!py_array($input, "$1_name", LETTERS, sizeof(ELEMENT), FLAGS, &buffer, &data, &$1.count)) SWIG_fail;
+  $1.data = (ELEMENT*)data;
+}
+%typemap(freearg) TYPE { PyBuffer_Release(&buffer$argnum); }
+%enddef
+SIDBEAM_ARRAY(flat_in_i32, int32_t, "il", PyBUF_SIMPLE)
+SIDBEAM_ARRAY(flat_in_i64, int64_t, "lq", PyBUF_SIMPLE)
+SIDBEAM_ARRAY(flat_in_f32, float, "f", PyBUF_SIMPLE)
+SIDBEAM_ARRAY(flat_in_bytes, char, "Bbcs", PyBUF_SIMPLE)
+SIDBEAM_ARRAY(flat_out_i32, int32_t, "il", PyBUF_WRITABLE)
+SIDBEAM_ARRAY(flat_out_i64, int64_t, "lq", PyBUF_WRITABLE)
+SIDBEAM_ARRAY(flat_out_f32, float, "f", PyBUF_WRITABLE)
+SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
+
+// Logits: an object that is described in C, which is what keeps a step short.
+%typemap(arginit) py_rows { memset(&$1, 0, sizeof($1)); }
+%typemap(in) py_rows { if (!py_rows_of($input, "$1_name", 0, &$1)) SWIG_fail; }
+%typemap(in) py_rows writable_logits { if (!py_rows_of($input, "logits", 1, &$1)) SWIG_fail; }
+%typemap(freearg) py_rows { py_release_rows(&$1); }
+
+%ignore flat_session_step;
+%ignore flat_table_mask;
+%ignore flat_table_topk;
+%ignore flat_free;         // of the capsule
+%ignore flat_view_retain;  // of view
+%ignore flat_view_release;
+
+%inline %{
+/* flat_session_step; rows of two dimensions without a row map are those of one slot. */
+static void session_step(flat_handle* session, flat_in_i32 slots, py_rows logits, int32_t dtype, flat_in_i32 row_map,
+                         flat_in_f32 lse, float inverse_temperature, float soft_cap, int64_t stream,
+                         sidbeam_error* err) {
+  sidbeam_rows* r = &logits.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, dtype, err)) return;
+  memory.data = r->data;
+  if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
+  flat_session_step(session, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+                    r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, soft_cap, stream, err);
+}
+
+static void table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, py_rows writable_logits,
+                       int32_t dtype, int64_t stream, sidbeam_error* err) {
+  sidbeam_rows* r = &writable_logits.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, dtype, err)) return;
+  memory.data = r->data;
+  flat_table_mask(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
+                  r->row_stride, stream, err);
+}
+
+static void table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states, py_rows logits, int32_t dtype,
+                       int32_t normalization, int32_t k, flat_out_i32 tokens, flat_out_f32 log_probs, flat_out_i64 next,
+                       int64_t stream, sidbeam_error* err) {
+  sidbeam_rows* r = &logits.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, dtype, err)) return;
+  memory.data = r->data;
+  flat_table_topk(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
+                  r->row_stride, normalization, k, tokens, log_probs, next, stream, err);
+}
+
+/* A handle as flat_in_i64 takes it. */
+static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)handle; }
+%}
+
+%native(view) PyObject* py_view(PyObject* self, PyObject* args);
+%native(describe_tensor) PyObject* py_describe_tensor_args(PyObject* self, PyObject* args);
+%native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
+%native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
+%{
+/* view(session) -> what keeps the session's memory until it is gone, also after close. */
+static PyObject* py_view(PyObject* self, PyObject* args) {
+  sidbeam_error err;
+  PyObject *object, *capsule;
+  flat_handle* handle;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "O", &object) || !py_handle(object, "session", &handle)) return NULL;
+  flat_view_retain(handle, &err);
+  if (err.code != 0) {
+    py_raise(err.code, err.message);
+    return NULL;
+  }
+  capsule = PyCapsule_New(handle, py_view_name, py_free_view);
+  if (capsule == NULL) flat_view_release(handle);
+  return capsule;
+}
+
+static PyObject* py_describe_tensor_args(PyObject* self, PyObject* args) {
+  PyObject* object;
+  return PyArg_ParseTuple(args, "O", &object) ? py_describe_tensor(self, object) : NULL;
+}
+
+static PyObject* py_set_make_error(PyObject* self, PyObject* args) {
+  (void)self;
+  if (!PyArg_ParseTuple(args, "O", &py_make_error)) return NULL;
+  Py_INCREF(py_make_error); /* for as long as the process lives */
+  Py_RETURN_NONE;
+}
+%}
