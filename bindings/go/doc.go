@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sidbeam is beam search over Semantic IDs that returns only items that exist, for Go.
 //
 // A catalogue becomes an [Index] (a [Builder], or a file that [Open] maps); a [Session] decodes requests against it, a

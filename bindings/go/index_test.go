@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sidbeam_test
 
 import (
@@ -201,42 +203,56 @@ func TestCancelledBuild(t *testing.T) {
 	}
 }
 
-// A context that ends while the build runs ends it too: cancelled from the progress that another goroutine sees.
-func TestCancelWhileBuilding(t *testing.T) {
-	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{256, 256, 256}, Threads: 1},
-		sidbeam.Pairs{Codes: randomSIDs(1<<21, 3, 256)})
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		for {
-			if _, _, total := builder.Progress(); total > 0 {
-				cancel()
-				return
-			}
+// whileBuilding makes builders of a million SIDs until one was seen at work when `meanwhile` was called, which says so.
+func whileBuilding(t *testing.T, meanwhile func(builder *sidbeam.Builder, cancel func(), built <-chan error) (seen bool)) {
+	pairs := sidbeam.Pairs{Codes: randomSIDs(1<<20, 3, 256)}
+	for attempt := 0; attempt < 20; attempt++ {
+		builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{256, 256, 256}, Threads: 1}, pairs)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		built := make(chan error, 1)
+		go func() {
+			_, err := builder.Finish(ctx)
+			built <- err
+		}()
+		for total := int64(0); total == 0; _, _, total = builder.Progress() {
 		}
-	}()
-	_, err := builder.Finish(ctx)
-	fails(t, err, sidbeam.Cancelled, "cancel")
+		if meanwhile(builder, cancel, built) {
+			return
+		}
+	}
+	t.Error("20 builds were over before anybody looked")
+}
+
+// A context that ends while the build runs ends it too.
+func TestCancelWhileBuilding(t *testing.T) {
+	whileBuilding(t, func(_ *sidbeam.Builder, cancel func(), built <-chan error) bool {
+		cancel()
+		err := <-built
+		if err != nil {
+			fails(t, err, sidbeam.Cancelled, "cancel")
+		}
+		return err != nil
+	})
 }
 
 func TestBuilderInUse(t *testing.T) {
-	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{256, 256, 256}, Threads: 1},
-		sidbeam.Pairs{Codes: randomSIDs(1<<20, 3, 256)})
-	ctx, cancel := context.WithCancel(context.Background())
-	first := make(chan error)
-	go func() {
-		_, err := builder.Finish(ctx)
-		first <- err
-	}()
-	for total := int64(0); total == 0; _, _, total = builder.Progress() {
-	}
-	_, err := builder.Finish(context.Background())
-	fails(t, err, sidbeam.BadState, "builder is in use by another")
-	fails(t, builder.SetMetadata("key", "value"), sidbeam.BadState, "builder is in use by another")
-	must(t, builder.Close())
-	cancel()
-	fails(t, <-first, sidbeam.Cancelled, "cancel")
-	_, err = builder.Finish(context.Background())
-	fails(t, err, sidbeam.BadState, "builder is closed")
+	whileBuilding(t, func(builder *sidbeam.Builder, cancel func(), built <-chan error) bool {
+		_, again := builder.Finish(context.Background())
+		metadata := builder.SetMetadata("key", "value")
+		must(t, builder.Close())
+		cancel()
+		err := <-built
+		if err == nil || again == nil || metadata == nil {
+			return false
+		}
+		fails(t, again, sidbeam.BadState, "builder is in use by another goroutine")
+		fails(t, metadata, sidbeam.BadState, "builder is in use by another thread")
+		fails(t, err, sidbeam.Cancelled, "cancel")
+		_, err = builder.Finish(context.Background())
+		fails(t, err, sidbeam.BadState, "builder is closed")
+		return true
+	})
 }
 
 func TestLog(t *testing.T) {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sidbeam_test
 
 import (
@@ -109,6 +111,8 @@ func TestCloseWhileInUse(t *testing.T) {
 	for round := 0; round < 50; round++ {
 		session, _ := newSession(t, sidbeam.SessionConfig{Constraint: index, Beams: 2})
 		var group sync.WaitGroup
+		var begun sync.Once
+		working := make(chan struct{})
 		for g := 0; g < 4; g++ {
 			group.Add(1)
 			go func() {
@@ -116,6 +120,7 @@ func TestCloseWhileInUse(t *testing.T) {
 				for {
 					err := session.Start(sidbeam.StartArgs{})
 					if err == nil {
+						begun.Do(func() { close(working) })
 						err = session.Step(row(0))
 					}
 					if err != nil && !errors.Is(err, sidbeam.BadState) {
@@ -128,6 +133,7 @@ func TestCloseWhileInUse(t *testing.T) {
 				}
 			}()
 		}
+		<-working
 		must(t, session.Close())
 		group.Wait()
 	}

@@ -1,7 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sidbeam_test
 
 import (
-	"os"
 	"testing"
 
 	"sidbeam.io/sidbeam"
@@ -17,7 +18,7 @@ func overheadSession(t testing.TB) (*sidbeam.Session, sidbeam.StepArgs) {
 
 // A request, its steps and reading its beams allocate nothing.
 func TestStepAllocatesNothing(t *testing.T) {
-	if os.Getenv("SIDBEAM_RACE") != "" {
+	if raceDetector {
 		t.Skip("the race detector's sync.Pool forgets at random")
 	}
 	session, args := overheadSession(t)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sidbeam_test
 
 import (
@@ -14,7 +16,7 @@ func TestBadCatalogues(t *testing.T) {
 	fails(t, err, sidbeam.InvalidArgument, "levels")
 	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{0}})
 	fails(t, err, sidbeam.InvalidArgument, "codes[0]")
-	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{2}, Threads: math.MaxInt32 + 2})
+	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{2}, Threads: 1<<32 + 2})
 	fails(t, err, sidbeam.InvalidArgument, "threads is 2147483647")
 	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{2}, Codebook: "\x00"})
 	fails(t, err, sidbeam.InvalidArgument, "Codebook holds a NUL byte at 0")
@@ -53,7 +55,7 @@ func TestBadSessions(t *testing.T) {
 	}{
 		{sidbeam.SessionConfig{}, sidbeam.InvalidArgument, "constraint"},
 		{sidbeam.SessionConfig{Constraint: index, Beams: 5000}, sidbeam.InvalidArgument, "beams is 5000"},
-		{sidbeam.SessionConfig{Constraint: index, Beams: math.MaxInt32 + 2}, sidbeam.InvalidArgument, "beams is 2147483647"},
+		{sidbeam.SessionConfig{Constraint: index, Beams: 1<<32 + 2}, sidbeam.InvalidArgument, "beams is 2147483647"},
 		{sidbeam.SessionConfig{Constraint: index, Slots: math.MinInt64}, sidbeam.InvalidArgument, "slots is -2147483648"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: 9}, sidbeam.InvalidArgument, "strategy is 9"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: sidbeam.StrategySorted}, sidbeam.MissingSection, "sorted"},

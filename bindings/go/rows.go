@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package sidbeam
 
 // Rows are logits or log-probabilities, read in place: one of F32, F16, BF16 is given.

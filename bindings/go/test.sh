@@ -52,7 +52,7 @@ formatted() {
 package_tests() {
   local cases=$PWD/$build/tests/bindings/cases.txt
   if [ -f "$cases" ]; then export SIDBEAM_CASES=$cases; else echo "no shared cases in $build: their test is skipped"; fi
-  in_folder bindings/go quietly env GODEBUG=cgocheck=2 SIDBEAM_RACE=1 go test -race -count=1 ./...
+  in_folder bindings/go quietly env GODEBUG=cgocheck=2 go test -race -count=1 ./...
   in_folder bindings/go quietly go test -count=1 ./...
 }
 
@@ -70,10 +70,23 @@ stranger() {
   [ "$got" = "$recommended" ] || fail "a module elsewhere: expected $recommended, got $got"
 }
 
+# What README.md shows, on the index that its shell lines make.
+readme() {
+  [ -x "$prefix/bin/sidbeam" ] || { echo "no command in $build: samples/go/readme is only built"; return; }
+  mkdir -p "$work/readme/build"
+  in_folder samples/go go build -o "$work/readme/program" ./readme
+  local got
+  got=$(cd "$work/readme" && "$prefix/bin/sidbeam" synth --items 100000 --levels 3 --codes 256 --skew zipf \
+    --output build/readme.npy >log && "$prefix/bin/sidbeam" build --input build/readme.npy --codes 256 \
+    --output build/readme.sidx >>log && ./program) || fail "samples/go/readme"
+  [ "$got" = "50 beams, all of them items" ] || fail "samples/go/readme: got $got"
+}
+
 samples() {
   local got
   got=$(in_folder samples/go go run ./minimal) || fail "samples/go/minimal"
   [ "$got" = "$recommended" ] || fail "samples/go/minimal: expected $recommended, got $got"
+  readme
   in_folder samples/service-go quietly env GODEBUG=cgocheck=2 go test -race -count=1 ./...
 }
 

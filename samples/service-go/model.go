@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 // A stand-in for a neural model: no training, the same logits for the same history and prefix, made of what the history's

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -206,6 +208,59 @@ func checkMetrics(t *testing.T, got map[string]float64, requests, reloads int, v
 	p99, sum := got[`sidbeam_request_seconds{quantile="0.99"}`], got["sidbeam_request_seconds_sum"]
 	if p50 <= 0 || p50 > p90 || p90 > p99 || p99 > sum {
 		t.Errorf("expected 0 < p50 <= p90 <= p99 <= sum, got %v %v %v %v", p50, p90, p99, sum)
+	}
+}
+
+// atFirst is a context that does something when it is first waited for.
+type atFirst struct {
+	context.Context
+	once *sync.Once
+	do   func()
+}
+
+func (c atFirst) Done() <-chan struct{} {
+	c.once.Do(c.do)
+	return c.Context.Done()
+}
+
+// A request that has begun keeps its index; one that waits gets the next; the old one goes after its last request.
+func TestGenerations(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalogue.sidx")
+	replace(t, path, 1000)
+	p, err := newPool(path, limits{sessions: 2, histories: 1, beams: 4})
+	must(t, err)
+	old, first, err := p.acquire(context.Background())
+	must(t, err)
+	_, second, err := p.acquire(context.Background())
+	must(t, err)
+	replace(t, path, 2000)
+	reload := func() { must(t, p.reload()) }
+	next, third, err := p.acquire(atFirst{context.Background(), new(sync.Once), reload})
+	if must(t, err); next == old || next != p.current.Load() {
+		t.Errorf("a request that waited for the old index: expected the next one")
+	}
+	next.release(third)
+	old.release(first)
+	answers, _, _, err := second.recommend([][]int64{{0}}, 4)
+	if must(t, err); len(answers[0]) != 4 || string(answers[0][0].ID) > "2000" {
+		t.Errorf("a request that had begun: expected items of the old index, got %+v", answers[0])
+	}
+	select {
+	case <-old.gone:
+		t.Errorf("the old index is gone before its last request")
+	default:
+	}
+	old.release(second)
+	if <-old.gone; len(old.idle) != 0 {
+		t.Errorf("%d closed workers are offered to requests", len(old.idle))
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	for _, w := range []*worker{<-next.idle, <-next.idle} {
+		defer next.release(w)
+	}
+	if _, _, err := p.acquire(ended); err != context.Canceled {
+		t.Errorf("a client that has gone: expected context.Canceled, got %v", err)
 	}
 }
 
