@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
 work=$PWD/build/go
-prefix="$work/moved prefix" # with a space, as some have
+prefix=$work/prefix # without a space: go 1.19 reads no quoting in what pkg-config --libs says
 
 fail() {
   printf 'bindings/go: %s\n' "$*" >&2
@@ -28,6 +28,9 @@ install_library() {
   libraries=$(dirname "$(find "$prefix" -name libsidbeam.so.1 | head -n 1)")
   export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
   export GOCACHE=$work/cache GOPROXY=off GOFLAGS=-mod=readonly GOWORK=off
+  # Go looks at its own files alone when it decides what to compile again: this changes with the headers.
+  CGO_CFLAGS="-g -O2 -DSIDBEAM_HEADERS=$(cat "$prefix"/include/sidbeam/*.h | sha256sum | cut -c 1-16)"
+  export CGO_CFLAGS
 }
 
 generated() {
