@@ -56,8 +56,8 @@ build() {
   cmake --build --preset "$preset" -j "$jobs" ${targets:+--target $targets} -- --quiet
 }
 
-sources() { # NUL-separated: C and C++ files of the folders given
-  find "$@" \( -name '*.c' -o -name '*.cc' -o -name '*.h' \) -print0 | sort -z
+sources() { # NUL-separated: C and C++ files of the folders given, without what SWIG wrote
+  find "$@" -path '*/internal/native' -prune -o \( -name '*.c' -o -name '*.cc' -o -name '*.h' \) -print0 | sort -z
 }
 
 format() {

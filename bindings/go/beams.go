@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"runtime"
+	"unsafe"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// View is an array of a session's, read where it lies. It keeps the session's memory, also after Close. Its contents
+// change with start, step and stop: read it between them, on the goroutine that does those.
+type View[T int32 | int64 | float32] struct {
+	data  []T // memory of C
+	owner *viewOwner
+}
+
+// viewOwner holds a session's memory until nothing refers to it.
+type viewOwner struct{ box uintptr }
+
+// Len is the number of elements.
+func (v View[T]) Len() int { return len(v.data) }
+
+// At is element i; it panics out of range, as a slice does.
+func (v View[T]) At(i int) T {
+	value := v.data[i]
+	runtime.KeepAlive(v.owner)
+	return value
+}
+
+// CopyTo copies as many elements as fit to out, and says how many.
+func (v View[T]) CopyTo(out []T) int {
+	count := copy(out, v.data)
+	runtime.KeepAlive(v.owner)
+	return count
+}
+
+// Slice is the view of elements [from, to); it panics out of range, as a slice does.
+func (v View[T]) Slice(from, to int) View[T] { return View[T]{v.data[from:to:to], v.owner} }
+
+// Beams are views of a session's arrays, at fixed addresses as long as it lives: ask for them once.
+type Beams struct {
+	Parents View[int32]   // [S, M] beam of the level before that this one continues; -1 dead. Reorder the KV cache by it
+	Tokens  View[int32]   // [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before
+	Scores  View[float32] // [S, M] cumulative log-probability, falling; -inf dead
+	States  View[int64]   // [S, M, W]
+	Live    View[int32]   // [S] beams that are not dead; they come first
+	Active  View[int32]   // [S] live beams that the model must be fed for; 0: the slot is done
+	Level   View[int32]   // [S] codes decided so far; -1 idle
+	Errors  View[int32]   // [S] SlotError
+}
+
+// DeviceBeams are the addresses of the same arrays on a CUDA device.
+type DeviceBeams struct {
+	Parents, Tokens, Scores, States, Live, Active, Level, Errors uintptr
+
+	owner *viewOwner
+}
+
+// Beams gives views of the session's arrays. Errors: BadState after Close; Unsupported on CUDA, where they are on the
+// device: see Fetch and DeviceBeams.
+func (s *Session) Beams() (*Beams, error) {
+	if s.device.Type != CPU {
+		return nil, &Error{Code: Unsupported, Message: "the session's arrays are on a device, expected Fetch or DeviceBeams"}
+	}
+	numbers, err := s.where()
+	if err != nil {
+		return nil, err
+	}
+	return s.views(&numbers)
+}
+
+// Fetch enqueues copies of a CUDA session's arrays to pinned memory of the host on a stream (cudaStream_t), and gives
+// views of that, always the same: to be read when the stream has got there. On the CPU it is Beams. Errors: DeviceError.
+func (s *Session) Fetch(stream uintptr) (*Beams, error) {
+	var numbers places
+	f := newFailure()
+	native.Flat_session_fetch(s.handle.raw(), numbers[:], int64(stream), f.bytes())
+	runtime.KeepAlive(s)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return s.views(&numbers)
+}
+
+// DeviceBeams gives the addresses of a CUDA session's arrays, which live as long as what is returned.
+func (s *Session) DeviceBeams() (*DeviceBeams, error) {
+	numbers, err := s.where()
+	if err != nil {
+		return nil, err
+	}
+	owner, err := s.newViewOwner()
+	if err != nil {
+		return nil, err
+	}
+	at := func(place int) uintptr { return uintptr(numbers[place]) }
+	return &DeviceBeams{at(native.FLAT_BEAMS_PARENTS), at(native.FLAT_BEAMS_TOKENS), at(native.FLAT_BEAMS_SCORES),
+		at(native.FLAT_BEAMS_STATES), at(native.FLAT_BEAMS_LIVE), at(native.FLAT_BEAMS_ACTIVE),
+		at(native.FLAT_BEAMS_LEVEL), at(native.FLAT_BEAMS_ERRORS), owner}, nil
+}
+
+// places is what flat_session_get_beams fills: the arrays' shapes and addresses.
+type places [12]int64
+
+func (s *Session) where() (numbers places, err error) {
+	f := newFailure()
+	native.Flat_session_get_beams(s.handle.raw(), numbers[:], f.bytes())
+	runtime.KeepAlive(s)
+	return numbers, f.done()
+}
+
+func (s *Session) newViewOwner() (*viewOwner, error) {
+	f := newFailure()
+	native.Flat_view_retain(s.handle.raw(), f.bytes())
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	owner := &viewOwner{s.handle.raw()}
+	runtime.SetFinalizer(owner, func(o *viewOwner) { native.Flat_view_release(o.box) })
+	runtime.KeepAlive(s)
+	return owner, nil
+}
+
+func (s *Session) views(numbers *places) (*Beams, error) {
+	owner, err := s.newViewOwner()
+	if err != nil {
+		return nil, err
+	}
+	slots := int(numbers[native.FLAT_BEAMS_SLOTS])
+	beams := slots * int(numbers[native.FLAT_BEAMS_BEAMS])
+	states := beams * int(numbers[native.FLAT_BEAMS_STATE_WORDS])
+	return &Beams{
+		Parents: view[int32](owner, numbers, native.FLAT_BEAMS_PARENTS, beams),
+		Tokens:  view[int32](owner, numbers, native.FLAT_BEAMS_TOKENS, beams),
+		Scores:  view[float32](owner, numbers, native.FLAT_BEAMS_SCORES, beams),
+		States:  view[int64](owner, numbers, native.FLAT_BEAMS_STATES, states),
+		Live:    view[int32](owner, numbers, native.FLAT_BEAMS_LIVE, slots),
+		Active:  view[int32](owner, numbers, native.FLAT_BEAMS_ACTIVE, slots),
+		Level:   view[int32](owner, numbers, native.FLAT_BEAMS_LEVEL, slots),
+		Errors:  view[int32](owner, numbers, native.FLAT_BEAMS_ERRORS, slots),
+	}, nil
+}
+
+// view reads an address that C has written, as a pointer: it is none of Go's.
+func view[T int32 | int64 | float32](owner *viewOwner, numbers *places, place, count int) View[T] {
+	return View[T]{unsafe.Slice(*(**T)(unsafe.Pointer(&numbers[place])), count), owner}
+}

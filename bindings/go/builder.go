@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// BuilderConfig is the shape of a catalogue. Only Codes is needed.
+type BuilderConfig struct {
+	Runtime        *Runtime   // nil: the process's
+	Codes          []int32    // [L], V_l: codes of level l are 0 .. Codes[l]-1; 1 .. MaxLevels levels
+	VariableLength bool       // SIDs of 1 to L codes; else every SID has L
+	IDType         IDType     // of the items
+	Kinds          Kind       // or'ed; 0: KindTrie
+	Collisions     Collisions // what to do where items share a SID
+	Threads        int        // 1 .. 1024; 0: the runtime's
+	MemoryLimit    int64      // bytes; a build that needs more fails with OutOfMemory; 0: none
+	Codebook       string     // fingerprint of the codebook (tokenizer) that made the SIDs, any text
+}
+
+// Builder makes an index of (SID, item) pairs: Add, Add, ... then Write or Finish. The same pairs and options give the
+// same bytes, whatever the order, the calls that brought them and the number of threads. One goroutine at a time, but
+// for Progress and Close.
+type Builder struct {
+	handle  *handle
+	levels  int
+	running sync.Mutex // held by calls that a context may cancel: the wish to cancel is one for the builder
+}
+
+// NewBuilder makes an empty builder. Errors: InvalidArgument (a field of config), OutOfMemory.
+func NewBuilder(config BuilderConfig) (*Builder, error) {
+	if err := cText("Codebook", config.Codebook); err != nil {
+		return nil, err
+	}
+	var box uintptr
+	f := newFailure()
+	if err := withRuntime(config.Runtime, func(runtime uintptr) {
+		box = native.Flat_builder_create(runtime, config.Codes, flag(config.VariableLength), int(config.IDType),
+			int(config.Kinds), int(config.Collisions), saturate(config.Threads), config.MemoryLimit, config.Codebook,
+			f.bytes())
+	}); err != nil {
+		return nil, err
+	}
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return &Builder{handle: newHandle(box), levels: len(config.Codes)}, nil
+}
+
+// Pairs are (SID, item) pairs, N of them.
+type Pairs struct {
+	Codes      []int32  // [N, L]; what is past a length is not read
+	Lengths    []int32  // [N], nil: all of L codes
+	IDs        []int64  // [N] ids of the items, Uint64 ids as the same bits; nil: the row's number, over all calls
+	Names      []string // [N] in place of IDs, with IDString
+	Priorities []int64  // [N], nil: 0
+}
+
+// Add copies pairs. Errors: InvalidArgument with row, level and value (codes, lengths, ids here and none before),
+// BadState after Plan, Write or Finish, OutOfMemory; then nothing of this call has been added.
+func (b *Builder) Add(pairs Pairs) error {
+	count, err := pairs.count(b.levels)
+	if err != nil {
+		return err
+	}
+	if pairs.Codes == nil {
+		pairs.Codes = []int32{}
+	}
+	f := newFailure()
+	if pairs.Names != nil {
+		names, offsets := join(pairs.Names)
+		native.Flat_builder_add_named(b.handle.raw(), pairs.Codes, b.levels, pairs.Lengths, int64(count), names, offsets,
+			pairs.Priorities, f.bytes())
+	} else {
+		native.Flat_builder_add(b.handle.raw(), pairs.Codes, b.levels, pairs.Lengths, int64(count), pairs.IDs,
+			pairs.Priorities, f.bytes())
+	}
+	runtime.KeepAlive(b)
+	return f.done()
+}
+
+// count is the number of pairs, which all arrays that are given must agree on.
+func (p *Pairs) count(levels int) (int, error) {
+	if levels == 0 || len(p.Codes)%levels != 0 {
+		return 0, invalid("Codes has %d elements, expected rows of %d levels", len(p.Codes), levels)
+	}
+	count := len(p.Codes) / levels
+	for _, array := range []struct {
+		name  string
+		given bool
+		have  int
+	}{
+		{"Lengths", p.Lengths != nil, len(p.Lengths)},
+		{"IDs", p.IDs != nil, len(p.IDs)},
+		{"Names", p.Names != nil, len(p.Names)},
+		{"Priorities", p.Priorities != nil, len(p.Priorities)},
+	} {
+		if array.given && array.have != count {
+			return 0, invalid("%s has %d elements, expected %d, as many as SIDs", array.name, array.have, count)
+		}
+	}
+	if p.Names != nil && p.IDs != nil {
+		return 0, invalid("IDs and Names are both given, expected one of them")
+	}
+	return count, nil
+}
+
+// join lays names one after the other: name i is bytes[offsets[i]:offsets[i+1]].
+func join(names []string) (bytes []byte, offsets []int64) {
+	total := 0
+	for _, name := range names {
+		total += len(name)
+	}
+	bytes, offsets = make([]byte, 0, total), make([]int64, 1, len(names)+1)
+	for _, name := range names {
+		bytes = append(bytes, name...)
+		offsets = append(offsets, int64(len(bytes)))
+	}
+	return bytes, offsets
+}
+
+// SetMetadata keeps a key and a value in the index; a key given again replaces.
+func (b *Builder) SetMetadata(key, value string) error {
+	if err := firstError(cText("key", key), cText("value", value)); err != nil {
+		return err
+	}
+	f := newFailure()
+	native.Flat_builder_set_metadata(b.handle.raw(), key, value, f.bytes())
+	runtime.KeepAlive(b)
+	return f.done()
+}
+
+// Write writes the index beside path, syncs it and renames it to path: a reader sees the old file or the whole new one.
+// On an error, or when ctx ends, the old file is as it was and nothing else is left. May be called again.
+// Errors: InvalidArgument (nothing added), Collision, Cancelled (errors.Is finds the context's error too), IOError,
+// OutOfMemory.
+func (b *Builder) Write(ctx context.Context, path string) error {
+	if err := cText("path", path); err != nil {
+		return err
+	}
+	return b.cancellable(ctx, func(f *failure) { native.Flat_builder_write(b.handle.raw(), path, f.bytes()) })
+}
+
+// Finish makes the same index in memory. Errors: as Write, without the file's.
+func (b *Builder) Finish(ctx context.Context) (*Index, error) {
+	var box uintptr
+	if err := b.cancellable(ctx, func(f *failure) {
+		box = native.Flat_builder_finish(b.handle.raw(), f.bytes())
+	}); err != nil {
+		return nil, err
+	}
+	return newIndex(box)
+}
+
+// Progress says what the call that runs is at: done of total, in units of the phase. From any goroutine.
+func (b *Builder) Progress() (phase Phase, done, total int64) {
+	if b.handle == nil {
+		return 0, 0, 0
+	}
+	var numbers [3]int64
+	f := newFailure()
+	native.Flat_builder_get_progress(b.handle.raw(), numbers[:], f.bytes())
+	runtime.KeepAlive(b)
+	_ = f.done() // 3 numbers are enough: it cannot fail
+	return Phase(numbers[0]), numbers[1], numbers[2]
+}
+
+// Close gives the builder's memory back, after the call that runs. Again does nothing.
+func (b *Builder) Close() error { return b.handle.close() }
+
+// cancellable runs a call that ends early when ctx does.
+func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error {
+	if !b.running.TryLock() {
+		return &Error{Code: BadState, Message: "builder is in use by another goroutine"}
+	}
+	defer b.running.Unlock()
+	f := newFailure()
+	if b.handle == nil || ctx == nil || ctx.Done() == nil {
+		call(f)
+	} else {
+		cancelWith(ctx, b.handle.raw(), func() { call(f) })
+	}
+	runtime.KeepAlive(b)
+	err := f.done()
+	if failed, ok := err.(*Error); ok && failed.Code == Cancelled && ctx != nil {
+		failed.cause = ctx.Err()
+	}
+	drainLog()
+	return err
+}
+
+// cancelWith cancels the builder's call when ctx ends, and takes the wish back after it.
+func cancelWith(ctx context.Context, box uintptr, call func()) {
+	if ctx.Err() != nil {
+		native.Flat_builder_cancel(box, 1)
+	}
+	returned, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-ctx.Done():
+			native.Flat_builder_cancel(box, 1)
+		case <-returned:
+		}
+	}()
+	call()
+	close(returned)
+	<-watched
+	native.Flat_builder_cancel(box, 0)
+}

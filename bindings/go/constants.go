@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import "fmt"
+
+// Limits of what can be asked for.
+const (
+	MaxLevels = 64      // codes of the longest SID
+	MaxCodes  = 1 << 20 // codes of a level; with variable lengths the end counts as one
+	MaxBeams  = 4096    // beams of a request
+)
+
+// Kind is a set of what an index can hold, or'ed together. Each serves the strategies named.
+type Kind int32
+
+// Kinds of an index.
+const (
+	KindTrie        Kind = 1 // stacked CSR: StrategyTrie, and tables
+	KindSorted      Kind = 2 // the SIDs in order: StrategySorted, StrategySortedTopK
+	KindHash        Kind = 4 // a hash set of whole SIDs: StrategyHashFinal
+	KindCompactTrie Kind = 8 // as KindTrie, in less space where prefixes are shared by few SIDs
+)
+
+// IDType says what the ids of items are.
+type IDType int32
+
+// Types of ids.
+const (
+	IDInt64 IDType = iota
+	IDUint64
+	IDString
+)
+
+// Collisions says what is done where several items share a SID.
+type Collisions int32
+
+// What to do with collisions.
+const (
+	CollisionsKeep  Collisions = iota // all of them, by priority falling, then id rising
+	CollisionsError                   // fail with Collision, naming the SID
+	CollisionsFirst                   // only the first in that order
+)
+
+// Phase is what a build is at.
+type Phase int32
+
+// Phases of a build.
+const (
+	PhaseSort Phase = iota
+	PhaseScan
+	PhaseEmit
+	PhaseChecksum
+	PhaseSync
+)
+
+// Residency says where an opened file lives.
+type Residency int32
+
+// Residencies. Replacing a mapped file by rename is safe; truncating or overwriting it in place is not, and
+// ResidencyCopy is there for those who cannot exclude it.
+const (
+	ResidencyMap      Residency = iota // mapped; pages come in when they are first read
+	ResidencyPrefault                  // mapped, and every page read before open returns
+	ResidencyLock                      // as ResidencyPrefault, and locked in memory (see ulimit -l)
+	ResidencyCopy                      // read into memory; the file is closed
+)
+
+// Verify says how much of an index is checked. Whatever it is, a damaged file never makes a reader touch memory outside.
+type Verify int32
+
+// Depths of a verification.
+const (
+	VerifyHeader    Verify = iota // the header, and every section's bounds; constant time
+	VerifyChecksums               // and every section's checksum; reads the whole file
+	VerifyFull                    // and the structure itself
+)
+
+// Strategy says how valid codes are found.
+type Strategy int32
+
+// Strategies of a session.
+const (
+	StrategyTrie       Strategy = iota // exact, and the fastest; needs KindTrie
+	StrategySorted                     // exact, by binary search; needs KindSorted
+	StrategySortedTopK                 // approximate: only the TopK best codes of a beam are looked up; needs KindSorted
+	StrategyHashFinal                  // unconstrained until the last level, then looked up; needs KindHash
+	StrategyNone                       // unconstrained: SIDs that do not exist have ordinal -1
+)
+
+// Normalization says what rows of logits are turned into.
+type Normalization int32
+
+// Normalizations.
+const (
+	NormalizeFull  Normalization = iota // log-softmax over all columns of the row, then restricted to valid codes
+	NormalizeLevel                      // log-softmax over the columns of the level's codes, and the end's
+	NormalizeValid                      // log-softmax over the valid codes of the beam
+	NormalizeNone                       // rows are log-probabilities already
+)
+
+// DType is the type of an element of logits.
+type DType int32
+
+// Types of logits.
+const (
+	F32 DType = iota
+	F16
+	BF16
+)
+
+// DeviceType says where something is.
+type DeviceType int32
+
+// Types of devices.
+const (
+	CPU DeviceType = iota
+	CUDA
+)
+
+// Device is a device: the zero value is the CPU.
+type Device struct {
+	Type DeviceType
+	ID   int
+}
+
+// SlotError says what was wrong with a slot's rows.
+type SlotError = int32
+
+// What is in Beams.Errors.
+const (
+	SlotOK     SlotError = 0
+	SlotBadRow SlotError = 1 // a row with NaN or +inf could have mattered
+	SlotBadMap SlotError = 2 // on CUDA: a beam that had to be fed had no row, or too narrow a one
+)
+
+func name(n int32, names ...string) string {
+	if n >= 0 && int(n) < len(names) {
+		return names[n]
+	}
+	return fmt.Sprint(n)
+}
+
+// String is the strategy's name as the command's --strategy has it.
+func (s Strategy) String() string {
+	return name(int32(s), "trie", "sorted", "sorted_topk", "hash_final", "none")
+}
+
+// String is the phase's name.
+func (p Phase) String() string { return name(int32(p), "sort", "scan", "emit", "checksum", "sync") }
+
+// String is the type's name.
+func (t IDType) String() string { return name(int32(t), "i64", "u64", "string") }
+
+// String is the normalization's name.
+func (n Normalization) String() string { return name(int32(n), "full", "level", "valid", "none") }
+
+// String is the type's name.
+func (t DType) String() string { return name(int32(t), "f32", "f16", "bf16") }

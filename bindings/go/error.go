@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// Code says of what kind a failure is. It is an error itself, for errors.Is: errors.Is(err, sidbeam.Corrupt).
+type Code int32
+
+// What can go wrong. A number that is not here is a failure of a kind that came later.
+const (
+	InvalidArgument Code = 1  // an argument, a field or a value in an array; the message names it
+	OutOfMemory     Code = 2  // the allocator gave nothing, or the build would pass its memory limit
+	IOError         Code = 3  // the operating system refused: no such file, no space, no permission
+	Corrupt         Code = 4  // the bytes of an index are damaged, or are none
+	Unsupported     Code = 5  // made for a newer library, or a combination that is not offered
+	MissingSection  Code = 6  // the index was built without what this call needs; the message names the option
+	Collision       Code = 7  // two items share a SID and the builder was told to refuse that
+	Cancelled       Code = 8  // the context of a build was cancelled
+	BadState        Code = 9  // at the wrong time: closed, in use by another goroutine, a slot that is finished
+	NoDevice        Code = 10 // the device or the plugin that drives it is not there
+	Internal        Code = 11 // a defect of the library
+	DeviceError     Code = 12 // the device reported an error, in this call or in work enqueued before it
+)
+
+// Name is the library's name of the code, for instance "invalid argument".
+func (c Code) Name() string { return native.Sidbeam_status_name(int(c)) }
+
+// Error makes a Code an error, to be compared with.
+func (c Code) Error() string { return "sidbeam: " + c.Name() }
+
+// Error is what every failing call of this package returns.
+type Error struct {
+	Code    Code
+	Message string // one line: what, expected, came
+	cause   error  // of a cancelled build: why the context ended
+}
+
+// Name is the name of the code, for instance "invalid argument".
+func (e *Error) Name() string { return e.Code.Name() }
+
+// Error is "sidbeam: ", the name of the code and the message.
+func (e *Error) Error() string { return "sidbeam: " + e.Name() + ": " + e.Message }
+
+// Is says whether target is the code of this error.
+func (e *Error) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == e.Code
+}
+
+// Unwrap gives, for a cancelled build, the error of its context.
+func (e *Error) Unwrap() error { return e.cause }
+
+func invalid(format string, values ...any) error {
+	return &Error{Code: InvalidArgument, Message: fmt.Sprintf(format, values...)}
+}
+
+// failure is a sidbeam_error: where a call of C writes what went wrong, in that very call (a message kept by thread
+// would be another goroutine's). Pooled, since what C is shown lies on the heap, and steps shall not allocate.
+type failure struct {
+	size    uint32
+	code    int32
+	message [504]byte
+}
+
+var failures = sync.Pool{New: func() any { return new(failure) }}
+
+func newFailure() *failure { return failures.Get().(*failure) }
+
+func (f *failure) bytes() []byte { return (*[unsafe.Sizeof(failure{})]byte)(unsafe.Pointer(f))[:] }
+
+// done gives what the call left, nil after success, and the buffer back.
+func (f *failure) done() error {
+	if f.code == 0 {
+		failures.Put(f)
+		return nil
+	}
+	err := &Error{Code: Code(f.code), Message: cString(f.message[:])}
+	failures.Put(f)
+	return err
+}

@@ -1,0 +1,3 @@
+module sidbeam.io/sidbeam
+
+go 1.19

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"bytes"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// handle owns a box of C (bindings/flat/handle.h), which outlives Close, so that a call that comes late finds it closed
+// and not gone. The box goes with the handle, when nothing refers to it.
+type handle struct{ box uintptr }
+
+func newHandle(box uintptr) *handle {
+	h := &handle{box}
+	runtime.SetFinalizer(h, func(h *handle) { native.Flat_free(h.box) })
+	return h
+}
+
+// raw is 0 for an object that no constructor made: C then says what is null. The caller keeps the handle alive.
+func (h *handle) raw() uintptr {
+	if h == nil {
+		return 0
+	}
+	return h.box
+}
+
+func (h *handle) close() error {
+	native.Flat_close(h.raw())
+	runtime.KeepAlive(h)
+	return nil
+}
+
+// saturate keeps a number that no int32 holds out of the range that C takes, instead of wrapping it into that.
+func saturate(n int) int {
+	if n > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	if n < math.MinInt32 {
+		return math.MinInt32
+	}
+	return n
+}
+
+func flag(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// cText refuses what C would silently cut.
+func cText(what, text string) error {
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return invalid("%s holds a NUL byte at %d, expected text without", what, i)
+	}
+	return nil
+}
+
+// cString is what C wrote up to its end mark.
+func cString(buffer []byte) string {
+	text, _, _ := bytes.Cut(buffer, []byte{0})
+	return string(text)
+}
+
+// reinterpret gives the same elements, of a type of the same size, or at least the same address.
+func reinterpret[To, From any](slice []From) []To { return *(*[]To)(unsafe.Pointer(&slice)) }
+
+// Element is what arrays on a device are made of.
+type Element interface {
+	~int32 | ~uint32 | ~int64 | ~float32 | ~uint16
+}
+
+// DeviceSlice dresses count elements at an address of a CUDA device up as a slice, which calls of objects on that device
+// take where they ask for the device's memory. Go must neither read nor write its elements.
+func DeviceSlice[T Element](address uintptr, count int) []T {
+	header := struct {
+		address  uintptr
+		len, cap int
+	}{address, count, count}
+	return *(*[]T)(unsafe.Pointer(&header))
+}
+
+var abi struct {
+	once sync.Once
+	err  error
+}
+
+// checkABI guards every way into the library that needs no other object.
+func checkABI() error {
+	abi.once.Do(func() {
+		f := newFailure()
+		native.Flat_check_abi(f.bytes())
+		abi.err = f.done()
+	})
+	return abi.err
+}
+
+// drainLog hands on what the library has said, if somebody asked for it.
+func drainLog() {
+	logger.mutex.Lock()
+	write := logger.write
+	logger.mutex.Unlock()
+	if write == nil {
+		return
+	}
+	text := make([]byte, 512)
+	for {
+		level := native.Flat_log_take(text)
+		if level < 0 {
+			return
+		}
+		write(LogLevel(level+1), cString(text))
+	}
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"runtime"
+	"sync"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// Index is a catalogue to decode against: immutable, to be shared by every session and goroutine. SIDs are sorted (code
+// by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a position in
+// the list of items, ordered by ordinal, then priority falling, then id rising.
+type Index struct {
+	handle *handle
+	info   *Info
+	mutex  sync.Mutex
+	whole  *Constraint // made when an index is first given where a constraint is wanted
+}
+
+// OpenConfig says how an index is opened; the zero value maps the file and checks its header.
+type OpenConfig struct {
+	Runtime   *Runtime // nil: the process's
+	Residency Residency
+	Verify    Verify
+}
+
+// Open opens a file. Errors: InvalidArgument (config), IOError (path and reason), Corrupt (what is wrong and where),
+// Unsupported (a newer format, an unknown required section), OutOfMemory.
+func Open(path string, config OpenConfig) (*Index, error) {
+	if err := cText("path", path); err != nil {
+		return nil, err
+	}
+	return open(config, func(runtime uintptr, f *failure) uintptr {
+		return native.Flat_index_open(runtime, path, int(config.Residency), int(config.Verify), f.bytes())
+	})
+}
+
+// OpenMemory opens the bytes of a file, and copies them, since C shall keep nothing of Go's: Residency must be
+// ResidencyMap, which here means copy, or ResidencyCopy. Errors: as Open.
+func OpenMemory(data []byte, config OpenConfig) (*Index, error) {
+	if config.Residency != ResidencyMap && config.Residency != ResidencyCopy {
+		return nil, invalid("Residency is %d, expected ResidencyMap or ResidencyCopy of what is in memory", config.Residency)
+	}
+	return open(config, func(runtime uintptr, f *failure) uintptr {
+		return native.Flat_index_open_memory(runtime, data, 0, int(ResidencyCopy), int(config.Verify), f.bytes())
+	})
+}
+
+func open(config OpenConfig, call func(runtime uintptr, f *failure) uintptr) (*Index, error) {
+	var box uintptr
+	f := newFailure()
+	if err := withRuntime(config.Runtime, func(runtime uintptr) { box = call(runtime, f) }); err != nil {
+		return nil, err
+	}
+	err := f.done()
+	drainLog()
+	if err != nil {
+		return nil, err
+	}
+	return newIndex(box)
+}
+
+func newIndex(box uintptr) (*Index, error) {
+	index := &Index{handle: newHandle(box)}
+	info, err := readInfo(func(numbers []int64, fingerprint []byte, f *failure) {
+		native.Flat_index_get_info(box, numbers, fingerprint, f.bytes())
+	})
+	index.info = info
+	runtime.KeepAlive(index)
+	return index, err
+}
+
+// Close gives the index back. Sessions, tables and constraints that follow it go on. Again does nothing.
+func (x *Index) Close() error {
+	x.mutex.Lock()
+	whole := x.whole
+	x.mutex.Unlock()
+	if whole != nil {
+		_ = whole.Close()
+	}
+	return x.handle.close()
+}
+
+// Verify checks the index. Errors: Corrupt. Uses the runtime's threads.
+func (x *Index) Verify(depth Verify) error {
+	f := newFailure()
+	native.Flat_index_verify(x.handle.raw(), int(depth), f.bytes())
+	runtime.KeepAlive(x)
+	err := f.done()
+	drainLog()
+	return err
+}
+
+// Constrainer is what beams can be kept inside: an *Index, whole, or a *Constraint.
+type Constrainer interface{ constraint() (*Constraint, error) }
+
+// Constraint is what a beam must stay inside: today a whole index. It holds its index. Immutable.
+type Constraint struct{ handle *handle }
+
+// NewConstraint makes a constraint of an index. Where one is wanted, an index may be given as well.
+func NewConstraint(index *Index) (*Constraint, error) {
+	f := newFailure()
+	box := native.Flat_constraint_create(index.handle.raw(), f.bytes())
+	runtime.KeepAlive(index)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return &Constraint{newHandle(box)}, nil
+}
+
+// Close gives the constraint back; sessions that follow it go on. Again does nothing.
+func (c *Constraint) Close() error { return c.handle.close() }
+
+func (c *Constraint) constraint() (*Constraint, error) {
+	if c == nil {
+		return nil, invalid("constraint is a nil *Constraint, expected one, or nil")
+	}
+	return c, nil
+}
+
+func (x *Index) constraint() (*Constraint, error) {
+	if x == nil {
+		return nil, invalid("constraint is a nil *Index, expected one, or nil")
+	}
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if x.whole == nil || native.Flat_is_closed(x.handle.raw()) != 0 {
+		whole, err := NewConstraint(x) // of an index that is closed: the error that says so
+		if err != nil {
+			return nil, err
+		}
+		x.whole = whole
+	}
+	return x.whole, nil
+}
+
+// boxes gives the handles of constraints, 0 for nil, and what must be kept alive while they are used.
+func boxes(given []Constrainer) (raw []int64, alive []*Constraint, err error) {
+	if given == nil {
+		return nil, nil, nil
+	}
+	raw, alive = make([]int64, len(given)), make([]*Constraint, len(given))
+	for i, one := range given {
+		if one == nil {
+			continue
+		}
+		if alive[i], err = one.constraint(); err != nil {
+			return nil, nil, err
+		}
+		raw[i] = int64(alive[i].handle.raw())
+	}
+	return raw, alive, nil
+}

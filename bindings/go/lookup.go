@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"runtime"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// SIDs gives the SIDs of many ordinals: codes [N, L] (-1 past a length) and lengths [N].
+func (x *Index) SIDs(ordinals []int64) (codes, lengths []int32, err error) {
+	levels := x.header().Levels
+	codes, lengths = make([]int32, len(ordinals)*levels), make([]int32, len(ordinals))
+	f := newFailure()
+	native.Flat_index_sids(x.handle.raw(), ordinals, levels, codes, lengths, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, nil, err
+	}
+	return codes, lengths, nil
+}
+
+// SID gives the codes of an ordinal.
+func (x *Index) SID(ordinal int64) ([]int32, error) {
+	codes, lengths, err := x.SIDs([]int64{ordinal})
+	if err != nil {
+		return nil, err
+	}
+	return codes[:lengths[0]], nil
+}
+
+// FindSIDs gives the ordinals of whole SIDs, -1 where there is no such SID.
+func (x *Index) FindSIDs(sids [][]int32) ([]int64, error) {
+	codes, lengths, stride := rectangle(sids)
+	ordinals := make([]int64, len(sids))
+	f := newFailure()
+	native.Flat_index_find_sids(x.handle.raw(), codes, int64(stride), lengths, ordinals, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return ordinals, nil
+}
+
+// FindSID gives the ordinal of a whole SID, -1 where there is none.
+func (x *Index) FindSID(sid ...int32) (int64, error) {
+	ordinals, err := x.FindSIDs([][]int32{sid})
+	if err != nil {
+		return -1, err
+	}
+	return ordinals[0], nil
+}
+
+// rectangle lays rows of different lengths out as codes [N, stride].
+func rectangle(rows [][]int32) (codes, lengths []int32, stride int) {
+	stride = 1
+	for _, row := range rows {
+		if len(row) > stride {
+			stride = len(row)
+		}
+	}
+	codes, lengths = make([]int32, len(rows)*stride), make([]int32, len(rows))
+	for i, row := range rows {
+		copy(codes[i*stride:], row)
+		lengths[i] = int32(len(row))
+	}
+	return codes, lengths, stride
+}
+
+// Ordinals gives the ordinals [lo, hi) of the SIDs that begin with a prefix of 0 .. L codes; lo = hi where there are none.
+func (x *Index) Ordinals(prefix ...int32) (lo, hi int64, err error) {
+	var numbers [2]int64
+	f := newFailure()
+	native.Flat_index_ordinals(x.handle.raw(), prefix, numbers[:], f.bytes())
+	runtime.KeepAlive(x)
+	return numbers[0], numbers[1], f.done()
+}
+
+// Children gives the codes that may follow a prefix of fewer than L codes, rising, and whether the prefix is itself a SID.
+func (x *Index) Children(prefix ...int32) (codes []int32, end bool, err error) {
+	var ends [1]int32
+	read := func(out []int32) (int64, error) {
+		f := newFailure()
+		count := native.Flat_index_children(x.handle.raw(), prefix, out, ends[:], f.bytes())
+		runtime.KeepAlive(x)
+		return count, f.done()
+	}
+	count, err := read(nil)
+	if err != nil {
+		return nil, false, err
+	}
+	codes = make([]int32, count)
+	_, err = read(codes)
+	return codes, ends[0] != 0, err
+}
+
+// ItemRows gives the item rows [lo, hi) of an ordinal.
+func (x *Index) ItemRows(ordinal int64) (lo, hi int64, err error) {
+	var numbers [2]int64
+	f := newFailure()
+	native.Flat_index_item_rows(x.handle.raw(), ordinal, numbers[:], f.bytes())
+	runtime.KeepAlive(x)
+	return numbers[0], numbers[1], f.done()
+}
+
+// ItemOrdinals gives the ordinals that item rows belong to: [N].
+func (x *Index) ItemOrdinals(rows []int64) ([]int64, error) {
+	ordinals := make([]int64, len(rows))
+	f := newFailure()
+	native.Flat_index_item_ordinals(x.handle.raw(), rows, ordinals, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return ordinals, nil
+}
+
+// ItemIDs gives the ids of item rows: [N], unsigned ones as the same bits; -1 where ids are names.
+func (x *Index) ItemIDs(rows []int64) ([]int64, error) {
+	ids, _, err := x.itemIDs(rows, nil)
+	return ids, err
+}
+
+func (x *Index) itemIDs(rows, nameBytes []int64) (ids, _ []int64, err error) {
+	ids = make([]int64, len(rows))
+	f := newFailure()
+	native.Flat_index_item_ids(x.handle.raw(), rows, ids, nameBytes, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, nil, err
+	}
+	return ids, nameBytes, nil
+}
+
+// ItemNames gives the names of item rows, where ids are names: [N]; else they are "".
+func (x *Index) ItemNames(rows []int64) ([]string, error) {
+	_, lengths, err := x.itemIDs(rows, make([]int64, len(rows)))
+	if err != nil {
+		return nil, err
+	}
+	total := int64(0)
+	for _, length := range lengths {
+		total += length
+	}
+	bytes := make([]byte, total)
+	f := newFailure()
+	native.Flat_index_item_names(x.handle.raw(), rows, bytes, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	names := make([]string, len(rows))
+	for i, length := range lengths {
+		names[i], bytes = string(bytes[:length]), bytes[length:]
+	}
+	return names, nil
+}
+
+// FindItem gives the first item row >= from with this id, or -1. One pass over the ids: for tools, not for requests.
+func (x *Index) FindItem(id, from int64) (int64, error) {
+	if x.header().IDType == IDString {
+		return -1, invalid("ids of this index are names, expected FindItemNamed")
+	}
+	return x.findItem(id, nil, from)
+}
+
+// FindItemNamed is FindItem where ids are names.
+func (x *Index) FindItemNamed(name string, from int64) (int64, error) {
+	if x.header().IDType != IDString {
+		return -1, invalid("ids of this index are numbers, expected FindItem")
+	}
+	return x.findItem(0, append(make([]byte, 0, len(name)+1), name...), from) // not nil, that is no name at all
+}
+
+func (x *Index) findItem(id int64, name []byte, from int64) (int64, error) {
+	f := newFailure()
+	row := native.Flat_index_find_item(x.handle.raw(), id, name, from, f.bytes())
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return -1, err
+	}
+	return row, nil
+}

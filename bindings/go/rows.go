@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+// Rows are logits or log-probabilities, read in place: one of F32, F16, BF16 is given.
+//
+//	Slots > 0  [Slots, Rows, Columns]: the row of beam m of the i-th slot of the call is (i, m); a slot that has only
+//	           just started uses beam 0 alone
+//	Slots = 0  [Rows, Columns], and the call has a row map that names each beam's row
+//
+// Element (i, r, c) is at i*SlotStride + r*RowStride + c, in elements. Strides of 0 make every beam of every slot read
+// the same row; Dense sets those of rows that lie side by side.
+type Rows struct {
+	F32                   []float32
+	F16, BF16             []uint16 // the elements' bits
+	Device                Device   // where the slice lies (see DeviceSlice)
+	Slots, Rows, Columns  int
+	SlotStride, RowStride int
+}
+
+// Dense gives the same rows without gaps: [Slots, Rows, Columns], or [Rows, Columns].
+func (r Rows) Dense() Rows {
+	r.SlotStride, r.RowStride = r.Rows*r.Columns, r.Columns
+	return r
+}
+
+// memory gives the elements' address, as a slice of bytes whose length means nothing, their number and type.
+func (r *Rows) memory() (address []byte, elements int64, dtype DType, err error) {
+	given := 0
+	if r.F32 != nil {
+		address, elements, dtype, given = reinterpret[byte](r.F32), int64(len(r.F32)), F32, given+1
+	}
+	if r.F16 != nil {
+		address, elements, dtype, given = reinterpret[byte](r.F16), int64(len(r.F16)), F16, given+1
+	}
+	if r.BF16 != nil {
+		address, elements, dtype, given = reinterpret[byte](r.BF16), int64(len(r.BF16)), BF16, given+1
+	}
+	if given > 1 {
+		err = invalid("Rows has %d of F32, F16, BF16, expected one", given)
+	}
+	return address, elements, dtype, err
+}
+
+// Vocabulary says where codes stand in a row: code t of level l is column Offsets[l] + t, or Maps[l][t] where that level
+// has a map. Levels may share columns.
+type Vocabulary struct {
+	Offsets   []int64   // [L]; nil: all 0
+	Maps      [][]int32 // [L], each nil or [V_l] columns; nil: no maps
+	HasEnd    bool      // an index of variable length needs an end, others do not read it
+	EndColumn int64     // the column that ends a SID, where there is one
+}
+
+// flat gives the maps one after the other, and how many codes each covers.
+func (v *Vocabulary) flat() (offsets []int64, maps, mapCodes []int32, end int64) {
+	if v == nil {
+		return nil, nil, nil, -1
+	}
+	if v.Maps != nil {
+		maps, mapCodes = []int32{}, make([]int32, len(v.Maps))
+		for l, columns := range v.Maps {
+			maps, mapCodes[l] = append(maps, columns...), int32(len(columns))
+		}
+	}
+	end = -1
+	if v.HasEnd {
+		end = v.EndColumn
+	}
+	return v.Offsets, maps, mapCodes, end
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"runtime"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// SessionConfig is what a [Session] is made from.
+type SessionConfig struct {
+	Runtime          *Runtime    // nil: the process's
+	Constraint       Constrainer // an *Index or a *Constraint, of slots that name none; its levels, L, are the session's
+	Slots            int         // S: requests at a time, 1 .. 2^20; 0: 1
+	Beams            int         // M: beams of a request, 1 .. MaxBeams; 0: 1
+	Strategy         Strategy
+	Normalization    Normalization
+	TopK             int         // codes that SortedTopK and HashFinal look up a beam; 0: M
+	Vocabulary       *Vocabulary // copied; nil: code t is column t at every level
+	Device           Device      // what the strategy needs of the index is uploaded where it is not there yet
+	LogProbsPromised bool        // NormalizeNone rows, or element - LSE, never exceed 0: rows that cannot matter are skipped
+}
+
+// Session decodes: slots x beams, one level a step. A slot is a request, at a level of its own. Creation takes all
+// memory: a step never allocates, in C or in Go, and never copies logits. One goroutine at a time, but for Close.
+//
+// A step keeps the best min(width, candidates) of every slot, in the order score falling, parent rising, token rising,
+// the same bits whatever the batch, the threads or the instruction set. Slots left over are dead: parent -1, token -1,
+// score -inf, state -1. What -inf, NaN, ends of SIDs and CUDA mean is written in sidbeam/session.h.
+type Session struct {
+	handle *handle
+	slots  int
+	beams  int
+	levels int
+	device Device
+}
+
+// NewSession makes a session and all its memory. Errors: InvalidArgument, MissingSection (the strategy needs a kind that
+// the index was built without), Unsupported, NoDevice, OutOfMemory, and those of Upload.
+func NewSession(config SessionConfig) (*Session, error) {
+	var constraint *Constraint
+	if config.Constraint != nil {
+		var err error
+		if constraint, err = config.Constraint.constraint(); err != nil {
+			return nil, err
+		}
+	}
+	offsets, maps, mapCodes, end := config.Vocabulary.flat()
+	var box uintptr
+	f := newFailure()
+	if err := withRuntime(config.Runtime, func(runtime uintptr) {
+		var follow uintptr
+		if constraint != nil {
+			follow = constraint.handle.raw()
+		}
+		box = native.Flat_session_create(runtime, follow, orOne(config.Slots), orOne(config.Beams), int(config.Strategy),
+			int(config.Normalization), saturate(config.TopK), offsets, maps, mapCodes, end, int(config.Device.Type),
+			saturate(config.Device.ID), flag(config.LogProbsPromised), f.bytes())
+	}); err != nil {
+		return nil, err
+	}
+	runtime.KeepAlive(constraint)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	session := &Session{handle: newHandle(box), device: config.Device}
+	numbers, err := session.where()
+	if err != nil {
+		return nil, err
+	}
+	session.slots = int(numbers[native.FLAT_BEAMS_SLOTS])
+	session.beams = int(numbers[native.FLAT_BEAMS_BEAMS])
+	session.levels = int(numbers[native.FLAT_BEAMS_LEVELS])
+	return session, nil
+}
+
+func orOne(n int) int {
+	if n == 0 {
+		return 1
+	}
+	return saturate(n)
+}
+
+// Close gives the session back. Its memory goes after the call that runs, and the last view. Again does nothing.
+func (s *Session) Close() error { return s.handle.close() }
+
+// Shape is S, the number of requests at a time, M, of beams of a request, and L, of codes of the longest SID.
+func (s *Session) Shape() (slots, beams, levels int) { return s.slots, s.beams, s.levels }
+
+// StartArgs says which slots start, and how. The zero value starts all of them at the beginning.
+type StartArgs struct {
+	Slots       []int32       // [N] different slots; running ones are restarted. nil: 0 .. Count-1
+	Count       int           // without Slots: N; 0: all
+	Constraints []Constrainer // [N] of at most L levels; an entry, or all of it, may be nil: the session's
+	Widths      []int32       // [N] 1 .. M, or 0 for M; nil: M
+	Prefixes    [][]int32     // [N] codes that are already decided, 0 .. L of them; nil: none
+	Stream      uintptr       // cudaStream_t; not read on the CPU
+}
+
+// Start starts slots at their prefix: one live beam of score 0, parent and token -1, or none where no SID has the
+// prefix. Errors: InvalidArgument (slot out of range or repeated, width, prefix code), MissingSection, Unsupported,
+// OutOfMemory, BadState, DeviceError; then no slot has changed.
+func (s *Session) Start(args StartArgs) error {
+	count := args.Count
+	if args.Slots != nil {
+		count = len(args.Slots)
+	} else if count == 0 {
+		count = s.slots
+	}
+	constraints, alive, err := boxes(args.Constraints)
+	if err != nil {
+		return err
+	}
+	if args.Prefixes != nil && len(args.Prefixes) != count {
+		return invalid("Prefixes has %d elements, expected %d, one a slot", len(args.Prefixes), count)
+	}
+	var prefixes, lengths []int32
+	stride := 0
+	if args.Prefixes != nil {
+		prefixes, lengths, stride = rectangle(args.Prefixes)
+	}
+	f := newFailure()
+	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths, prefixes, lengths,
+		int64(stride), int64(args.Stream), f.bytes())
+	runtime.KeepAlive(s)
+	runtime.KeepAlive(alive)
+	return f.done()
+}
+
+// StepArgs are the logits of a level. Only Rows is needed.
+type StepArgs struct {
+	// [N] different slots that are started and not done. nil: slot i of the rows is slot i of the session, for all S, and
+	// slots that are idle or done are passed over.
+	Slots  []int32
+	Rows   Rows      // Rows.Slots is N (S without Slots), or 0 with a RowMap
+	RowMap []int32   // [N, M] row of each beam, -1 for beams that are not fed; only with Rows.Slots = 0
+	LSE    []float32 // log-sum-exp of every row: [Rows.Slots, Rows.Rows] or [Rows.Rows]; nil: computed
+	// x = InverseTemperature * softcap(element), softcap(v) = SoftCap * tanh(v / SoftCap); 0: 1 and none.
+	InverseTemperature, SoftCap float32
+	Stream                      uintptr // cudaStream_t; not read on the CPU
+}
+
+// Step advances slots by one level. Errors: InvalidArgument (slots, rows, row map, lse, temperature: the message says
+// which, what was expected and what came), BadState (a slot that is idle or done), NoDevice, DeviceError; then no slot has
+// changed. A row with NaN or +inf is no error of the call: Beams.Errors flags the slot.
+func (s *Session) Step(args StepArgs) error {
+	rows := &args.Rows
+	logits, elements, dtype, err := rows.memory()
+	if err != nil {
+		return err
+	}
+	f := newFailure()
+	native.Flat_session_step(s.handle.raw(), args.Slots, logits, elements, int(dtype), int(rows.Device.Type),
+		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
+		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.SoftCap, int64(args.Stream), f.bytes())
+	runtime.KeepAlive(s)
+	return f.done()
+}
+
+// Stop makes slots idle and lets go of their constraints; nil: all. Stopping an idle slot does nothing. stream is a
+// cudaStream_t, 0 on the CPU. Errors: InvalidArgument (a slot out of range or named twice).
+func (s *Session) Stop(slots []int32, stream uintptr) error {
+	count := len(slots)
+	if slots == nil {
+		count = s.slots
+	}
+	f := newFailure()
+	native.Flat_session_stop(s.handle.raw(), slots, int64(count), int64(stream), f.bytes())
+	runtime.KeepAlive(s)
+	return f.done()
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"sidbeam.io/sidbeam"
+)
+
+// The cases that every language repeats, and what C gave, which the oracle agreed with.
+func TestSharedCases(t *testing.T) {
+	var replay *world
+	counts := map[string]int{}
+	for _, r := range readCases(t) {
+		if r.kind == "case" {
+			replay.close()
+			replay = &world{T: t, line: texts(t, r, "line")[0]}
+		} else if do, known := replays[r.kind]; known {
+			replay.kind = r.kind
+			do(replay, r)
+		} else {
+			t.Fatalf("a record %q, expected one that the format names", r.kind)
+		}
+		if t.Failed() {
+			t.Fatalf("in the case: %s", replay.line)
+		}
+		counts[r.kind]++
+	}
+	replay.close()
+	t.Logf("repeated %v", counts)
+	for kind := range replays {
+		if counts[kind] == 0 {
+			t.Errorf("no record %q among the shared cases", kind)
+		}
+	}
+}
+
+var replays = map[string]func(w *world, r record){
+	"index": (*world).index, "session": (*world).newSession, "start": (*world).start, "step": (*world).step,
+	"stop": (*world).stop, "items": (*world).items, "table": (*world).newTable, "prefixes": (*world).prefixes,
+	"advance": (*world).advance, "mask": (*world).mask, "bitmask": (*world).bitmask, "topk": (*world).topK,
+	"refused": (*world).refused,
+}
+
+// world is what the records of a case have made so far.
+type world struct {
+	*testing.T
+	line, kind string
+	indexes    []sidbeam.Constrainer
+	opened     []*sidbeam.Index
+	session    *sidbeam.Session
+	beams      *sidbeam.Beams
+	table      *sidbeam.Table
+}
+
+func (w *world) close() {
+	if w == nil {
+		return
+	}
+	if w.session != nil {
+		w.must(w.session.Close())
+	}
+	if w.table != nil {
+		w.must(w.table.Close())
+	}
+	for _, index := range w.opened {
+		w.must(index.Close())
+	}
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatalf("%s: %v", w.kind, err)
+	}
+}
+
+func (w *world) index(r record) {
+	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{
+		Codes:          numbers[int32](w, r, "codes"),
+		VariableLength: one(w, r, "variable_length") != 0,
+		IDType:         sidbeam.IDType(one(w, r, "id_type")),
+		Kinds:          sidbeam.Kind(one(w, r, "kinds")),
+		Collisions:     sidbeam.Collisions(one(w, r, "collisions")),
+	})
+	w.must(err)
+	defer builder.Close()
+	w.must(builder.Add(sidbeam.Pairs{Codes: numbers[int32](w, r, "sids"), Lengths: numbers[int32](w, r, "lengths"),
+		IDs: numbers[int64](w, r, "ids"), Names: texts(w, r, "names"), Priorities: numbers[int64](w, r, "priorities")}))
+	index, err := builder.Finish(context.Background())
+	w.must(err)
+	w.opened, w.indexes = append(w.opened, index), append(w.indexes, index)
+	info, err := index.Info()
+	w.must(err)
+	same(w, "levels...", []int64{int64(info.Levels), int64(info.Shortest), int64(info.Longest), int64(info.Kinds), info.SIDs,
+		info.Items, info.MergedPairs, info.Collisions, info.MaxItemsPerSID},
+		[]int64{int64(one(w, r, "want_levels")), int64(one(w, r, "want_shortest")), int64(one(w, r, "want_longest")),
+			int64(one(w, r, "want_kinds")), int64(one(w, r, "want_sids")), int64(one(w, r, "want_items")),
+			int64(one(w, r, "want_merged_pairs")), int64(one(w, r, "want_collisions")),
+			int64(one(w, r, "want_max_items_per_sid"))})
+	w.itemRows(index, info, r)
+}
+
+func (w *world) itemRows(index *sidbeam.Index, info *sidbeam.Info, r record) {
+	rows := make([]int64, info.Items)
+	for i := range rows {
+		rows[i] = int64(i)
+	}
+	ordinals, err := index.ItemOrdinals(rows)
+	w.must(err)
+	same(w, "ordinals", ordinals, numbers[int64](w, r, "want_ordinals"))
+	if r.has("want_names") {
+		names, err := index.ItemNames(rows)
+		w.must(err)
+		same(w, "names", names, texts(w, r, "want_names"))
+		return
+	}
+	ids, err := index.ItemIDs(rows)
+	w.must(err)
+	same(w, "ids", ids, numbers[int64](w, r, "want_ids"))
+}
+
+func (w *world) vocabulary(r record) *sidbeam.Vocabulary {
+	if !r.has("offsets") {
+		return nil
+	}
+	vocabulary := &sidbeam.Vocabulary{Offsets: numbers[int64](w, r, "offsets")}
+	if r.has("end_column") && one(w, r, "end_column") >= 0 {
+		vocabulary.HasEnd, vocabulary.EndColumn = true, int64(one(w, r, "end_column"))
+	}
+	if maps := numbers[int32](w, r, "maps"); r.has("map_codes") {
+		for _, codes := range numbers[int32](w, r, "map_codes") {
+			vocabulary.Maps = append(vocabulary.Maps, maps[:codes:codes])
+			maps = maps[codes:]
+		}
+	}
+	return vocabulary
+}
+
+func (w *world) newSession(r record) {
+	var err error
+	w.session, err = sidbeam.NewSession(sidbeam.SessionConfig{
+		Constraint:       w.indexes[0],
+		Slots:            one(w, r, "slots"),
+		Beams:            one(w, r, "beams"),
+		Strategy:         sidbeam.Strategy(one(w, r, "strategy")),
+		Normalization:    sidbeam.Normalization(one(w, r, "normalization")),
+		TopK:             one(w, r, "top_k"),
+		Vocabulary:       w.vocabulary(r),
+		LogProbsPromised: one(w, r, "log_probs_promised") != 0,
+	})
+	w.must(err)
+	w.beams, err = w.session.Beams()
+	w.must(err)
+	w.checkBeams(r)
+}
+
+func (w *world) checkBeams(r record) {
+	w.Helper()
+	sameView(w, "parents", w.beams.Parents, numbers[int32](w, r, "want_parents"))
+	sameView(w, "tokens", w.beams.Tokens, numbers[int32](w, r, "want_tokens"))
+	scores := make([]float32, w.beams.Scores.Len())
+	w.beams.Scores.CopyTo(scores)
+	sameBits(w, "scores", scores, numbers[uint32](w, r, "want_scores"))
+	sameView(w, "states", w.beams.States, numbers[int64](w, r, "want_states"))
+	sameView(w, "live", w.beams.Live, numbers[int32](w, r, "want_live"))
+	sameView(w, "active", w.beams.Active, numbers[int32](w, r, "want_active"))
+	sameView(w, "level", w.beams.Level, numbers[int32](w, r, "want_level"))
+	sameView(w, "errors", w.beams.Errors, numbers[int32](w, r, "want_errors"))
+}
+
+func (w *world) startArgs(r record) sidbeam.StartArgs {
+	args := sidbeam.StartArgs{Slots: numbers[int32](w, r, "slots"), Widths: numbers[int32](w, r, "widths")}
+	for _, i := range numbers[int32](w, r, "indexes") {
+		if i < 0 {
+			args.Constraints = append(args.Constraints, nil)
+		} else {
+			args.Constraints = append(args.Constraints, w.indexes[i])
+		}
+	}
+	if r.has("prefixes") {
+		prefixes, stride := numbers[int32](w, r, "prefixes"), one(w, r, "prefix_stride")
+		for i, length := range numbers[int32](w, r, "prefix_lengths") {
+			args.Prefixes = append(args.Prefixes, prefixes[i*stride:][:length])
+		}
+	}
+	return args
+}
+
+func (w *world) start(r record) {
+	w.must(w.session.Start(w.startArgs(r)))
+	w.checkBeams(r)
+}
+
+func (w *world) rows(r record, slots int) sidbeam.Rows {
+	rows := sidbeam.Rows{Slots: slots, Rows: one(w, r, "rows"), Columns: one(w, r, "columns"),
+		RowStride: one(w, r, "row_stride")}
+	switch r.types["logits"] {
+	case "f32":
+		rows.F32 = floats(numbers[uint32](w, r, "logits"))
+	case "f16":
+		rows.F16 = numbers[uint16](w, r, "logits")
+	default:
+		rows.BF16 = numbers[uint16](w, r, "logits")
+	}
+	return rows
+}
+
+func (w *world) stepArgs(r record) sidbeam.StepArgs {
+	args := sidbeam.StepArgs{Slots: numbers[int32](w, r, "slots"), Rows: w.rows(r, one(w, r, "rows_slots")),
+		RowMap: numbers[int32](w, r, "row_map"), LSE: floats(numbers[uint32](w, r, "lse"))}
+	args.Rows.SlotStride = one(w, r, "slot_stride")
+	if r.has("inverse_temperature") {
+		args.InverseTemperature = floats(numbers[uint32](w, r, "inverse_temperature"))[0]
+	}
+	if r.has("soft_cap") {
+		args.SoftCap = floats(numbers[uint32](w, r, "soft_cap"))[0]
+	}
+	return args
+}
+
+func (w *world) step(r record) {
+	w.must(w.session.Step(w.stepArgs(r)))
+	w.checkBeams(r)
+}
+
+func (w *world) stop(r record) {
+	w.must(w.session.Stop(numbers[int32](w, r, "slots"), 0))
+	w.checkBeams(r)
+}
+
+func (w *world) itemsArgs(r record) (slots []int32, items *sidbeam.Items) {
+	slots = numbers[int32](w, r, "slots")
+	items = w.session.NewItems(len(slots), one(w, r, "limit"))
+	items.LimitPerSID = one(w, r, "limit_per_sid")
+	if one(w, r, "with_rows") == 0 {
+		items.Rows = nil
+	}
+	return slots, items
+}
+
+func (w *world) items(r record) {
+	slots, items := w.itemsArgs(r)
+	w.must(w.session.Items(slots, items))
+	same(w, "ordinals", items.Ordinals, numbers[int64](w, r, "want_ordinals"))
+	same(w, "sids", items.SIDs, numbers[int32](w, r, "want_sids"))
+	same(w, "lengths", items.Lengths, numbers[int32](w, r, "want_lengths"))
+	same(w, "offsets", items.Offsets, numbers[int64](w, r, "want_offsets"))
+	same(w, "truncated", items.Truncated, numbers[int32](w, r, "want_truncated"))
+	if items.Rows == nil {
+		return
+	}
+	_, beams, _ := w.session.Shape()
+	got := []int64{}
+	for i := range slots {
+		for m := 0; m < beams; m++ {
+			got = append(got, items.RowsOf(i, m)...)
+		}
+	}
+	same(w, "rows", got, numbers[int64](w, r, "want_rows"))
+}
+
+// refused repeats a call that C refused, with its code and words; nothing has changed.
+func (w *world) refused(r record) {
+	var err error
+	switch call := texts(w, r, "call")[0]; call {
+	case "start":
+		err = w.session.Start(w.startArgs(r))
+	case "step":
+		err = w.session.Step(w.stepArgs(r))
+	case "stop":
+		err = w.session.Stop(numbers[int32](w, r, "slots"), 0)
+	case "items":
+		slots, items := w.itemsArgs(r)
+		err = w.session.Items(slots, items)
+	default:
+		w.Fatalf("refused: a call %q, expected one of the session's", call)
+	}
+	var failed *sidbeam.Error
+	if !errors.As(err, &failed) || int(failed.Code) != one(w, r, "want_code") || failed.Message != texts(w, r, "want_message")[0] {
+		w.Errorf("refused: expected code %d, %q, got %v", one(w, r, "want_code"), texts(w, r, "want_message")[0], err)
+	}
+}
+
+func (w *world) newTable(r record) {
+	var follow []sidbeam.Constrainer
+	for _, i := range numbers[int32](w, r, "indexes") {
+		follow = append(follow, w.indexes[i])
+	}
+	if w.table != nil {
+		w.must(w.table.Close())
+	}
+	var err error
+	w.table, err = sidbeam.NewTable(sidbeam.TableConfig{Constraints: follow, Vocabulary: w.vocabulary(r)})
+	w.must(err)
+}
+
+func (w *world) prefixes(r record) {
+	lengths := numbers[int32](w, r, "lengths")
+	out := make([]int64, len(lengths))
+	w.must(w.table.Prefixes(numbers[int32](w, r, "which"), numbers[int32](w, r, "codes"), one(w, r, "stride"), lengths, out, 0))
+	same(w, "states", out, numbers[int64](w, r, "want_states"))
+}
+
+func (w *world) advance(r record) {
+	tokens := numbers[int32](w, r, "tokens")
+	out := make([]int64, len(tokens))
+	w.must(w.table.Advance(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), numbers[int64](w, r, "parents"),
+		tokens, out, 0))
+	same(w, "states", out, numbers[int64](w, r, "want_states"))
+}
+
+func (w *world) mask(r record) {
+	rows := w.rows(r, 0)
+	w.must(w.table.Mask(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), rows, 0))
+	if rows.F32 != nil {
+		sameBits(w, "logits", rows.F32, numbers[uint32](w, r, "want_logits"))
+		return
+	}
+	same(w, "logits", append(rows.F16, rows.BF16...), numbers[uint16](w, r, "want_logits"))
+}
+
+func (w *world) bitmask(r record) {
+	states, per := numbers[int64](w, r, "states"), one(w, r, "words_per_row")
+	words := make([]uint32, len(states)*per)
+	w.must(w.table.Bitmask(numbers[int32](w, r, "which"), states, words, per, 0))
+	same(w, "words", words, numbers[uint32](w, r, "want_words"))
+}
+
+func (w *world) topK(r record) {
+	states, k := numbers[int64](w, r, "states"), one(w, r, "k")
+	top := sidbeam.TopK{Which: numbers[int32](w, r, "which"), States: states, Logits: w.rows(r, 0), K: k,
+		Normalization: sidbeam.Normalization(one(w, r, "normalization")), Tokens: make([]int32, len(states)*k),
+		LogProbs: make([]float32, len(states)*k), Next: make([]int64, len(states)*k)}
+	w.must(w.table.TopK(top))
+	same(w, "tokens", top.Tokens, numbers[int32](w, r, "want_tokens"))
+	sameBits(w, "log_probs", top.LogProbs, numbers[uint32](w, r, "want_log_probs"))
+	same(w, "next", top.Next, numbers[int64](w, r, "want_next"))
+}
+
+func floats(bits []uint32) []float32 {
+	if bits == nil {
+		return nil
+	}
+	out := make([]float32, len(bits))
+	for i, b := range bits {
+		out[i] = math.Float32frombits(b)
+	}
+	return out
+}
+
+func same[T comparable](w *world, what string, got, want []T) {
+	w.Helper()
+	if len(got) != len(want) {
+		w.Errorf("%s: %s: %d elements, expected %d", w.kind, what, len(got), len(want))
+		return
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			w.Errorf("%s: %s[%d] is %v, expected %v", w.kind, what, i, got[i], want[i])
+			return
+		}
+	}
+}
+
+func sameView[T int32 | int64 | float32](w *world, what string, got sidbeam.View[T], want []T) {
+	w.Helper()
+	out := make([]T, got.Len())
+	got.CopyTo(out)
+	same(w, what, out, want)
+}
+
+// sameBits compares floats by their bits; any NaN equals any NaN.
+func sameBits(w *world, what string, got []float32, want []uint32) {
+	w.Helper()
+	bits := make([]uint32, len(got))
+	for i, value := range got {
+		bits[i] = math.Float32bits(value)
+		if i < len(want) && value != value && math.Float32frombits(want[i]) != math.Float32frombits(want[i]) {
+			bits[i] = want[i]
+		}
+	}
+	same(w, what, bits, want)
+}

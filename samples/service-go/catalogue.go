@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"sidbeam.io/sidbeam"
+)
+
+// catalogue is an opened index and what a request needs of its items, by item row and by ordinal.
+type catalogue struct {
+	index   *sidbeam.Index
+	info    *sidbeam.Info
+	ids     []string         // [items] an id as text, whatever its type
+	ordinal map[string]int64 // of an item's first SID
+	codes   []int32          // [SIDs, levels], -1 past a length
+	columns int              // of a row of logits: the codes of the widest level, and the end's where lengths vary
+}
+
+// openCatalogue maps a file, whose bytes are checked: it may be replaced by rename at any time.
+func openCatalogue(path string) (*catalogue, error) {
+	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: sidbeam.VerifyChecksums})
+	if err != nil {
+		return nil, err
+	}
+	c, err := readCatalogue(index)
+	if err != nil {
+		_ = index.Close()
+		return nil, fmt.Errorf("reading the items of %s: %w", path, err)
+	}
+	return c, nil
+}
+
+func readCatalogue(index *sidbeam.Index) (*catalogue, error) {
+	info, err := index.Info()
+	if err != nil {
+		return nil, err
+	}
+	c := &catalogue{index: index, info: info, ordinal: make(map[string]int64, info.Items)}
+	for _, codes := range info.Codes {
+		if int(codes) > c.columns {
+			c.columns = int(codes)
+		}
+	}
+	if info.VariableLength {
+		c.columns++
+	}
+	ordinals := make([]int64, info.SIDs)
+	for i := range ordinals {
+		ordinals[i] = int64(i)
+	}
+	if c.codes, _, err = index.SIDs(ordinals); err != nil {
+		return nil, err
+	}
+	return c, c.readItems()
+}
+
+func (c *catalogue) readItems() error {
+	rows := make([]int64, c.info.Items)
+	for i := range rows {
+		rows[i] = int64(i)
+	}
+	ordinals, err := c.index.ItemOrdinals(rows)
+	if err != nil {
+		return err
+	}
+	if c.info.IDType == sidbeam.IDString {
+		c.ids, err = c.index.ItemNames(rows)
+	} else {
+		var ids []int64
+		ids, err = c.index.ItemIDs(rows)
+		for _, id := range ids {
+			c.ids = append(c.ids, idText(id, c.info.IDType))
+		}
+	}
+	for i, id := range c.ids {
+		if _, seen := c.ordinal[id]; !seen {
+			c.ordinal[id] = ordinals[i]
+		}
+	}
+	return err
+}
+
+func idText(id int64, idType sidbeam.IDType) string {
+	if idType == sidbeam.IDUint64 {
+		return strconv.FormatUint(uint64(id), 10)
+	}
+	return strconv.FormatInt(id, 10)
+}
+
+// vocabulary has the end in the last column, where lengths vary.
+func (c *catalogue) vocabulary() *sidbeam.Vocabulary {
+	return &sidbeam.Vocabulary{Offsets: make([]int64, c.info.Levels), HasEnd: c.info.VariableLength,
+		EndColumn: int64(c.columns - 1)}
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"time"
+)
+
+const maxBody = 1 << 20 // bytes of a request
+
+// service answers over HTTP.
+type service struct {
+	pool    *pool
+	metrics metrics
+}
+
+func (s *service) handler() http.Handler {
+	routes := http.NewServeMux()
+	routes.HandleFunc("/recommend", only(http.MethodPost, s.recommend))
+	routes.HandleFunc("/reload", only(http.MethodPost, s.reload))
+	routes.HandleFunc("/metrics", only(http.MethodGet, s.showMetrics))
+	return routes
+}
+
+func only(method string, handle http.HandlerFunc) http.HandlerFunc {
+	return func(out http.ResponseWriter, in *http.Request) {
+		if in.Method != method {
+			out.Header().Set("Allow", method)
+			refuse(out, http.StatusMethodNotAllowed, fmt.Errorf("%s is for %s", in.URL.Path, method))
+			return
+		}
+		handle(out, in)
+	}
+}
+
+// question is the body of POST /recommend; ids are numbers, or text where the index has names.
+type question struct {
+	Histories [][]json.RawMessage `json:"histories"`
+	K         *int                `json:"k"`
+}
+
+// answer holds the k best items of each history, best first, and the version of the index that they are from.
+type answer struct {
+	Version string     `json:"version"`
+	Items   [][]scored `json:"items"`
+}
+
+func (s *service) recommend(out http.ResponseWriter, in *http.Request) {
+	begin := time.Now()
+	got, beams, legal, status, err := s.answer(out, in)
+	s.metrics.request(time.Since(begin), err != nil, beams, legal)
+	if err != nil {
+		refuse(out, status, err)
+		return
+	}
+	reply(out, http.StatusOK, got)
+}
+
+func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer, beams, legal, status int, err error) {
+	asked, status, err := s.read(out, in)
+	if err != nil {
+		return nil, 0, 0, status, err
+	}
+	g, w, err := s.pool.acquire(in.Context())
+	if err != nil {
+		return nil, 0, 0, http.StatusServiceUnavailable, err
+	}
+	defer g.release(w)
+	histories, err := g.catalogue.known(asked.Histories)
+	if err != nil {
+		return nil, 0, 0, http.StatusBadRequest, err
+	}
+	items, beams, legal, err := w.recommend(histories, *asked.K)
+	if err != nil {
+		return nil, 0, 0, http.StatusInternalServerError, err
+	}
+	return &answer{g.catalogue.info.Fingerprint, items}, beams, legal, http.StatusOK, nil
+}
+
+// read gives what was asked, and the status where that is refused.
+func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, int, error) {
+	asked := &question{}
+	body := json.NewDecoder(http.MaxBytesReader(out, in.Body, maxBody))
+	body.DisallowUnknownFields()
+	err := body.Decode(asked)
+	if err == nil && body.Decode(&struct{}{}) != io.EOF {
+		err = errors.New("more follows the object")
+	}
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is not what is expected, {\"histories\": [[id, ...], ...], \"k\": 10}: %w", err)
+	}
+	limits := s.pool.limits
+	if asked.K == nil {
+		k := 10
+		if k > limits.beams {
+			k = limits.beams
+		}
+		asked.K = &k
+	}
+	if *asked.K < 1 || *asked.K > limits.beams {
+		return nil, http.StatusBadRequest, fmt.Errorf("k is %d, expected 1 .. %d", *asked.K, limits.beams)
+	}
+	if n := len(asked.Histories); n < 1 || n > limits.histories {
+		return nil, http.StatusBadRequest, fmt.Errorf("histories has %d elements, expected 1 .. %d", n, limits.histories)
+	}
+	return asked, http.StatusOK, nil
+}
+
+// known gives the ordinals of the items of histories that the index has. Others are passed over: they may have been in
+// the index before, or be in the next.
+func (c *catalogue) known(histories [][]json.RawMessage) ([][]int64, error) {
+	known := make([][]int64, len(histories))
+	for i, history := range histories {
+		for j, id := range history {
+			text := string(bytes.TrimSpace(id))
+			var name string
+			if json.Unmarshal(id, &name) == nil && text != "null" {
+				text = name
+			} else if !json.Valid(id) || (text[0] != '-' && (text[0] < '0' || text[0] > '9')) {
+				return nil, fmt.Errorf("histories[%d][%d] is %.40s, expected the id of an item", i, j, text)
+			}
+			if ordinal, has := c.ordinal[text]; has {
+				known[i] = append(known[i], ordinal)
+			}
+		}
+	}
+	return known, nil
+}
+
+func (s *service) reload(out http.ResponseWriter, _ *http.Request) {
+	if err := s.reloadNow(); err != nil {
+		refuse(out, http.StatusInternalServerError, err)
+		return
+	}
+	reply(out, http.StatusOK, map[string]string{"version": s.pool.current.Load().catalogue.info.Fingerprint})
+}
+
+func (s *service) reloadNow() error {
+	err := s.pool.reload()
+	s.metrics.reload(err)
+	if err != nil {
+		log.Printf("the index stays as it is: %v", err)
+	} else {
+		log.Printf("serving %s, version %s", s.pool.path, s.pool.current.Load().catalogue.info.Fingerprint)
+	}
+	return err
+}
+
+func (s *service) showMetrics(out http.ResponseWriter, _ *http.Request) {
+	out.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	info := s.pool.current.Load().catalogue.info
+	s.metrics.write(out, info.Fingerprint, info.Items)
+}
+
+func refuse(out http.ResponseWriter, status int, err error) {
+	reply(out, status, map[string]string{"error": err.Error()})
+}
+
+func reply(out http.ResponseWriter, status int, value any) {
+	out.Header().Set("Content-Type", "application/json")
+	out.WriteHeader(status)
+	if err := json.NewEncoder(out).Encode(value); err != nil {
+		log.Printf("a client is gone: %v", err)
+	}
+}
