@@ -7,7 +7,7 @@
 
 int main(void) {
   const int32_t codes[] = {4, 4}, catalogue[] = {0, 1, 0, 3, 2, 2};  // three items, each a SID of two codes
-  float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, here for every beam
+  float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, of every beam
   sidbeam_error err = SIDBEAM_ERROR_INIT;
   sidbeam_runtime* runtime;
   sidbeam_builder* builder;
@@ -41,7 +41,7 @@ int main(void) {
   items.ordinals = ordinals;
   TRY(sidbeam_session_get_beams(session, &beams, &err));
   TRY(sidbeam_session_get_items(session, NULL, 1, &items, &err));
-  for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], (double)beams.scores[m]);
+  for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], beams.scores[m]);
 
   sidbeam_session_destroy(session);
   sidbeam_constraint_release(constraint);

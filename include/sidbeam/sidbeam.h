@@ -45,8 +45,7 @@
  *     items.ordinals = ordinals;
  *     TRY(sidbeam_session_get_beams(session, &beams, &err));
  *     TRY(sidbeam_session_get_items(session, NULL, 1, &items, &err));
- *     for (int m = 0; m < beams.live[0]; m++)
- *       printf("item %d  score %.3f\n", (int)ordinals[m], (double)beams.scores[m]);
+ *     for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], beams.scores[m]);
  *
  *     sidbeam_session_destroy(session);
  *     sidbeam_constraint_release(constraint);

@@ -30,7 +30,7 @@ namespace sidbeam::cuda {
 inline constexpr float kLog2E = 1.44269502162933349609F;
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
-inline constexpr int kColumnsOfThread = 16;  // of a tile
+inline constexpr int kColumnsOfThread = 16;                                // of a tile
 inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 9.3e-8;  // as above
 static_assert(kColumnsOfThread % 8 == 0 && kBound <= 1e-6);
 
