@@ -1,37 +1,12 @@
 #!/usr/bin/env bash
 # All tests of the Go binding and its samples, against an installation of what BUILD built, moved afterwards.
 #   bindings/go/test.sh [BUILD]   default: build/release
-# Needs golang-go (1.19), its race detector's runtime, gcc, pkg-config and swig (4.1). Writes to build/go, asks no network.
-# SPDX-License-Identifier: Apache-2.0
+# Needs golang-go (1.19), gcc, pkg-config and swig (4.1); adds to BUILD the shared cases and the CUDA plugin for the
+# emulator, where its tests are configured. Writes to build/go, asks no network. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-build=${1:-build/release}
-work=$PWD/build/go
-prefix=$work/prefix # without a space: go 1.19 reads no quoting in what pkg-config --libs says
-
-fail() {
-  printf 'bindings/go: %s\n' "$*" >&2
-  exit 1
-}
-
-# quietly COMMAND ...   shows what it prints only when it fails
-quietly() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "failed: $*"; }; }
-
-# in_folder FOLDER COMMAND ...
-in_folder() { (cd "$1" && shift && "$@"); }
-
-install_library() {
-  rm -rf "$work/first" "$prefix"
-  quietly cmake --install "$build" --prefix "$work/first"
-  mv "$work/first" "$prefix"
-  local libraries
-  libraries=$(dirname "$(find "$prefix" -name libsidbeam.so.1 | head -n 1)")
-  export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
-  export GOCACHE=$work/cache GOPROXY=off GOFLAGS=-mod=readonly GOWORK=off
-  # Go looks at its own files alone when it decides what to compile again: this changes with the headers.
-  CGO_CFLAGS="-g -O2 -DSIDBEAM_HEADERS=$(cat "$prefix"/include/sidbeam/*.h | sha256sum | cut -c 1-16)"
-  export CGO_CFLAGS
-}
+build=$(realpath "${1:-build/release}")
+. bindings/go/environment.sh
 
 generated() {
   rm -rf "$work/generated"
@@ -45,16 +20,21 @@ generated() {
 
 formatted() {
   local wrong
-  wrong=$(gofmt -l bindings/go samples/go samples/service-go)
+  wrong=$(gofmt -l bindings/go samples/go)
   [ -z "$wrong" ] || fail "gofmt -w would change $wrong"
-  local module
-  for module in bindings/go samples/go samples/service-go; do in_folder $module quietly go vet ./...; done
+  in_folder bindings/go quietly go vet ./...
+  in_folder samples/go quietly go vet ./...
 }
 
 # Twice: with the race detector and cgo's full check of pointers, and without, as allocations are counted.
 package_tests() {
-  local cases=$PWD/$build/tests/bindings/cases.txt
-  if [ -f "$cases" ]; then export SIDBEAM_CASES=$cases; else echo "no shared cases in $build: their test is skipped"; fi
+  if [ -d "$build/tests/bindings" ]; then
+    quietly cmake --build "$build" --target shared_cases sidbeam_cuda_emulated
+    export SIDBEAM_CASES=$build/tests/bindings/cases.txt
+    export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
+  else
+    echo "$build was configured without tests: the shared cases and those of devices are skipped"
+  fi
   in_folder bindings/go quietly env GODEBUG=cgocheck=2 go test -race -count=1 ./...
   in_folder bindings/go quietly go test -count=1 ./...
 }
@@ -73,9 +53,15 @@ stranger() {
   [ "$got" = "$recommended" ] || fail "a module elsewhere: expected $recommended, got $got"
 }
 
+minimal() {
+  local got
+  got=$(in_folder samples/go go run ./minimal) || fail "samples/go/minimal"
+  [ "$got" = "$recommended" ] || fail "samples/go/minimal: expected $recommended, got $got"
+}
+
 # What README.md shows, on the index that its shell lines make.
 readme() {
-  [ -x "$prefix/bin/sidbeam" ] || { echo "no command in $build: samples/go/readme is only built"; return; }
+  [ -x "$prefix/bin/sidbeam" ] || { echo "no command in $build: samples/go/readme is not run"; return; }
   mkdir -p "$work/readme/build"
   in_folder samples/go go build -o "$work/readme/program" ./readme
   local got
@@ -85,19 +71,11 @@ readme() {
   [ "$got" = "50 beams, all of them items" ] || fail "samples/go/readme: got $got"
 }
 
-samples() {
-  local got
-  got=$(in_folder samples/go go run ./minimal) || fail "samples/go/minimal"
-  [ "$got" = "$recommended" ] || fail "samples/go/minimal: expected $recommended, got $got"
-  readme
-  in_folder samples/service-go quietly env GODEBUG=cgocheck=2 go test -race -count=1 ./...
-}
-
-mkdir -p "$work"
 install_library
 generated
 formatted
 package_tests
 stranger
-samples
-echo "bindings/go: all passed"
+minimal
+readme
+echo "Go: all passed"

@@ -293,6 +293,7 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
+  int32_t levels;      /* of a builder: codes of its SIDs */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;
@@ -353,14 +354,17 @@ static inline void fl_drop_user(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
+/* 1 if it is a handle of this kind; else an error. */
+static inline int fl_is(flat_handle* handle, int32_t kind, sidbeam_error* err) {
+  if (handle != NULL && handle->kind == kind) return 1;
+  fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
+          handle == NULL ? "null" : fl_kind_name(handle->kind));
+  return 0;
+}
+
 /* The object, until fl_drop_user, or NULL with an error. */
 static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* err) {
-  if (err->code != 0) return NULL;
-  if (handle == NULL || handle->kind != kind) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
-            handle == NULL ? "null" : fl_kind_name(handle->kind));
-    return NULL;
-  }
+  if (err->code != 0 || !fl_is(handle, kind, err)) return NULL;
   atomic_fetch_add(&handle->owners, 1);
   if (atomic_fetch_add(&handle->users, 1) & FLAT_CLOSED) {
     fl_drop_user(handle);
@@ -448,7 +452,7 @@ static inline void fl_log_put(void* context, int32_t level, const char* message)
   if (fl_log.count < FLAT_LOG_MESSAGES) { /* the first tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
-    snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%s", message);
+    snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
   }
   pthread_mutex_unlock(&fl_log.mutex);
 }
@@ -540,6 +544,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   handle = fl_box(FLAT_BUILDER, NULL);
+  handle->levels = config.levels;
   config.progress = fl_progress;
   config.progress_context = handle;
   if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {
@@ -555,22 +560,32 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
 /* Phase (SIDBEAM_PHASE_*), done, total of the call that runs; from any thread, at any time. */
 static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
   fl_clear(err);
-  if (!FLAT_GIVEN(err, out, 3)) return;
+  if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
   out.data[0] = atomic_load(&builder->phase);
   out.data[1] = atomic_load(&builder->done);
   out.data[2] = atomic_load(&builder->total);
 }
 
 /* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
-static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) { atomic_store(&builder->cancel, cancel); }
+static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
+  if (builder != NULL) atomic_store(&builder->cancel, cancel);
+}
+
+/* The builder reads its own number of levels from every row, whatever the caller's array has. */
+static inline int fl_rows_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
+  if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
+            builder->levels);
+  return err->code == 0;
+}
 
 /* codes [count, levels]; lengths, ids, priorities [count] or none. */
 static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int32_t levels, flat_in_i32 lengths,
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
+  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+      !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;
@@ -584,9 +599,9 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, codes, fl_product(count, levels)) || !FLAT_NEED(err, lengths, count) ||
-      !FLAT_GIVEN(err, id_offsets, count + 1) || !FLAT_NEED(err, priorities, count) ||
-      !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
+  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+      !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
+      !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return;
@@ -900,13 +915,16 @@ static inline int64_t flat_index_codebook(flat_handle* index, flat_out_bytes tex
 /* SIDs of many ordinals: codes [count, levels] (-1 beyond the length), lengths [count]. */
 static inline void flat_index_sids(flat_handle* index, flat_in_i64 ordinals, int32_t levels, flat_out_i32 codes,
                                    flat_out_i32 lengths, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t i;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, codes, fl_product(ordinals.count, levels)) || !FLAT_GIVEN(err, lengths, ordinals.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  for (i = 0; i < fl_product(ordinals.count, levels); i++) codes.data[i] = -1;
+  if (sidbeam_index_get_info((sidbeam_index*)object, &info, err) == SIDBEAM_OK && info.levels != levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the index", levels, info.levels);
+  for (i = 0; i < fl_product(ordinals.count, levels) && err->code == 0; i++) codes.data[i] = -1;
   for (i = 0; i < ordinals.count && err->code == 0; i++)
     (void)!sidbeam_index_sid((sidbeam_index*)object, ordinals.data[i], codes.data + i * levels, lengths.data + i, err);
   fl_drop_user(index);
@@ -933,6 +951,11 @@ static inline void flat_index_find_sids(flat_handle* index, flat_in_i32 codes, i
   fl_drop_user(index);
 }
 
+/* The length of a prefix, which the library refuses where it is more than there are levels. */
+static inline int32_t fl_length(flat_in_i32 prefix) {
+  return prefix.count > INT32_MAX ? INT32_MAX : (int32_t)prefix.count;
+}
+
 /* range [2]: the ordinals [lo, hi) that begin with the prefix. */
 static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, flat_out_i64 range, sidbeam_error* err) {
   void* object;
@@ -940,7 +963,7 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
   if (!FLAT_GIVEN(err, range, 2)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  (void)!sidbeam_index_ordinals((sidbeam_index*)object, prefix.data, (int32_t)prefix.count, range.data, range.data + 1,
+  (void)!sidbeam_index_ordinals((sidbeam_index*)object, prefix.data, fl_length(prefix), range.data, range.data + 1,
                                 err);
   fl_drop_user(index);
 }
@@ -954,7 +977,7 @@ static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix
   if (!FLAT_GIVEN(err, end, 1)) return 0;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return 0;
-  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, (int32_t)prefix.count, tokens.data,
+  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix), tokens.data,
                                 tokens.data == NULL ? 0 : tokens.count, &count, end.data, err);
   fl_drop_user(index);
   return count;
@@ -1107,25 +1130,33 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
                                 sidbeam_error* err) {
   const int64_t levels = offsets.data != NULL ? offsets.count : map_codes.count;
   int64_t l, used = 0;
-  if (offsets.data == NULL && map_codes.data == NULL && end_column < 0) return 0;
+  if (offsets.data == NULL && maps.count == 0 && map_codes.data == NULL && end_column < 0) return 0;
   if (levels > SIDBEAM_MAX_LEVELS || (map_codes.data != NULL && map_codes.count != levels)) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
             "map_codes has %" PRId64 " levels and offsets %" PRId64 ", expected the same, at most %d", map_codes.count,
             levels, SIDBEAM_MAX_LEVELS);
     return 0;
   }
+  if (maps.count > 0 && map_codes.data == NULL) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
+            "map_codes is missing, expected the number of columns of each level of maps");
+    return 0;
+  }
   out->levels = (int32_t)levels;
   out->offsets = offsets.data;
   out->end_column = end_column;
   if (map_codes.data == NULL) return 1;
+  for (l = 0; l < levels; l++) used += map_codes.data[l] < 0 ? 0 : map_codes.data[l];
+  if (!FLAT_GIVEN(err, maps, used)) return 0;
+  used = 0;
   for (l = 0; l < levels; l++) {
     const int32_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
-    pointers[l] = codes == 0 || maps.data == NULL ? NULL : maps.data + used;
+    pointers[l] = codes == 0 ? NULL : maps.data + used;
     used += codes;
   }
   out->maps = pointers;
   out->map_codes = map_codes.data;
-  return FLAT_GIVEN(err, maps, used);
+  return 1;
 }
 
 /* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. */
@@ -1356,7 +1387,7 @@ static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
          FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, rows, fl_product(count, limit)) &&
-         FLAT_NEED(err, offsets, beams_all + count) && FLAT_NEED(err, truncated, count);
+         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
 }
 
 /* The arrays of sidbeam_items, each or none. */

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Tests of the service, with a load generator while its index is replaced, under Go's race detector.
+#   samples/service-go/test.sh [BUILD]   default: build/release
+# Needs what bindings/go/test.sh needs, but for SWIG. SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=$(realpath "${1:-build/release}")
+. bindings/go/environment.sh
+
+install_library
+wrong=$(gofmt -l samples/service-go)
+[ -z "$wrong" ] || fail "gofmt -w would change $wrong"
+in_folder samples/service-go quietly go vet ./...
+in_folder samples/service-go quietly env GODEBUG=cgocheck=2 go test -race -count=1 ./...
+echo "service-go: all passed"
