@@ -22,7 +22,7 @@ bench_python() { PYTHONPATH=$build/bindings/python/package build/python/venv/bin
 bench_java() { java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java; }
 bench_go() {
   local libraries
-  libraries=$(dirname "$(find "$PWD/build/go/moved prefix" -name libsidbeam.so.1 | head -n 1)")
+  libraries=$(dirname "$(find "$PWD/build/go/prefix" -name libsidbeam.so.1 | head -n 1)")
   cd bindings/go
   PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries GOCACHE=$PWD/../../build/go/cache GOPROXY=off GOWORK=off \
     go run ./internal/overhead
@@ -33,7 +33,7 @@ built() {
     c) [ -x "$build/tests/bindings/bench_calls" ] ;;
     python) [ -d "$build/bindings/python/package" ] && [ -x build/python/venv/bin/python ] ;;
     java) [ -e build/java/sidbeam.jar ] && command -v java >/dev/null ;;
-    go) [ -d "build/go/moved prefix" ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
+    go) [ -d build/go/prefix ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
   esac
 }
 
