@@ -33,7 +33,7 @@ built() {
     c) [ -x "$build/tests/bindings/bench_calls" ] ;;
     python) [ -d "$build/bindings/python/package" ] && [ -x build/python/venv/bin/python ] ;;
     java) [ -e build/java/sidbeam.jar ] && command -v java >/dev/null ;;
-    go) [ -d "build/go/prefix" ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
+    go) [ -d build/go/prefix ] && [ -d bindings/go/internal/overhead ] && command -v go >/dev/null ;;
   esac
 }
 
