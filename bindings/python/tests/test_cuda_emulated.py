@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 from pathlib import Path
 from typing import Any, Iterator
@@ -153,6 +154,7 @@ def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> 
 
 
 def test_upload_and_unload(device: Device, index: sidbeam.Index) -> None:
+    gc.collect()
     before = device.library.emulator_live_allocations()
     index.upload(kinds="trie", chunk_bytes=4096)
     assert index.uploaded().bytes > 0 and device.library.emulator_live_allocations() > before
