@@ -37,7 +37,7 @@ class Device:
 
     def read(self, array: Any) -> np.ndarray:
         """A tensor, or an array of the library, on the host."""
-        address, code, bits, shape, kind, _ = sidbeam._native.describe_tensor(array)
+        address, code, bits, shape, kind, _ = sidbeam._native.describe_tensor(array, "array")
         assert kind == 2
         result = np.empty(shape, f"{'iuf'[code]}{bits // 8}")
         self.library.cudaDeviceSynchronize()
