@@ -62,7 +62,7 @@ final class Build<T> {
     while (worker.isAlive()) {
       try {
         worker.join(listener == null || thrown != null ? 0 : REPORT_MILLIS);
-        if (listener != null && thrown == null) {
+        if (listener != null && thrown == null && worker.isAlive()) {
           report.accept(listener);
         }
       } catch (InterruptedException e) {

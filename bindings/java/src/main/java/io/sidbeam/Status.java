@@ -56,6 +56,6 @@ public enum Status {
    */
   @Override
   public String toString() {
-    return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+    return name().toLowerCase(Locale.ROOT).replace('_', ' ').replace("io ", "i/o ");
   }
 }
