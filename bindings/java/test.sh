@@ -23,7 +23,7 @@ cp "$build/bindings/java/libsidbeam_java.so" $out/stub/
 {
   echo 'unsigned sidbeam_abi_version(void) { return 99; }'
   echo 'const char* sidbeam_version(void) { return "9.9.9"; }'
-  nm -D --undefined-only $out/stub/libsidbeam_java.so | sed -nE '/abi_version$|_version$/d; s/.* (sidbeam_[a-z_]+)$/void \1(void) {}/p'
+  nm -D --undefined-only $out/stub/libsidbeam_java.so | sed -nE '/ sidbeam_(abi_)?version/d; s/.* (sidbeam_[a-z_]+)(@.*)?$/void \1(void) {}/p'
 } >$out/stub/stub.c
 echo 'SIDBEAM_1 { global: *; };' >$out/stub/stub.map
 cc -shared -fPIC -Wl,-soname,libsidbeam.so.1 -Wl,--version-script=$out/stub/stub.map -o $out/stub/libsidbeam.so.1 $out/stub/stub.c >>$log 2>&1

@@ -222,7 +222,7 @@ class LifetimeTest {
         }
       });
       List<Future<Long>> done = new ArrayList<>();
-      for (int i = 0; i < 500; i++) {
+      for (int i = 0; i < 60; i++) {
         done.add(pool.submit(() -> Fixtures.index().info().sids())); // nothing else refers to the index
       }
       for (Future<Long> one : done) {
