@@ -42,7 +42,7 @@ final class Decoder implements AutoCloseable {
     session = new Session(new SessionConfig(index).slots(slots).beams(width).strategy(strategy)
         .vocabulary(new Vocabulary().endColumn(codes)));
     beams = session.beams();
-    items = new Items(session, slots, (long) width * Math.max(1, info.maxItemsPerSid())).limitPerSid(width);
+    items = new Items(session, slots, width); // nobody is given more items than there are beams
     logits = Buffers.floats(slots * width * columns);
     step = new Step(Rows.dense(logits, slots, width, columns));
     model = new Model(columns);

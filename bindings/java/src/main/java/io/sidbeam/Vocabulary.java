@@ -8,7 +8,9 @@ import java.util.Arrays;
  * Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
  */
 public final class Vocabulary {
-  long[] offsets;
+  private static final int MAX_LEVELS = Native.SIDBEAM_MAX_LEVELS;
+
+  private long[] offsets;
   int[] maps;
   int[] mapCodes;
   long endColumn = -1;
@@ -48,5 +50,10 @@ public final class Vocabulary {
   public Vocabulary endColumn(long endColumn) {
     this.endColumn = endColumn;
     return this;
+  }
+
+  /** An end column alone is a vocabulary too, and C wants to know of how many levels: any that are enough. */
+  long[] offsets() {
+    return offsets == null && mapCodes == null && endColumn >= 0 ? new long[MAX_LEVELS] : offsets;
   }
 }

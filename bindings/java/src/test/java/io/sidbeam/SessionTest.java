@@ -89,6 +89,21 @@ class SessionTest {
   }
 
   @Test
+  void anEndColumnAloneIsAVocabulary() {
+    try (Builder builder = new Builder(new BuilderConfig(4, 4).variableLength(true))) {
+      builder.add(new int[] {1, 0, 2, 3}, new int[] {1, 2}, null, null);
+      try (Index varied = builder.finish();
+          Session ending = new Session(new SessionConfig(varied).beams(2).vocabulary(new Vocabulary().endColumn(4)))) {
+        ending.start();
+        ending.step(row(0, 9, 0, 0, 0));
+        ending.step(row(0, 0, 0, 0, 9));
+        assertArrayEquals(new int[] {1}, ending.items().sid(0, 0));
+        assertEquals(4, ending.beams().token(0, 0));
+      }
+    }
+  }
+
+  @Test
   void logitsOfHalfPrecisionAreReadAsTheyAre() {
     ByteBuffer half = Buffers.bytes(10).position(2);
     for (int c = 0; c < 4; c++) {
