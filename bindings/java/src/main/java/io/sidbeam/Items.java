@@ -129,10 +129,13 @@ public final class Items {
     return this;
   }
 
-  void fill(Session session) {
+  void fill(Session session, int deviceType) {
     if (session.width() != beams || session.levels() != levels) {
       throw SidbeamException.invalid("items are for sessions of " + beams + " beams and " + levels + " levels, this has "
           + session.width() + " and " + session.levels());
+    }
+    for (Object array : new Object[] {ordinals, sids, lengths, rows, offsets, truncated}) {
+      DevicePointer.check(deviceType, array, "an array of items");
     }
     try {
       Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, ordinals, sids, lengths, rows,

@@ -41,7 +41,10 @@ public final class Rows {
   }
 
   private static long[] dense(long slots, long rows, long columns) {
-    return new long[] {slots, rows, columns, Math.multiplyExact(rows, columns), columns};
+    if (rows < 0 || columns < 0 || Math.multiplyHigh(rows, columns) != 0 || rows * columns < 0) {
+      throw SidbeamException.invalid(rows + " rows of " + columns + " columns are more than any memory holds");
+    }
+    return new long[] {slots, rows, columns, rows * columns, columns};
   }
 
   /**

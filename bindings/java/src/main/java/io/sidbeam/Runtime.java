@@ -21,10 +21,12 @@ public final class Runtime extends NativeObject {
   }
 
   private static long create(RuntimeConfig config) {
-    return Native.flat_runtime_create(config.threads, config.stepThreads, config.stepGrain,
+    long handle = Native.flat_runtime_create(config.threads, config.stepThreads, config.stepGrain,
         config.logLevel == null ? -1 : config.logLevel.code, Text.in(config.cpuTarget, "cpuTarget"),
         config.cudaLibrary == null ? null : Text.in(config.cudaLibrary), config.deviceAllocate, config.deviceRelease,
         config.deviceContext);
+    Log.drain();
+    return handle;
   }
 
   /**

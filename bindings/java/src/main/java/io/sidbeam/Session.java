@@ -133,6 +133,9 @@ public final class Session extends NativeObject {
    */
   public void step(Step step) {
     Rows rows = step.rows;
+    DevicePointer.check(deviceType, step.slots, "slots");
+    DevicePointer.check(deviceType, step.rowMap, "rowMap");
+    DevicePointer.check(deviceType, step.lse, "lse");
     try {
       Native.flat_session_step(handle, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, step.rowMap, step.lse,
@@ -233,7 +236,7 @@ public final class Session extends NativeObject {
    * @param out made for a session of this shape
    */
   public void items(Items out) {
-    out.fill(this);
+    out.fill(this, deviceType);
   }
 
   /**

@@ -16,6 +16,8 @@ import java.nio.LongBuffer;
  * failure nothing has been written.
  */
 public final class Table extends NativeObject {
+  private final int deviceType;
+
   /**
    * Makes a table. Fails with {@link Status#MISSING_SECTION} where an index has no trie.
    *
@@ -23,6 +25,7 @@ public final class Table extends NativeObject {
    */
   public Table(TableConfig config) {
     super(create(Buffers.given(config, "config")));
+    deviceType = config.deviceType;
   }
 
   private static long create(TableConfig config) {
@@ -71,6 +74,7 @@ public final class Table extends NativeObject {
    */
   public void prefixes(DevicePointer which, DevicePointer codes, long stride, DevicePointer lengths, DevicePointer out,
       long stream) {
+    onDevice();
     prefixes((Object) which, codes, stride, lengths, Buffers.given(lengths, "lengths").count(), out, stream);
   }
 
@@ -108,6 +112,7 @@ public final class Table extends NativeObject {
    */
   public void advance(DevicePointer which, DevicePointer states, DevicePointer parents, DevicePointer tokens,
       DevicePointer out, long stream) {
+    onDevice();
     advance((Object) which, states, parents, tokens, Buffers.given(tokens, "tokens").count(), out, stream);
   }
 
@@ -139,6 +144,7 @@ public final class Table extends NativeObject {
    * @param stream a cudaStream_t as a number
    */
   public void mask(DevicePointer which, DevicePointer states, Rows logits, long stream) {
+    onDevice();
     mask((Object) which, states, logits, stream);
   }
 
@@ -152,6 +158,13 @@ public final class Table extends NativeObject {
           logits.deviceId, logits.rows, logits.columns, logits.rowStride, stream);
     } finally {
       Reference.reachabilityFence(this);
+    }
+  }
+
+  /** On the CPU an address of a device's would be read as the host's. */
+  private void onDevice() {
+    if (deviceType == Native.SIDBEAM_CPU) {
+      throw SidbeamException.invalid("the table is on the CPU, expected buffers in place of device pointers");
     }
   }
 
@@ -184,6 +197,7 @@ public final class Table extends NativeObject {
    * @param stream a cudaStream_t as a number
    */
   public void bitmask(DevicePointer which, DevicePointer states, DevicePointer words, long wordsPerRow, long stream) {
+    onDevice();
     bitmask((Object) which, states, Buffers.given(states, "states").count(), words, wordsPerRow, stream);
   }
 
@@ -229,6 +243,7 @@ public final class Table extends NativeObject {
    */
   public void topK(DevicePointer which, DevicePointer states, Rows logits, Normalization normalization, int k,
       DevicePointer tokens, DevicePointer logProbs, DevicePointer next, long stream) {
+    onDevice();
     topK((Object) which, states, logits, normalization, k, tokens, logProbs, next, stream);
   }
 

@@ -14,6 +14,11 @@ import java.nio.LongBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -158,6 +163,36 @@ class IndexTest {
     refused(Status.INVALID_ARGUMENT, "heap buffer", () -> Index.fromBuffer(ByteBuffer.allocate(100), new OpenConfig()));
     refused(Status.CORRUPT, "", () -> Index.fromBuffer(bytes.slice(0, 64), new OpenConfig()));
     assertEquals(lent, Loans.count());
+  }
+
+  @Test
+  void messagesGoToTheSystemsLoggerWhereTheyAreAskedFor() {
+    List<String> messages = new ArrayList<>();
+    Handler handler = new Handler() {
+      @Override
+      public void publish(LogRecord message) {
+        messages.add(message.getLevel() + " " + message.getMessage());
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    Logger logger = Logger.getLogger("io.sidbeam");
+    logger.addHandler(handler);
+    logger.setUseParentHandlers(false);
+    Path file = Fixtures.write(folder.resolve("a.sidx"));
+    try (Runtime runtime = new Runtime(new RuntimeConfig().log(LogLevel.INFO))) {
+      Index.open(file).close(); // in the default runtime, which is silent
+      Index.open(file, new OpenConfig().runtime(runtime)).close();
+    } finally {
+      logger.removeHandler(handler);
+    }
+    assertEquals(2, messages.size(), messages.toString());
+    assertTrue(messages.get(0).startsWith("INFO sidbeam " + Runtime.version()), messages.get(0));
+    assertTrue(messages.get(1).startsWith("INFO opened index '" + file), messages.get(1));
   }
 
   @Test

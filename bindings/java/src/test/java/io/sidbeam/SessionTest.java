@@ -146,6 +146,35 @@ class SessionTest {
   }
 
   @Test
+  void refusesAddressesOfADeviceOnTheCpu() {
+    DevicePointer device = new DevicePointer(4096, 100);
+    session.start();
+    Step step = new Step(row(0, 0, 0, 0));
+    refused(Status.INVALID_ARGUMENT, "lse is in a device's memory, expected a buffer", () -> session.step(step.lse(device)));
+    step.lse((DevicePointer) null);
+    refused(Status.INVALID_ARGUMENT, "slots is in a device's memory", () -> session.step(step.slots(device)));
+    refused(Status.INVALID_ARGUMENT, "an array of items is in a device's memory",
+        () -> session.items(new Items(session, 1, 1, null, device, null, null, null, null)));
+    refused(Status.NO_DEVICE, "", () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, 0)));
+    refused(Status.INVALID_ARGUMENT, "address other than 0", () -> new DevicePointer(0, 1));
+    try (Table table = new Table(new TableConfig(index))) {
+      refused(Status.INVALID_ARGUMENT, "the table is on the CPU", () -> table.bitmask(null, device, device, 1, 0));
+      refused(Status.INVALID_ARGUMENT, "the table is on the CPU",
+          () -> table.topK(null, device, row(0), Normalization.FULL, 1, device, device, null, 0));
+    }
+  }
+
+  @Test
+  void refusesShapesThatOverflow() {
+    refused(Status.INVALID_ARGUMENT, "are more than any memory holds",
+        () -> Rows.dense(Buffers.floats(4), 1, 1L << 40, 1L << 40));
+    session.start();
+    refused(Status.INVALID_ARGUMENT, "too few for",
+        () -> session.step(Rows.strided(Buffers.floats(4), 1, 1L << 40, 4, 0, 1L << 40)));
+    refused(Status.INVALID_ARGUMENT, "", () -> session.step(Rows.strided(Buffers.floats(4), 1, 2, -4, 0, 0)));
+  }
+
+  @Test
   void refusesBuffersThatAreTooShort() {
     session.start();
     refused(Status.INVALID_ARGUMENT, "row_map has 1 elements, expected at least 2",
