@@ -148,7 +148,7 @@ public final class ServiceTest {
     double p99 = metric("request_seconds{quantile=\"0.99\"}");
     check(0 < p50 && p50 <= p90 && p90 <= p99 && p99 < 60, "percentiles " + p50 + ", " + p90 + ", " + p99);
     check(metric("requests_total{code=\"200\"}") == requests + 4, "answered " + metric("requests_total{code=\"200\"}"));
-    check(metric("requests_total{code=\"400\"}") == 8, "refused " + metric("requests_total{code=\"400\"}"));
+    check(metric("requests_total{code=\"400\"}") == 9, "refused " + metric("requests_total{code=\"400\"}"));
     check(metric("request_seconds_count") == requests + 4, "measured " + metric("request_seconds_count"));
     check(metric("legal_share") == 1, "legal share " + metric("legal_share"));
     check(metric("index_info{version=\"" + version + "\"}") == 1, "version");
