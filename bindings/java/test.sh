@@ -33,10 +33,13 @@ mkdir -p $out/native
 cp "$build/bindings/java/libsidbeam_java.so" "$build/runtime/libsidbeam.so.1" $out/native/
 cases=$build/tests/bindings/cases.txt
 [ -e "$cases" ] || cmake --build "$build" --target shared_cases >>$log 2>&1
+cmake --build "$build" --target sidbeam_cuda_emulated sidbeam_java_emulated >>$log 2>&1
 
 java -Xcheck:jni -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.test.jar=$out/sidbeam.jar \
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \
-  -Dsidbeam.test.cases="$cases" org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
+  -Dsidbeam.test.cases="$cases" \
+  -Dsidbeam.test.plugin="$build/tests/gpu/libsidbeam_cuda_emulated.so" \
+  -Dsidbeam.test.emulated="$build/bindings/java/libsidbeam_java_emulated.so" org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
   --disable-banner --fail-if-no-tests --reports-dir $out/reports "${@:2}" >>$log 2>&1
 ! grep -m 5 -E '^(WARNING|FATAL ERROR) in native method' $log
 sed -nE 's/.*\[ *([0-9]+) tests (successful|failed) *\].*/\1 \2/p' $log
