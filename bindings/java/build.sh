@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The jar: build/java/sidbeam.jar, with the native libraries inside, and build/java/javadoc.
+# bindings/java/build.sh [BUILD]   a CMake build folder of this repository (default: build/release)
+# Plain javac and jar, not Maven: Maven fetches its compiler, jar and surefire plugins from a registry, and this build runs
+# without a network. Needs swig and a JDK of 17 or later (Debian: swig openjdk-17-jdk-headless).
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/release}
+out=build/java
+log=$out/build.log
+mkdir -p $out
+trap 'status=$?; [ $status = 0 ] || tail -n 40 "$log" >&2' EXIT
+
+{
+  cmake "$build" -DSIDBEAM_JAVA=ON
+  cmake --build "$build" --target sidbeam_java
+} >"$log" 2>&1
+
+version=$(sed -nE 's/#define SIDBEAM_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)/\2/p' include/sidbeam/base.h | paste -sd .)
+generated=$build/bindings/java/generated/io/sidbeam
+native=$out/classes/io/sidbeam/linux-$(uname -m)
+rm -rf $out/classes
+mkdir -p "$native"
+javac --release 17 -Xlint:all -Werror -d $out/classes bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java >>"$log" 2>&1
+# Stripped: what the jar carries is for running, and symbols are most of its bytes.
+strip --strip-unneeded -o "$native/libsidbeam.so.1" "$build/runtime/libsidbeam.so.1"
+strip --strip-unneeded -o "$native/libsidbeam_java.so" "$build/bindings/java/libsidbeam_java.so"
+printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' "Implementation-Version: $version" >$out/manifest
+jar --create --file $out/sidbeam.jar.new --manifest $out/manifest -C $out/classes . >>"$log" 2>&1
+mv $out/sidbeam.jar.new $out/sidbeam.jar
+javadoc -quiet -Xdoclint:all -Werror -notimestamp -d $out/javadoc --release 17 bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java >>"$log" 2>&1

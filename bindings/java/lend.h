@@ -1,0 +1,130 @@
+/* What Java lends to a call: buffers as they are, arrays by copy, strings; and how errors go back. Inserted into SWIG's
+ * file behind its jni.h, before everything else. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_JAVA_LEND_H
+#define SIDBEAM_JAVA_LEND_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Looked up once, in JNI_OnLoad. */
+static struct {
+  jclass exception, device_pointer;
+  jmethodID exception_of;
+  jfieldID position, limit; /* of java.nio.Buffer. Its methods made a step with two buffers some 400 ns dearer */
+  jfieldID address, count;
+} java;
+
+JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void* reserved) {
+  JNIEnv* jenv;
+  jclass buffer, exception, device_pointer;
+  (void)reserved;
+  if ((*vm)->GetEnv(vm, (void**)&jenv, JNI_VERSION_10) != JNI_OK) return JNI_ERR;
+  if ((exception = (*jenv)->FindClass(jenv, "io/sidbeam/SidbeamException")) == NULL ||
+      (device_pointer = (*jenv)->FindClass(jenv, "io/sidbeam/DevicePointer")) == NULL ||
+      (buffer = (*jenv)->FindClass(jenv, "java/nio/Buffer")) == NULL)
+    return JNI_ERR;
+  java.exception = (*jenv)->NewGlobalRef(jenv, exception);
+  java.device_pointer = (*jenv)->NewGlobalRef(jenv, device_pointer);
+  java.exception_of = (*jenv)->GetStaticMethodID(jenv, exception, "of", "(I[B)Lio/sidbeam/SidbeamException;");
+  java.position = (*jenv)->GetFieldID(jenv, buffer, "position", "I");
+  java.limit = (*jenv)->GetFieldID(jenv, buffer, "limit", "I");
+  java.address = (*jenv)->GetFieldID(jenv, device_pointer, "address", "J");
+  java.count = (*jenv)->GetFieldID(jenv, device_pointer, "count", "J");
+  return (*jenv)->ExceptionCheck(jenv) ? JNI_ERR : JNI_VERSION_10;
+}
+
+static jbyteArray java_bytes(JNIEnv* jenv, const char* text) {
+  const jsize count = (jsize)strlen(text);
+  jbyteArray bytes = (*jenv)->NewByteArray(jenv, count);
+  if (bytes != NULL) (*jenv)->SetByteArrayRegion(jenv, bytes, 0, count, (const jbyte*)text);
+  return bytes;
+}
+
+static void java_throw(JNIEnv* jenv, int32_t code, const char* message) {
+  jbyteArray bytes = java_bytes(jenv, message);
+  if (bytes != NULL) {
+    jobject thrown = (*jenv)->CallStaticObjectMethod(jenv, java.exception, java.exception_of, (jint)code, bytes);
+    if (!(*jenv)->ExceptionCheck(jenv)) (void)(*jenv)->Throw(jenv, (jthrowable)thrown);
+  }
+}
+
+typedef struct java_loan {
+  void* data;
+  int64_t count;
+  jarray array; /* whose copy data is; NULL for buffers */
+} java_loan;
+
+/* The elements of a direct buffer from its position to its limit. Both may change while they are read, by another
+ * thread: what comes out lies within the buffer all the same. Returns 0 with an exception. */
+static int java_lend_buffer(JNIEnv* jenv, jobject buffer, int64_t width, const char* name, java_loan* out) {
+  const int64_t capacity = (*jenv)->GetDirectBufferCapacity(jenv, buffer);
+  const int64_t position = (*jenv)->GetIntField(jenv, buffer, java.position);
+  const int64_t limit = (*jenv)->GetIntField(jenv, buffer, java.limit);
+  const int aligned = (uintptr_t)out->data % (uintptr_t)width == 0;
+  char message[160];
+  if (!aligned || position < 0 || position > limit || limit > capacity) {
+    snprintf(message, sizeof(message), "%s %s", name,
+             aligned ? "was changed by another thread" : "lies at an address that is no multiple of an element's size");
+    java_throw(jenv, 1 /* SIDBEAM_INVALID_ARGUMENT, which is declared further down */, message);
+    return 0;
+  }
+  out->data = (char*)out->data + position * width;
+  out->count = limit - position;
+  return 1;
+}
+
+static int64_t java_width(char type) { return type == 'B' ? 1 : type == 'J' ? 8 : 4; }
+
+/* Copies an array of Java's: GetPrimitiveArrayCritical would hold up the collector for as long as a call takes. */
+static void* java_elements(JNIEnv* jenv, jarray array, char type) {
+  switch (type) {
+    case 'I':
+      return (*jenv)->GetIntArrayElements(jenv, array, NULL);
+    case 'J':
+      return (*jenv)->GetLongArrayElements(jenv, array, NULL);
+    case 'F':
+      return (*jenv)->GetFloatArrayElements(jenv, array, NULL);
+    default:
+      return (*jenv)->GetByteArrayElements(jenv, array, NULL);
+  }
+}
+
+/* Lends null, a direct buffer, a DevicePointer or an array of type I, J, F or B (int, long, float, byte); the classes by
+ * hand pass nothing else. Returns 0 with an exception; copies lent before it are then lost, when memory is out anyway. */
+static int java_lend(JNIEnv* jenv, jobject object, char type, const char* name, java_loan* out) {
+  out->count = 0;
+  out->array = NULL;
+  out->data = object == NULL ? NULL : (*jenv)->GetDirectBufferAddress(jenv, object);
+  if (object == NULL) return 1;
+  if (out->data != NULL) return java_lend_buffer(jenv, object, java_width(type), name, out);
+  if ((*jenv)->IsInstanceOf(jenv, object, java.device_pointer)) {
+    out->data = (void*)(intptr_t)(*jenv)->GetLongField(jenv, object, java.address);
+    out->count = (*jenv)->GetLongField(jenv, object, java.count);
+    return 1;
+  }
+  out->array = (jarray)object;
+  out->count = (*jenv)->GetArrayLength(jenv, out->array);
+  out->data = java_elements(jenv, out->array, type);
+  return out->data != NULL;
+}
+
+/* mode 0 copies back what was written; JNI_ABORT does not. */
+static void java_give_back(JNIEnv* jenv, const java_loan* loan, char type, jint mode) {
+  if (loan->array == NULL) return;
+  switch (type) {
+    case 'I':
+      (*jenv)->ReleaseIntArrayElements(jenv, loan->array, (jint*)loan->data, mode);
+      break;
+    case 'J':
+      (*jenv)->ReleaseLongArrayElements(jenv, loan->array, (jlong*)loan->data, mode);
+      break;
+    case 'F':
+      (*jenv)->ReleaseFloatArrayElements(jenv, loan->array, (jfloat*)loan->data, mode);
+      break;
+    default:
+      (*jenv)->ReleaseByteArrayElements(jenv, loan->array, (jbyte*)loan->data, mode);
+  }
+}
+
+#endif

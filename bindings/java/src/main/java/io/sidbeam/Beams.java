@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+
+/**
+ * Views of a session's arrays: read-only direct buffers over its own memory, S slots of M beams, live ones first. Contents
+ * change with start, step and stop, so they are read by the thread that steps. The memory lives as long as any buffer of
+ * here, slices and duplicates included, also after the session is closed.
+ */
+public final class Beams {
+  private final int slots;
+  private final int width;
+  private final IntBuffer parents;
+  private final IntBuffer tokens;
+  private final FloatBuffer scores;
+  private final LongBuffer states;
+  private final IntBuffer live;
+  private final IntBuffer active;
+  private final IntBuffer level;
+  private final IntBuffer errors;
+
+  Beams(long session, long[] layout) {
+    slots = (int) layout[Native.FLAT_BEAMS_SLOTS];
+    width = (int) layout[Native.FLAT_BEAMS_BEAMS];
+    long all = (long) slots * width;
+    parents = view(session, layout[Native.FLAT_BEAMS_PARENTS], all * Integer.BYTES).asIntBuffer();
+    tokens = view(session, layout[Native.FLAT_BEAMS_TOKENS], all * Integer.BYTES).asIntBuffer();
+    scores = view(session, layout[Native.FLAT_BEAMS_SCORES], all * Float.BYTES).asFloatBuffer();
+    states = view(session, layout[Native.FLAT_BEAMS_STATES], all * layout[Native.FLAT_BEAMS_STATE_WORDS] * Long.BYTES)
+        .asLongBuffer();
+    live = view(session, layout[Native.FLAT_BEAMS_LIVE], (long) slots * Integer.BYTES).asIntBuffer();
+    active = view(session, layout[Native.FLAT_BEAMS_ACTIVE], (long) slots * Integer.BYTES).asIntBuffer();
+    level = view(session, layout[Native.FLAT_BEAMS_LEVEL], (long) slots * Integer.BYTES).asIntBuffer();
+    errors = view(session, layout[Native.FLAT_BEAMS_ERRORS], (long) slots * Integer.BYTES).asIntBuffer();
+  }
+
+  /**
+   * A buffer that holds the session's memory. Buffers made from a buffer hold it in turn, so that the cleaner waits for the
+   * last of them; it must not know the buffer itself.
+   */
+  private static ByteBuffer view(long session, long address, long bytes) {
+    Native.flat_view_retain(session); // fails if the session is closed; until then the address was good
+    ByteBuffer root = (ByteBuffer) Native.java_view(address, bytes);
+    NativeObject.CLEANER.register(root, () -> Native.flat_view_release(session));
+    return root.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+  }
+
+  /**
+   * Slots of the session.
+   *
+   * @return S
+   */
+  public int slots() {
+    return slots;
+  }
+
+  /**
+   * Beams of a slot.
+   *
+   * @return M
+   */
+  public int width() {
+    return width;
+  }
+
+  /**
+   * Beam of the level before that each continues: reorder the KV cache by it.
+   *
+   * @return [S, M], -1 dead; always the same buffer, so use absolute gets, or a duplicate
+   */
+  public IntBuffer parents() {
+    return parents;
+  }
+
+  /**
+   * Code that each beam chose: feed it to the model. The number of codes of the level stands for the end.
+   *
+   * @return [S, M], -1 dead, or ended before; always the same buffer
+   */
+  public IntBuffer tokens() {
+    return tokens;
+  }
+
+  /**
+   * Cumulative log-probabilities.
+   *
+   * @return [S, M], falling, -inf dead; always the same buffer
+   */
+  public FloatBuffer scores() {
+    return scores;
+  }
+
+  /**
+   * Places in the catalogue, opaque: see {@link Table}.
+   *
+   * @return [S, M], -1 dead; always the same buffer
+   */
+  public LongBuffer states() {
+    return states;
+  }
+
+  /**
+   * Beams that are not dead; they come first.
+   *
+   * @return [S]; always the same buffer
+   */
+  public IntBuffer live() {
+    return live;
+  }
+
+  /**
+   * Live beams that the model must be fed for.
+   *
+   * @return [S], 0: the slot is done; always the same buffer
+   */
+  public IntBuffer active() {
+    return active;
+  }
+
+  /**
+   * Codes decided so far.
+   *
+   * @return [S], -1 idle; always the same buffer
+   */
+  public IntBuffer level() {
+    return level;
+  }
+
+  private int at(int slot, int beam) {
+    if (slot < 0 || slot >= slots || beam < 0 || beam >= width) {
+      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + slots + " slots of " + width + " beams");
+    }
+    return slot * width + beam;
+  }
+
+  /**
+   * One of {@link #parents}.
+   *
+   * @param slot 0 .. S - 1
+   * @param beam 0 .. M - 1
+   * @return -1 dead
+   */
+  public int parent(int slot, int beam) {
+    return parents.get(at(slot, beam));
+  }
+
+  /**
+   * One of {@link #tokens}.
+   *
+   * @param slot 0 .. S - 1
+   * @param beam 0 .. M - 1
+   * @return -1 dead, or ended before
+   */
+  public int token(int slot, int beam) {
+    return tokens.get(at(slot, beam));
+  }
+
+  /**
+   * One of {@link #scores}.
+   *
+   * @param slot 0 .. S - 1
+   * @param beam 0 .. M - 1
+   * @return -inf dead
+   */
+  public float score(int slot, int beam) {
+    return scores.get(at(slot, beam));
+  }
+
+  /**
+   * One of {@link #live}.
+   *
+   * @param slot 0 .. S - 1
+   * @return beams that are not dead
+   */
+  public int live(int slot) {
+    return live.get(slot);
+  }
+
+  /**
+   * One of {@link #active}.
+   *
+   * @param slot 0 .. S - 1
+   * @return beams that the model must be fed for; 0: the slot is done
+   */
+  public int active(int slot) {
+    return active.get(slot);
+  }
+
+  /**
+   * What is wrong with a slot's result.
+   *
+   * @param slot 0 .. S - 1
+   * @return {@link SlotError#OK} where nothing is
+   */
+  public SlotError error(int slot) {
+    return SlotError.of(errors.get(slot));
+  }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.lang.ref.Reference;
+import java.nio.ByteBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/**
+ * From a catalogue, which is a list of (SID, item) pairs, to an index: add, add ... then {@link #write} or {@link #finish}.
+ * Many items may share a SID and an item may have several. The same pairs and options give the same bytes, whatever their
+ * order and the number of threads.
+ *
+ * <p>Codes are [count, levels], row-major. Buffers are direct and in the machine's order, and are read from position to
+ * limit; what is needed of them is copied. Arrays may stand in for buffers. One thread at a time, any thread: another that
+ * comes meanwhile gets {@link Status#BAD_STATE}, but {@link #cancel} and {@link #close} are welcome at any time. A thread
+ * that is interrupted while it builds cancels the build, gets {@link Status#CANCELLED} and stays interrupted.
+ */
+public final class Builder extends NativeObject {
+  /** Is told how far a build is, on the thread that called it; what it throws cancels the build and comes out of it. */
+  @FunctionalInterface
+  public interface Progress {
+    /**
+     * Called some ten times a second.
+     *
+     * @param phase what is being done
+     * @param done so much of total, in units of the phase
+     * @param total all of the phase
+     */
+    void report(Phase phase, long done, long total);
+  }
+
+  private final int levels;
+  private volatile Progress progress;
+
+  /**
+   * Makes an empty builder.
+   *
+   * @param config read, not kept
+   */
+  public Builder(BuilderConfig config) {
+    super(create(Buffers.given(config, "config")));
+    levels = config.codes.length;
+  }
+
+  private static long create(BuilderConfig config) {
+    Runtime runtime = Runtime.orDefault(config.runtime);
+    try {
+      return Native.flat_builder_create(runtime.handle, config.codes, config.variableLength ? 1 : 0, config.idType.code,
+          config.kindBits(), config.collisions.code, config.threads, config.memoryLimitBytes,
+          Text.in(config.codebook, "codebook"));
+    } finally {
+      Reference.reachabilityFence(runtime);
+    }
+  }
+
+  /**
+   * Adds SIDs of full length; the id of each is its row's number, counted over all calls.
+   *
+   * @param codes [count, levels]
+   */
+  public void add(int[] codes) {
+    add(codes, null, null, null);
+  }
+
+  /**
+   * Adds pairs.
+   *
+   * @param codes [count, levels]
+   * @param lengths [count] codes of each SID; null: all levels
+   * @param ids [count]; null: the row's number. Either all calls give ids or none does
+   * @param priorities [count] higher comes first within a SID; null: 0
+   */
+  public void add(int[] codes, int[] lengths, long[] ids, long[] priorities) {
+    long count = rows(Buffers.given(codes, "codes").length);
+    addPairs(codes, lengths, count, ids, priorities);
+  }
+
+  /**
+   * The same from buffers, without a copy on the way.
+   *
+   * @param codes [count, levels]
+   * @param lengths [count] or null
+   * @param ids [count] or null
+   * @param priorities [count] or null
+   */
+  public void add(IntBuffer codes, IntBuffer lengths, LongBuffer ids, LongBuffer priorities) {
+    long count = rows(Buffers.given(codes, "codes").remaining());
+    addPairs(Buffers.in(codes, "codes"), Buffers.in(lengths, "lengths"), count, Buffers.in(ids, "ids"),
+        Buffers.in(priorities, "priorities"));
+  }
+
+  private void addPairs(Object codes, Object lengths, long count, Object ids, Object priorities) {
+    try {
+      Native.flat_builder_add(handle, codes, levels, lengths, count, ids, priorities);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Adds pairs whose ids are strings ({@link IdType#STRING}).
+   *
+   * @param codes [count, levels]
+   * @param lengths [count] or null
+   * @param names [count]
+   * @param priorities [count] or null
+   */
+  public void addNamed(int[] codes, int[] lengths, List<String> names, long[] priorities) {
+    byte[][] texts = new byte[names.size()][];
+    long[] offsets = new long[texts.length + 1];
+    for (int i = 0; i < texts.length; i++) {
+      texts[i] = names.get(i).getBytes(StandardCharsets.UTF_8);
+      offsets[i + 1] = offsets[i] + texts[i].length;
+    }
+    ByteBuffer bytes = ByteBuffer.allocate(Math.toIntExact(offsets[texts.length]));
+    for (byte[] text : texts) {
+      bytes.put(text);
+    }
+    addNamedPairs(codes, lengths, rows(Buffers.given(codes, "codes").length), bytes.array(), offsets, priorities);
+  }
+
+  /**
+   * The same from buffers: name i is nameBytes[offsets[i] .. offsets[i + 1]).
+   *
+   * @param codes [count, levels]
+   * @param lengths [count] or null
+   * @param nameBytes all names, one after the other, in UTF-8
+   * @param offsets [count + 1], rising
+   * @param priorities [count] or null
+   */
+  public void addNamed(IntBuffer codes, IntBuffer lengths, ByteBuffer nameBytes, LongBuffer offsets,
+      LongBuffer priorities) {
+    long count = rows(Buffers.given(codes, "codes").remaining());
+    addNamedPairs(Buffers.in(codes, "codes"), Buffers.in(lengths, "lengths"), count,
+        Buffers.check(Buffers.given(nameBytes, "nameBytes"), java.nio.ByteOrder.nativeOrder(), "nameBytes"),
+        Buffers.in(Buffers.given(offsets, "offsets"), "offsets"), Buffers.in(priorities, "priorities"));
+  }
+
+  private void addNamedPairs(Object codes, Object lengths, long count, Object nameBytes, Object offsets,
+      Object priorities) {
+    try {
+      Native.flat_builder_add_named(handle, codes, levels, lengths, count, nameBytes, offsets, priorities);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  private long rows(int codes) {
+    if (codes % levels != 0) {
+      throw SidbeamException.invalid("codes has " + codes + " elements, expected a multiple of the " + levels + " levels");
+    }
+    return codes / levels;
+  }
+
+  /**
+   * Keeps a key and a value in the index; a key given again replaces.
+   *
+   * @param key any text
+   * @param value any text
+   */
+  public void setMetadata(String key, String value) {
+    try {
+      Native.flat_builder_set_metadata(handle, Text.in(key, "key"), Text.in(value, "value"));
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Who is told how far a build is.
+   *
+   * @param listener null: nobody
+   */
+  public void onProgress(Progress listener) {
+    progress = listener;
+  }
+
+  /**
+   * Sorts what was added, so that write and finish need not, and gives exact sizes.
+   *
+   * @return sizes of the index
+   */
+  public Plan plan() {
+    return build(() -> {
+      long[] numbers = new long[Native.FLAT_PLAN_COUNT];
+      Native.flat_builder_plan(handle, numbers);
+      return Plan.of(numbers, levels);
+    });
+  }
+
+  /**
+   * Sizes expected for SIDs drawn uniformly, one item each, without building anything.
+   *
+   * @param config of the index
+   * @param sids how many distinct SIDs
+   * @return sizes of the index
+   */
+  public static Plan estimate(BuilderConfig config, long sids) {
+    long[] numbers = new long[Native.FLAT_PLAN_COUNT];
+    Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code, config.kindBits(), sids,
+        numbers);
+    return Plan.of(numbers, config.codes.length);
+  }
+
+  /**
+   * Writes the index beside a file, syncs it and renames it to that file: a reader sees the old one or the whole new one.
+   * On a failure the old file is as it was and nothing else is left.
+   *
+   * @param path file to make or replace
+   */
+  public void write(Path path) {
+    byte[] name = Text.in(path);
+    build(() -> {
+      Native.flat_builder_write(handle, name);
+      return null;
+    });
+  }
+
+  /**
+   * The same index in memory.
+   *
+   * @return to be closed by the caller
+   */
+  public Index finish() {
+    return build(() -> new Index(Native.flat_builder_finish(handle)));
+  }
+
+  /** Lets the build that runs, or the next, fail with {@link Status#CANCELLED}. From any thread. */
+  public void cancel() {
+    setCancelled(1);
+  }
+
+  private void setCancelled(int cancelled) {
+    try {
+      Native.flat_builder_cancel(handle, cancelled);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /** What runs may be cancelled by an interrupt of this thread, or by its listener. */
+  private <T> T build(Supplier<T> call) {
+    try {
+      return new Build<>(call, progress, this::report, this::setCancelled).run();
+    } finally {
+      Log.drain();
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  private void report(Progress listener) {
+    long[] numbers = new long[3];
+    Native.flat_builder_get_progress(handle, numbers);
+    listener.report(Phase.of(numbers[0]), numbers[1], numbers[2]);
+  }
+}

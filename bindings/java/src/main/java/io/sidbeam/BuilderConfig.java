@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Set;
+
+/** What a {@link Builder} makes; every setter returns this object. */
+public final class BuilderConfig {
+  final int[] codes;
+  Runtime runtime;
+  boolean variableLength;
+  IdType idType = IdType.I64;
+  Set<Kind> kinds = EnumSet.of(Kind.TRIE);
+  Collisions collisions = Collisions.KEEP;
+  int threads;
+  long memoryLimitBytes;
+  String codebook;
+
+  /**
+   * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
+   *
+   * @param codes a number a level, 1 .. 64 levels, each 1 .. 2^20; copied
+   */
+  public BuilderConfig(int... codes) {
+    this.codes = Buffers.given(codes, "codes").clone();
+  }
+
+  /**
+   * The runtime that builds.
+   *
+   * @param runtime null: the default
+   * @return this
+   */
+  public BuilderConfig runtime(Runtime runtime) {
+    this.runtime = runtime;
+    return this;
+  }
+
+  /**
+   * Whether SIDs may be shorter than there are levels.
+   *
+   * @param variableLength true: from 1 code on
+   * @return this
+   */
+  public BuilderConfig variableLength(boolean variableLength) {
+    this.variableLength = variableLength;
+    return this;
+  }
+
+  /**
+   * What ids are.
+   *
+   * @param idType default {@link IdType#I64}
+   * @return this
+   */
+  public BuilderConfig idType(IdType idType) {
+    this.idType = Buffers.given(idType, "idType");
+    return this;
+  }
+
+  /**
+   * What the index holds.
+   *
+   * @param kinds default {@link Kind#TRIE}
+   * @return this
+   */
+  public BuilderConfig kinds(Kind... kinds) {
+    this.kinds = Set.copyOf(List.of(kinds));
+    return this;
+  }
+
+  /**
+   * What to do where items share a SID.
+   *
+   * @param collisions default {@link Collisions#KEEP}
+   * @return this
+   */
+  public BuilderConfig collisions(Collisions collisions) {
+    this.collisions = Buffers.given(collisions, "collisions");
+    return this;
+  }
+
+  /**
+   * Threads of the build.
+   *
+   * @param threads 1 .. 1024; 0 (the default): the runtime's
+   * @return this
+   */
+  public BuilderConfig threads(int threads) {
+    this.threads = threads;
+    return this;
+  }
+
+  /**
+   * Memory that the build may take.
+   *
+   * @param bytes a build that needs more fails with {@link Status#OUT_OF_MEMORY}; 0 (the default): no limit
+   * @return this
+   */
+  public BuilderConfig memoryLimitBytes(long bytes) {
+    memoryLimitBytes = bytes;
+    return this;
+  }
+
+  /**
+   * What names the codebook (tokenizer) that made the SIDs, kept in the index.
+   *
+   * @param codebook any text; may be null
+   * @return this
+   */
+  public BuilderConfig codebook(String codebook) {
+    this.codebook = codebook;
+    return this;
+  }
+
+  int kindBits() {
+    return bits(kinds);
+  }
+
+  static int bits(Iterable<Kind> kinds) {
+    int bits = 0;
+    for (Kind kind : kinds) {
+      bits |= kind.code;
+    }
+    return bits;
+  }
+
+  static Set<Kind> kinds(long bits) {
+    EnumSet<Kind> kinds = EnumSet.noneOf(Kind.class);
+    for (Kind kind : Kind.values()) {
+      if ((bits & kind.code) != 0) {
+        kinds.add(kind);
+      }
+    }
+    return kinds;
+  }
+}

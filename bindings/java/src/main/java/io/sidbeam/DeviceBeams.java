@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+/**
+ * Arrays of a session on a CUDA device, at fixed addresses of the device as long as the session is open. Shapes and meaning
+ * are those of {@link Beams}.
+ */
+public final class DeviceBeams {
+  private final Session session;
+  private final long[] layout;
+
+  DeviceBeams(Session session, long[] layout) {
+    this.session = session;
+    this.layout = layout;
+  }
+
+  private DevicePointer array(int where, long count) {
+    return new DevicePointer(layout[where], count);
+  }
+
+  private long all() {
+    return (long) session.slots() * session.width();
+  }
+
+  /**
+   * As {@link Beams#parents}.
+   *
+   * @return int32 [S, M]
+   */
+  public DevicePointer parents() {
+    return array(Native.FLAT_BEAMS_PARENTS, all());
+  }
+
+  /**
+   * As {@link Beams#tokens}.
+   *
+   * @return int32 [S, M]
+   */
+  public DevicePointer tokens() {
+    return array(Native.FLAT_BEAMS_TOKENS, all());
+  }
+
+  /**
+   * As {@link Beams#scores}.
+   *
+   * @return float [S, M]
+   */
+  public DevicePointer scores() {
+    return array(Native.FLAT_BEAMS_SCORES, all());
+  }
+
+  /**
+   * As {@link Beams#states}.
+   *
+   * @return int64 [S, M]
+   */
+  public DevicePointer states() {
+    return array(Native.FLAT_BEAMS_STATES, all() * layout[Native.FLAT_BEAMS_STATE_WORDS]);
+  }
+
+  /**
+   * As {@link Beams#live}.
+   *
+   * @return int32 [S]
+   */
+  public DevicePointer live() {
+    return array(Native.FLAT_BEAMS_LIVE, session.slots());
+  }
+
+  /**
+   * As {@link Beams#active}.
+   *
+   * @return int32 [S]
+   */
+  public DevicePointer active() {
+    return array(Native.FLAT_BEAMS_ACTIVE, session.slots());
+  }
+
+  /**
+   * As {@link Beams#level}.
+   *
+   * @return int32 [S]
+   */
+  public DevicePointer level() {
+    return array(Native.FLAT_BEAMS_LEVEL, session.slots());
+  }
+
+  /**
+   * As {@link Beams#error}.
+   *
+   * @return int32 [S]
+   */
+  public DevicePointer errors() {
+    return array(Native.FLAT_BEAMS_ERRORS, session.slots());
+  }
+}

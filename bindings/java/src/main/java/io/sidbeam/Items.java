@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
+import java.util.Arrays;
+
+/**
+ * Buffers for what beams stand for: {@link Session#items(Items)}. Make one and use it again. C is the number of slots asked
+ * for, M and L the session's beams and levels. A beam has an ordinal once its SID is complete and in the index.
+ */
+public final class Items {
+  private final int count;
+  private final int beams;
+  private final int levels;
+  private final long limit;
+  private final Object ordinals;
+  private final Object sids;
+  private final Object lengths;
+  private final Object rows;
+  private final Object offsets;
+  private final Object truncated;
+  private IntBuffer slots;
+  private int limitPerSid;
+  private long stream;
+
+  private Items(Session session, int count, long limit, Object[] buffers) {
+    this.count = count;
+    this.limit = limit;
+    beams = session.width();
+    levels = session.levels();
+    ordinals = buffers[0];
+    sids = buffers[1];
+    lengths = buffers[2];
+    rows = buffers[3];
+    offsets = buffers[4];
+    truncated = buffers[5];
+  }
+
+  /**
+   * New buffers.
+   *
+   * @param session for whose shape
+   * @param count C, slots asked for
+   * @param limit most item rows of a slot; 0: item rows are not asked for, only where they would end
+   */
+  public Items(Session session, int count, long limit) {
+    this(session, count, limit, allocate(session, count, limit));
+  }
+
+  /**
+   * The caller's buffers, each or null, filled in place.
+   *
+   * @param session for whose shape
+   * @param count C, slots asked for
+   * @param limit most item rows of a slot
+   * @param ordinals [C, M] -1: none
+   * @param sids [C, M, L] codes so far, -1 beyond the length
+   * @param lengths [C, M] codes so far; 0 dead
+   * @param rows [C, limit] item rows by beam, then priority
+   * @param offsets [C, M + 1] beam m has rows[offsets[m] .. offsets[m + 1]) of its slot; needed with rows
+   * @param truncated [C] 1 where a limit left item rows out
+   */
+  public Items(Session session, int count, long limit, LongBuffer ordinals, IntBuffer sids, IntBuffer lengths,
+      LongBuffer rows, LongBuffer offsets, IntBuffer truncated) {
+    this(session, count, limit, new Object[] {Buffers.out(ordinals, "ordinals"), Buffers.out(sids, "sids"),
+        Buffers.out(lengths, "lengths"), Buffers.out(rows, "rows"), Buffers.out(offsets, "offsets"),
+        Buffers.out(truncated, "truncated")});
+  }
+
+  /**
+   * Arrays in a device's memory, each or null, for a session on that device. Its accessors are of no use.
+   *
+   * @param session for whose shape
+   * @param count C, slots asked for
+   * @param limit most item rows of a slot
+   * @param ordinals int64 [C, M]
+   * @param sids int32 [C, M, L]
+   * @param lengths int32 [C, M]
+   * @param rows int64 [C, limit]
+   * @param offsets int64 [C, M + 1]
+   * @param truncated int32 [C]
+   */
+  public Items(Session session, int count, long limit, DevicePointer ordinals, DevicePointer sids, DevicePointer lengths,
+      DevicePointer rows, DevicePointer offsets, DevicePointer truncated) {
+    this(session, count, limit, new Object[] {ordinals, sids, lengths, rows, offsets, truncated});
+  }
+
+  private static Object[] allocate(Session session, int count, long limit) {
+    if (count < 0 || limit < 0) {
+      throw SidbeamException.invalid("count is " + count + " and limit " + limit + ", expected at least 0");
+    }
+    int all = Math.multiplyExact(count, session.width());
+    return new Object[] {Buffers.longs(all), Buffers.ints(Math.multiplyExact(all, session.levels())), Buffers.ints(all),
+        limit == 0 ? null : Buffers.longs(Math.toIntExact(Math.multiplyExact(count, limit))),
+        Buffers.longs(Math.addExact(all, count)), Buffers.ints(count)};
+  }
+
+  /**
+   * Which slots are asked for.
+   *
+   * @param slots [C]; null (the default): 0 .. C - 1
+   * @return this
+   */
+  public Items slots(IntBuffer slots) {
+    this.slots = Buffers.in(slots, "slots");
+    return this;
+  }
+
+  /**
+   * Most item rows of one SID.
+   *
+   * @param limitPerSid 0 (the default): all
+   * @return this
+   */
+  public Items limitPerSid(int limitPerSid) {
+    this.limitPerSid = limitPerSid;
+    return this;
+  }
+
+  /**
+   * Stream of the work, on CUDA.
+   *
+   * @param stream a cudaStream_t as a number
+   * @return this
+   */
+  public Items stream(long stream) {
+    this.stream = stream;
+    return this;
+  }
+
+  void fill(Session session, int deviceType) {
+    if (session.width() != beams || session.levels() != levels) {
+      throw SidbeamException.invalid("items are for sessions of " + beams + " beams and " + levels + " levels, this has "
+          + session.width() + " and " + session.levels());
+    }
+    for (Object array : new Object[] {ordinals, sids, lengths, rows, offsets, truncated}) {
+      DevicePointer.check(deviceType, array, "an array of items");
+    }
+    try {
+      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, ordinals, sids, lengths, rows,
+          offsets, truncated, stream);
+    } finally {
+      java.lang.ref.Reference.reachabilityFence(session);
+    }
+  }
+
+  private static <T> T host(Object buffer, Class<T> type, String name) {
+    if (!type.isInstance(buffer)) {
+      throw new SidbeamException(Status.BAD_STATE, name + " was not asked for, or is on a device");
+    }
+    return type.cast(buffer);
+  }
+
+  private int at(int slot, int beam) {
+    if (slot < 0 || slot >= count || beam < 0 || beam >= beams) {
+      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + count + " slots of " + beams + " beams");
+    }
+    return slot * beams + beam;
+  }
+
+  private static int from(java.nio.Buffer buffer, long i) {
+    return buffer.position() + Math.toIntExact(i);
+  }
+
+  /**
+   * Ordinal of a beam's SID.
+   *
+   * @param slot 0 .. C - 1, in the order that was asked for
+   * @param beam 0 .. M - 1
+   * @return -1: none
+   */
+  public long ordinal(int slot, int beam) {
+    LongBuffer buffer = host(ordinals, LongBuffer.class, "ordinals");
+    return buffer.get(from(buffer, at(slot, beam)));
+  }
+
+  /**
+   * Codes of a beam so far.
+   *
+   * @param slot 0 .. C - 1, in the order that was asked for
+   * @param beam 0 .. M - 1
+   * @return a new array, empty for a dead beam
+   */
+  public int[] sid(int slot, int beam) {
+    IntBuffer codes = host(sids, IntBuffer.class, "sids");
+    IntBuffer ends = host(lengths, IntBuffer.class, "lengths");
+    int[] sid = new int[levels];
+    codes.get(from(codes, (long) at(slot, beam) * levels), sid);
+    return Arrays.copyOf(sid, ends.get(from(ends, at(slot, beam))));
+  }
+
+  /**
+   * Item rows of a beam, to be looked up by {@link Index#itemIds} or {@link Index#itemNames}.
+   *
+   * @param slot 0 .. C - 1, in the order that was asked for
+   * @param beam 0 .. M - 1
+   * @return a new array, best priority first
+   */
+  public long[] rows(int slot, int beam) {
+    LongBuffer found = host(rows, LongBuffer.class, "rows");
+    LongBuffer ends = host(offsets, LongBuffer.class, "offsets");
+    int place = at(slot, beam) + slot; // M + 1 offsets a slot
+    long begin = ends.get(from(ends, place));
+    long[] of = new long[Math.toIntExact(ends.get(from(ends, place + 1)) - begin)];
+    found.get(from(found, slot * limit + begin), of);
+    return of;
+  }
+
+  /**
+   * Whether a limit left item rows of a slot out.
+   *
+   * @param slot 0 .. C - 1, in the order that was asked for
+   * @return true: there are more
+   */
+  public boolean truncated(int slot) {
+    IntBuffer flags = host(truncated, IntBuffer.class, "truncated");
+    return flags.get(from(flags, slot)) != 0;
+  }
+}

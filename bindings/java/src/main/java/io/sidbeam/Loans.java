@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.ByteBuffer;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+/** Buffers that indexes borrow, held by number until the library says that it is done with them. */
+final class Loans {
+  private static final Map<Long, ByteBuffer> LENT = new ConcurrentHashMap<>();
+  private static final AtomicLong LAST = new AtomicLong();
+
+  private Loans() {}
+
+  static long lend(ByteBuffer buffer) {
+    collect();
+    long number = LAST.incrementAndGet();
+    LENT.put(number, buffer);
+    return number;
+  }
+
+  static void takeBack(long number) {
+    LENT.remove(number);
+  }
+
+  /** Lets go of what has come back: at each loan and each close, so that nothing waits for long. */
+  static void collect() {
+    if (LENT.isEmpty()) {
+      return;
+    }
+    long[] numbers = new long[16];
+    long count;
+    do {
+      count = Native.flat_returned_loans(numbers);
+      for (int i = 0; i < count; i++) {
+        takeBack(numbers[i]);
+      }
+    } while (count == numbers.length);
+  }
+
+  /** How many are out, for tests. */
+  static int count() {
+    collect();
+    return LENT.size();
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+/** What a build is doing: see {@link Builder.Progress}. */
+public enum Phase {
+  /** Sorting the pairs. */
+  SORT(Native.SIDBEAM_PHASE_SORT),
+  /** Counting what the index will hold. */
+  SCAN(Native.SIDBEAM_PHASE_SCAN),
+  /** Writing sections. */
+  EMIT(Native.SIDBEAM_PHASE_EMIT),
+  /** Computing checksums. */
+  CHECKSUM(Native.SIDBEAM_PHASE_CHECKSUM),
+  /** Bringing the file to the disk. */
+  SYNC(Native.SIDBEAM_PHASE_SYNC);
+
+  final int code;
+
+  Phase(int code) {
+    this.code = code;
+  }
+
+  static Phase of(long code) {
+    for (Phase value : values()) {
+      if (value.code == code) {
+        return value;
+      }
+    }
+    throw new SidbeamException(Status.UNSUPPORTED, "phase " + code + " came with a newer library");
+  }
+}

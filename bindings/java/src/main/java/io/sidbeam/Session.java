@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.lang.ref.Reference;
+import java.nio.IntBuffer;
+
+/**
+ * The decoder session: slots x beams, one level a step.
+ *
+ * <pre>
+ * start slots -&gt; [ the model's logits -&gt; step -&gt; parents, tokens, scores ] a level -&gt; items -&gt; stop or start
+ * </pre>
+ *
+ * <p>A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all memory:
+ * a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. It keeps the best
+ * of all (beam, code that may follow it), by score falling, then parent rising, then token rising; places left over are dead.
+ * One thread at a time, any thread: another that comes meanwhile gets {@link Status#BAD_STATE}. {@link #close} is welcome at
+ * any time; memory is given back when the running call has returned and the last view ({@link Beams}) is collected.
+ *
+ * <p>On CUDA ({@link SessionConfig#cuda}) work is enqueued on the caller's stream and nothing waits for it; logits and the
+ * arrays of a {@link Step} are then in the device's memory, see sidbeam/session.h.
+ */
+public final class Session extends NativeObject {
+  private final int deviceType;
+  private final int slots;
+  private final int beams;
+  private final int levels;
+  private volatile Beams views;
+
+  /**
+   * Makes a session and all its memory. It holds the catalogue, which may be closed before it. Fails with
+   * {@link Status#MISSING_SECTION} where the strategy needs a kind that the index was built without.
+   *
+   * @param config read, not kept
+   */
+  public Session(SessionConfig config) {
+    super(create(Buffers.given(config, "config")));
+    deviceType = config.deviceType;
+    long[] shape = layout();
+    slots = (int) shape[Native.FLAT_BEAMS_SLOTS];
+    beams = (int) shape[Native.FLAT_BEAMS_BEAMS];
+    levels = (int) shape[Native.FLAT_BEAMS_LEVELS];
+  }
+
+  private static long create(SessionConfig config) {
+    Runtime runtime = Runtime.orDefault(config.runtime);
+    Constraint constraint = Constraint.of(config.catalogue);
+    Vocabulary v = config.vocabulary;
+    try {
+      return Native.flat_session_create(runtime.handle, constraint.handle, config.slots, config.beams,
+          config.strategy.code, config.normalization.code, config.topK, v.offsets(), v.maps, v.mapCodes, v.endColumn,
+          config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0);
+    } finally {
+      Reference.reachabilityFence(runtime);
+      Reference.reachabilityFence(constraint);
+      Reference.reachabilityFence(config.catalogue);
+      Log.drain();
+    }
+  }
+
+  /**
+   * Requests at a time.
+   *
+   * @return S
+   */
+  public int slots() {
+    return slots;
+  }
+
+  /**
+   * Beams of a request.
+   *
+   * @return M
+   */
+  public int width() {
+    return beams;
+  }
+
+  /**
+   * Codes of the longest SID.
+   *
+   * @return L
+   */
+  public int levels() {
+    return levels;
+  }
+
+  /** Starts all slots, with all their beams and no prefix. */
+  public void start() {
+    start(new Start(slots));
+  }
+
+  /**
+   * Starts slots at their prefix: one live beam of score 0, or none where no SID has that prefix. Running ones are restarted.
+   * After a failure no slot has changed.
+   *
+   * @param start which slots, and how
+   */
+  public void start(Start start) {
+    Constraint[] constraints = constraints(start.catalogues);
+    long[] handles = null;
+    if (constraints != null) {
+      handles = new long[constraints.length];
+      for (int i = 0; i < handles.length; i++) {
+        handles[i] = constraints[i] == null ? 0 : constraints[i].handle;
+      }
+    }
+    try {
+      Native.flat_session_start(handle, start.slots, start.count, handles, start.widths, start.prefixes,
+          start.prefixLengths, start.prefixStride, start.stream);
+    } finally {
+      Reference.reachabilityFence(constraints);
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  private static Constraint[] constraints(Catalogue[] catalogues) {
+    if (catalogues == null) {
+      return null;
+    }
+    Constraint[] constraints = new Constraint[catalogues.length];
+    for (int i = 0; i < catalogues.length; i++) {
+      constraints[i] = catalogues[i] == null ? null : Constraint.of(catalogues[i]);
+    }
+    return constraints;
+  }
+
+  /**
+   * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link Status#BAD_STATE} (a
+   * slot that is idle or done); then no slot has changed.
+   *
+   * @param step logits and which slots
+   */
+  public void step(Step step) {
+    Rows rows = step.rows;
+    DevicePointer.check(deviceType, step.slots, "slots");
+    DevicePointer.check(deviceType, step.rowMap, "rowMap");
+    DevicePointer.check(deviceType, step.lse, "lse");
+    try {
+      Native.flat_session_step(handle, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
+          rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, step.rowMap, step.lse,
+          step.inverseTemperature, step.softCap, step.stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Advances all slots that are running by one level.
+   *
+   * @param rows logits [slots, rows, columns]
+   */
+  public void step(Rows rows) {
+    step(new Step(rows));
+  }
+
+  /** Where the arrays are: numbers by FLAT_BEAMS_*. */
+  private long[] layout() {
+    try {
+      long[] numbers = new long[Native.FLAT_BEAMS_COUNT];
+      Native.flat_session_get_beams(handle, numbers);
+      return numbers;
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Views of the session's arrays, without a copy; contents change with start, step and stop. They stay readable after the
+   * session is closed, which keeps its memory until they are collected.
+   *
+   * @return always the same, for a session on the CPU
+   */
+  public Beams beams() {
+    if (deviceType != Native.SIDBEAM_CPU) {
+      throw new SidbeamException(Status.BAD_STATE, "the session's beams are on a device: deviceBeams() or fetch()");
+    }
+    Beams beams = views;
+    if (beams == null) {
+      beams = new Beams(handle, layout());
+      Reference.reachabilityFence(this);
+      views = isClosed() ? null : beams;
+    }
+    return beams;
+  }
+
+  /**
+   * Where the arrays of a session on a device are: fixed addresses of the device, for the model's next forward pass.
+   *
+   * @return holds the session
+   */
+  public DeviceBeams deviceBeams() {
+    if (deviceType == Native.SIDBEAM_CPU) {
+      throw new SidbeamException(Status.BAD_STATE, "the session is on the CPU: beams()");
+    }
+    return new DeviceBeams(this, layout());
+  }
+
+  /**
+   * Enqueues copies of a device's beams to pinned memory of the session; to be read once the stream has got there. On the CPU
+   * the same as {@link #beams}.
+   *
+   * @param stream a cudaStream_t as a number
+   * @return views of the pinned memory, always the same
+   */
+  public Beams fetch(long stream) {
+    try {
+      long[] numbers = new long[Native.FLAT_BEAMS_COUNT];
+      Native.flat_session_fetch(handle, numbers, stream);
+      if (deviceType == Native.SIDBEAM_CPU) {
+        return beams();
+      }
+      if (views == null) {
+        views = new Beams(handle, numbers);
+      }
+      return views;
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * What the beams of all slots stand for, at any level, without item rows.
+   *
+   * @return new buffers
+   */
+  public Items items() {
+    Items items = new Items(this, slots, 0);
+    items(items);
+    return items;
+  }
+
+  /**
+   * Fills buffers for slots 0 .. count - 1, or those that the buffers name, at any level.
+   *
+   * @param out made for a session of this shape
+   */
+  public void items(Items out) {
+    out.fill(this, deviceType);
+  }
+
+  /**
+   * Makes slots idle and lets go of their catalogues. Stopping an idle slot does nothing.
+   *
+   * @param slots different ones
+   */
+  public void stop(int... slots) {
+    try {
+      Native.flat_session_stop(handle, slots, slots.length, 0);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * The same, for a session on a device.
+   *
+   * @param slots direct, in the host's memory
+   * @param stream a cudaStream_t as a number
+   */
+  public void stop(IntBuffer slots, long stream) {
+    try {
+      Native.flat_session_stop(handle, Buffers.in(Buffers.given(slots, "slots"), "slots"), slots.remaining(), stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * What was counted since the session was made; on CUDA it waits for the device.
+   *
+   * @return numbers of now
+   */
+  public Stats stats() {
+    try {
+      long[] numbers = new long[Native.FLAT_STATS_COUNT];
+      Native.flat_session_get_stats(handle, numbers);
+      return Stats.of(numbers);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /** Closes the session; see {@link Beams} for views that live on. */
+  @Override
+  public void close() {
+    super.close();
+    views = null;
+  }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+/** What a {@link Session} is made with; every setter returns this object. */
+public final class SessionConfig {
+  final Catalogue catalogue;
+  Runtime runtime;
+  int slots = 1;
+  int beams = 1;
+  Strategy strategy = Strategy.TRIE;
+  Normalization normalization = Normalization.FULL;
+  int topK;
+  Vocabulary vocabulary = new Vocabulary();
+  int deviceType = Native.SIDBEAM_CPU;
+  int deviceId;
+  boolean logProbsPromised;
+
+  /**
+   * One slot, one beam, strategy trie, log-softmax over full rows, on the CPU.
+   *
+   * @param catalogue of slots that name none; the session holds it. Its levels are the session's
+   */
+  public SessionConfig(Catalogue catalogue) {
+    this.catalogue = Buffers.given(catalogue, "catalogue");
+  }
+
+  /**
+   * The runtime that steps.
+   *
+   * @param runtime null: the default
+   * @return this
+   */
+  public SessionConfig runtime(Runtime runtime) {
+    this.runtime = runtime;
+    return this;
+  }
+
+  /**
+   * Requests at a time.
+   *
+   * @param slots 1 .. 2^20
+   * @return this
+   */
+  public SessionConfig slots(int slots) {
+    this.slots = slots;
+    return this;
+  }
+
+  /**
+   * Beams of a request.
+   *
+   * @param beams 1 .. 4096; may be more than there are codes, candidates or SIDs
+   * @return this
+   */
+  public SessionConfig beams(int beams) {
+    this.beams = beams;
+    return this;
+  }
+
+  /**
+   * How valid codes are found.
+   *
+   * @param strategy default {@link Strategy#TRIE}
+   * @return this
+   */
+  public SessionConfig strategy(Strategy strategy) {
+    this.strategy = Buffers.given(strategy, "strategy");
+    return this;
+  }
+
+  /**
+   * What rows are turned into.
+   *
+   * @param normalization default {@link Normalization#FULL}; VALID is refused for HASH_FINAL and NONE
+   * @return this
+   */
+  public SessionConfig normalization(Normalization normalization) {
+    this.normalization = Buffers.given(normalization, "normalization");
+    return this;
+  }
+
+  /**
+   * Codes that SORTED_TOPK and HASH_FINAL look up a beam.
+   *
+   * @param topK 0 (the default): as many as there are beams
+   * @return this
+   */
+  public SessionConfig topK(int topK) {
+    this.topK = topK;
+    return this;
+  }
+
+  /**
+   * Where codes stand in a row.
+   *
+   * @param vocabulary read when the session is made; the default: code t is column t
+   * @return this
+   */
+  public SessionConfig vocabulary(Vocabulary vocabulary) {
+    this.vocabulary = Buffers.given(vocabulary, "vocabulary");
+    return this;
+  }
+
+  /**
+   * Puts the session on a CUDA device; what it needs of the index is uploaded where it is not there yet.
+   *
+   * @param deviceId number of the device
+   * @return this
+   */
+  public SessionConfig cuda(int deviceId) {
+    deviceType = Native.SIDBEAM_CUDA;
+    this.deviceId = deviceId;
+    return this;
+  }
+
+  /**
+   * Promises that rows of {@link Normalization#NONE}, or element - lse, never exceed 0, so that rows which cannot matter are
+   * skipped. A broken promise costs exactness, nothing else.
+   *
+   * @param promised default false
+   * @return this
+   */
+  public SessionConfig logProbsPromised(boolean promised) {
+    logProbsPromised = promised;
+    return this;
+  }
+}

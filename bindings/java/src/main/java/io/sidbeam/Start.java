@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.IntBuffer;
+
+/**
+ * What {@link Session#start(Start)} is given; every setter returns this object. May be used again, and by one thread at a
+ * time.
+ */
+public final class Start {
+  final long count;
+  IntBuffer slots;
+  Catalogue[] catalogues;
+  IntBuffer widths;
+  IntBuffer prefixes;
+  IntBuffer prefixLengths;
+  long prefixStride;
+  long stream;
+
+  /**
+   * Slots 0 .. count - 1, all beams, no prefix.
+   *
+   * @param count slots
+   */
+  public Start(int count) {
+    this.count = count;
+  }
+
+  /**
+   * Which slots.
+   *
+   * @param slots [count], different, in the host's memory; null: 0 .. count - 1
+   * @return this
+   */
+  public Start slots(IntBuffer slots) {
+    this.slots = Buffers.in(slots, "slots");
+    return this;
+  }
+
+  /**
+   * What each slot stays inside.
+   *
+   * @param catalogues [count], an entry null: the session's; null: the session's for all
+   * @return this
+   */
+  public Start catalogues(Catalogue... catalogues) {
+    this.catalogues = catalogues == null ? null : catalogues.clone();
+    return this;
+  }
+
+  /**
+   * Beams of each slot.
+   *
+   * @param widths [count] 1 .. the session's beams, or 0 for all; null: all
+   * @return this
+   */
+  public Start widths(IntBuffer widths) {
+    this.widths = Buffers.in(widths, "widths");
+    return this;
+  }
+
+  /**
+   * Codes that are already decided.
+   *
+   * @param prefixes [count, stride]; null: none
+   * @param lengths [count] codes of each prefix
+   * @param stride elements from prefix to prefix
+   * @return this
+   */
+  public Start prefixes(IntBuffer prefixes, IntBuffer lengths, long stride) {
+    this.prefixes = Buffers.in(prefixes, "prefixes");
+    prefixLengths = Buffers.in(lengths, "lengths");
+    prefixStride = stride;
+    return this;
+  }
+
+  /**
+   * Stream of the work, on CUDA.
+   *
+   * @param stream a cudaStream_t as a number
+   * @return this
+   */
+  public Start stream(long stream) {
+    this.stream = stream;
+    return this;
+  }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+
+/**
+ * What {@link Session#step(Step)} is given; every setter returns this object. Make one and use it for every step: a step
+ * then allocates nothing. Buffers are looked at when the step is made, from position to limit. One thread at a time.
+ */
+public final class Step {
+  Rows rows;
+  Object slots;
+  Object rowMap;
+  Object lse;
+  float inverseTemperature = 1;
+  float softCap;
+  long stream;
+
+  /**
+   * All slots of a session, temperature 1, no soft-cap.
+   *
+   * @param rows logits
+   */
+  public Step(Rows rows) {
+    rows(rows);
+  }
+
+  /**
+   * Logits.
+   *
+   * @param rows rows.slots is the number of slots of the step, or 0 with a row map
+   * @return this
+   */
+  public Step rows(Rows rows) {
+    this.rows = Buffers.given(rows, "rows");
+    return this;
+  }
+
+  /**
+   * Which slots: different ones that are started and not done.
+   *
+   * @param slots [count]; null: slot i of the rows is slot i of the session, and those that are idle or done are passed over
+   * @return this
+   */
+  public Step slots(IntBuffer slots) {
+    this.slots = Buffers.in(slots, "slots");
+    return this;
+  }
+
+  /**
+   * The same for a session on a device.
+   *
+   * @param slots [count] in the device's memory
+   * @return this
+   */
+  public Step slots(DevicePointer slots) {
+    this.slots = slots;
+    return this;
+  }
+
+  /**
+   * Which row each beam is fed; with rows of slots 0.
+   *
+   * @param rowMap [count, beams], -1 for beams that are not fed; null: none
+   * @return this
+   */
+  public Step rowMap(IntBuffer rowMap) {
+    this.rowMap = Buffers.in(rowMap, "rowMap");
+    return this;
+  }
+
+  /**
+   * The same for a session on a device.
+   *
+   * @param rowMap [count, beams] in the device's memory
+   * @return this
+   */
+  public Step rowMap(DevicePointer rowMap) {
+    this.rowMap = rowMap;
+    return this;
+  }
+
+  /**
+   * Log-sum-exp of every row, where the caller has it: then only the elements of valid codes are read.
+   *
+   * @param lse [rows.slots, rows.rows], or [rows.rows] with slots 0; null: computed
+   * @return this
+   */
+  public Step lse(FloatBuffer lse) {
+    this.lse = Buffers.in(lse, "lse");
+    return this;
+  }
+
+  /**
+   * The same for a session on a device.
+   *
+   * @param lse in the device's memory
+   * @return this
+   */
+  public Step lse(DevicePointer lse) {
+    this.lse = lse;
+    return this;
+  }
+
+  /**
+   * What soft-capped elements are multiplied by.
+   *
+   * @param inverseTemperature finite, above 0
+   * @return this
+   */
+  public Step inverseTemperature(float inverseTemperature) {
+    this.inverseTemperature = inverseTemperature;
+    return this;
+  }
+
+  /**
+   * Turns v into softCap * tanh(v / softCap).
+   *
+   * @param softCap finite, above 0; 0 (the default): none
+   * @return this
+   */
+  public Step softCap(float softCap) {
+    this.softCap = softCap;
+    return this;
+  }
+
+  /**
+   * Stream of the work, on CUDA.
+   *
+   * @param stream a cudaStream_t as a number
+   * @return this
+   */
+  public Step stream(long stream) {
+    this.stream = stream;
+    return this;
+  }
+}

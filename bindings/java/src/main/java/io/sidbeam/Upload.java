@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.util.Set;
+
+/**
+ * What of an index is on a device.
+ *
+ * @param kinds none where nothing is
+ * @param bytes on the device
+ */
+public record Upload(Set<Kind> kinds, long bytes) {}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import static io.sidbeam.Fixtures.refused;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class BuilderTest {
+  @Test
+  void arraysAndBuffersMakeTheSameIndex() {
+    try (Builder arrays = new Builder(new BuilderConfig(4, 4)); Builder buffers = new Builder(new BuilderConfig(4, 4))) {
+      arrays.add(Fixtures.CATALOGUE);
+      buffers.add(Buffers.ints(Fixtures.CATALOGUE), null, null, null);
+      try (Index one = arrays.finish(); Index other = buffers.finish()) {
+        assertEquals(one.info().fingerprint(), other.info().fingerprint());
+      }
+    }
+  }
+
+  @Test
+  void buffersAreReadFromPositionToLimit() {
+    int[] shifted = new int[Fixtures.CATALOGUE.length + 3];
+    System.arraycopy(Fixtures.CATALOGUE, 0, shifted, 2, Fixtures.CATALOGUE.length);
+    try (Builder builder = new Builder(new BuilderConfig(4, 4))) {
+      builder.add(Buffers.ints(shifted).position(2).limit(shifted.length - 1), null, null, null);
+      try (Index index = builder.finish()) {
+        assertArrayEquals(new int[] {0, 1}, index.sid(0));
+        assertEquals(8, index.info().items());
+      }
+    }
+  }
+
+  @Test
+  void keepsNamesMetadataAndCodebookOfAnyScript() {
+    List<String> names = List.of("Ünïcödé", "\uD83D\uDE00 beyond 16 bits", "");
+    try (Builder builder = new Builder(new BuilderConfig(4, 4).idType(IdType.STRING).codebook("кодовая книга"))) {
+      builder.addNamed(new int[] {0, 0, 1, 1, 2, 2}, null, names, null);
+      builder.setMetadata("clé", "值\uD83D\uDE00");
+      builder.setMetadata("a", "b");
+      try (Index index = builder.finish()) {
+        assertEquals(names, index.itemNames(0, 1, 2));
+        assertEquals(Map.of("clé", "值\uD83D\uDE00", "a", "b"), index.metadata());
+        assertEquals("кодовая книга", index.codebook());
+        assertEquals(1, index.findItem("\uD83D\uDE00 beyond 16 bits", 0));
+        assertEquals(-1, index.findItem("none", 0));
+      }
+      refused(Status.INVALID_ARGUMENT, "key holds a NUL", () -> builder.setMetadata("a\0b", "c"));
+    }
+  }
+
+  @Test
+  void namesFromBuffersAreCheckedBeforeTheyAreRead() {
+    try (Builder builder = new Builder(new BuilderConfig(4).idType(IdType.STRING))) {
+      var bytes = Buffers.bytes(4).put(0, "abcd".getBytes(StandardCharsets.UTF_8));
+      var codes = Buffers.ints(new int[] {0, 1});
+      refused(Status.INVALID_ARGUMENT, "id_bytes has 4 elements, expected at least 5",
+          () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2, 5}), null));
+      refused(Status.INVALID_ARGUMENT, "offsets",
+          () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 1 << 20, 4}), null));
+      refused(Status.INVALID_ARGUMENT, "id_offsets has 2 elements, expected at least 3",
+          () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2}), null));
+      builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 1, 4}), null);
+      try (Index index = builder.finish()) {
+        assertEquals(List.of("a", "bcd"), index.itemNames(0, 1));
+      }
+    }
+  }
+
+  @Test
+  void unsignedIdsAreTheSameBits() {
+    try (Builder builder = new Builder(new BuilderConfig(4).idType(IdType.U64))) {
+      builder.add(new int[] {1, 1}, null, new long[] {-1, 1}, null);
+      try (Index index = builder.finish()) {
+        long[] ids = index.itemIds(0, 1);
+        assertEquals("1", Long.toUnsignedString(ids[0]));
+        assertEquals("18446744073709551615", Long.toUnsignedString(ids[1]));
+        assertEquals(1, index.findItem(-1, 0));
+        assertEquals(IdType.U64, index.info().idType());
+      }
+    }
+  }
+
+  @Test
+  void refusesWhatIsNoCatalogue() {
+    try (Builder builder = new Builder(new BuilderConfig(4, 4))) {
+      refused(Status.INVALID_ARGUMENT, "codes has 3 elements, expected a multiple of the 2 levels",
+          () -> builder.add(new int[] {0, 1, 2}));
+      refused(Status.INVALID_ARGUMENT, "4", () -> builder.add(new int[] {0, 4}));
+      refused(Status.INVALID_ARGUMENT, "ids has 1 elements, expected at least 2",
+          () -> builder.add(new int[] {0, 1, 0, 2}, null, new long[1], null));
+      refused(Status.INVALID_ARGUMENT, "codes is null", () -> builder.add((int[]) null));
+      refused(Status.INVALID_ARGUMENT, "", builder::finish);
+    }
+    refused(Status.INVALID_ARGUMENT, "levels", () -> new Builder(new BuilderConfig()));
+    refused(Status.INVALID_ARGUMENT, "config is null", () -> new Builder(null));
+    try (Builder builder = new Builder(new BuilderConfig(4).collisions(Collisions.ERROR))) {
+      builder.add(new int[] {1, 1});
+      refused(Status.COLLISION, "", builder::finish);
+    }
+    try (Builder builder = new Builder(new BuilderConfig(4).memoryLimitBytes(1))) {
+      refused(Status.OUT_OF_MEMORY, "", () -> {
+        builder.add(new int[] {1, 1});
+        builder.finish();
+      });
+    }
+  }
+
+  @Test
+  void plansWhatItThenWrites(@TempDir Path folder) throws Exception {
+    try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4).kinds(Kind.TRIE, Kind.SORTED))) {
+      Plan plan = builder.plan();
+      builder.write(folder.resolve("a.sidx"));
+      assertTrue(plan.exact());
+      assertEquals(7, plan.sids());
+      assertEquals(8, plan.items());
+      assertEquals(2, plan.nodes().length);
+      assertEquals(Files.size(folder.resolve("a.sidx")), plan.fileBytes());
+      refused(Status.BAD_STATE, "", () -> builder.add(new int[] {0, 0}));
+    }
+    Plan estimate = Builder.estimate(new BuilderConfig(4, 4), 8);
+    assertEquals(8, estimate.sids());
+    assertTrue(!estimate.exact());
+    assertEquals(Set.of(Kind.TRIE, Kind.SORTED), EnumSet.copyOf(Index.peek(folder.resolve("a.sidx")).kinds()));
+    refused(Status.INVALID_ARGUMENT, "", () -> Builder.estimate(new BuilderConfig(4, 4), 17));
+  }
+
+  @Test
+  void aFileThatCannotBeWrittenSaysWhere(@TempDir Path folder) {
+    try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4))) {
+      refused(Status.IO_ERROR, "missing/a.sidx", () -> builder.write(folder.resolve("missing/a.sidx")));
+    }
+  }
+
+  @Test
+  void reportsProgressOnTheCallersThreadWhileItBuilds() {
+    Thread caller = Thread.currentThread();
+    List<String> refusals = new ArrayList<>();
+    try (Builder builder = Fixtures.large()) {
+      builder.onProgress((phase, done, total) -> {
+        assertSame(caller, Thread.currentThread());
+        assertTrue(done >= 0 && done <= total, done + " of " + total);
+        refusals.add(assertThrows(SidbeamException.class, () -> builder.add(new int[4])).getMessage());
+      });
+      builder.finish().close();
+    }
+    assertTrue(refusals.contains("builder is in use by another thread"), refusals.toString());
+  }
+
+  @Test
+  void anInterruptCancelsTheBuildAndStays(@TempDir Path folder) throws Exception {
+    try (Builder builder = Fixtures.large()) {
+      builder.onProgress((phase, done, total) -> Thread.currentThread().interrupt());
+      refused(Status.CANCELLED, "", () -> builder.write(folder.resolve("a.sidx")));
+      assertTrue(Thread.interrupted());
+      try (var files = Files.list(folder)) {
+        assertEquals(0, files.count());
+      }
+      builder.onProgress(null);
+      builder.write(folder.resolve("a.sidx")); // the cancellation was of that build only
+    }
+  }
+
+  @Test
+  void whatAListenerThrowsComesOutOfTheBuild() {
+    try (Builder builder = Fixtures.large()) {
+      builder.onProgress((phase, done, total) -> {
+        throw new IllegalStateException("mine");
+      });
+      assertEquals("mine", assertThrows(IllegalStateException.class, builder::finish).getMessage());
+      builder.onProgress(null);
+      builder.finish().close();
+    }
+  }
+
+  @Test
+  void aBuildThatIsCancelledBeforehandDoesNotBegin() {
+    try (Builder builder = Fixtures.large()) {
+      builder.cancel();
+      refused(Status.CANCELLED, "", builder::plan);
+      builder.plan();
+    }
+  }
+}

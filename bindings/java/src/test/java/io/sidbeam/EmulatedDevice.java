@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+
+/** Memory of the emulator of tests/gpu, where a program has that of a GPU. Never freed: tests are short. */
+final class EmulatedDevice {
+  static {
+    System.load(Path.of(System.getProperty("sidbeam.test.emulated")).toAbsolutePath().toString());
+  }
+
+  private EmulatedDevice() {}
+
+  private static native long allocate(long bytes);
+
+  private static native boolean copy(long address, java.nio.Buffer host, long bytes, boolean toHost);
+
+  private static DevicePointer put(java.nio.Buffer values, int count, int width) {
+    long address = allocate((long) count * width);
+    if (!copy(address, values, (long) count * width, false)) {
+      throw new IllegalStateException("the emulator refuses a copy");
+    }
+    return new DevicePointer(address, count);
+  }
+
+  static DevicePointer ints(int... values) {
+    return put(Buffers.ints(values), values.length, Integer.BYTES);
+  }
+
+  static DevicePointer longs(long... values) {
+    return put(Buffers.longs(values), values.length, Long.BYTES);
+  }
+
+  static DevicePointer floats(float... values) {
+    return put(Buffers.floats(values), values.length, Float.BYTES);
+  }
+
+  /** What is on the device once all work is done. */
+  static ByteBuffer read(DevicePointer array, int width) {
+    ByteBuffer host = Buffers.bytes(Math.toIntExact(array.count() * width));
+    if (!copy(array.address(), host, host.capacity(), true)) {
+      throw new IllegalStateException("the emulator refuses a copy");
+    }
+    return host;
+  }
+}

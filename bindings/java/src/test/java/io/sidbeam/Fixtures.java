@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.function.Executable;
+
+/** What the tests share: small catalogues, processes, and how failures are compared. */
+final class Fixtures {
+  /** Eight items, each a SID of two codes out of four; item i has id 10 * i, and the last two share SID (3, 3). */
+  static final int[] CATALOGUE = {0, 1, 0, 3, 2, 2, 1, 0, 1, 1, 3, 0, 3, 3, 3, 3};
+
+  static final Path JAR = Path.of(System.getProperty("sidbeam.test.jar")).toAbsolutePath();
+
+  private Fixtures() {}
+
+  static Builder builder(BuilderConfig config) {
+    Builder builder = new Builder(config);
+    builder.add(CATALOGUE, null, new long[] {0, 10, 20, 30, 40, 50, 60, 70}, null);
+    return builder;
+  }
+
+  static Index index(Kind... kinds) {
+    try (Builder builder = builder(new BuilderConfig(4, 4).kinds(kinds))) {
+      return builder.finish();
+    }
+  }
+
+  static Index index() {
+    return index(Kind.TRIE);
+  }
+
+  static Path write(Path file) {
+    try (Builder builder = builder(new BuilderConfig(4, 4))) {
+      builder.write(file);
+    }
+    return file;
+  }
+
+  /** A catalogue that takes a while to build. */
+  static Builder large() {
+    Builder builder = new Builder(new BuilderConfig(2048, 2048, 2048, 2048).threads(1));
+    int[] codes = new Random(1).ints(4L * 2_000_000, 0, 2048).toArray();
+    builder.add(codes);
+    return builder;
+  }
+
+  /** One row of four logits for every beam of a slot. */
+  static Rows row(float... logits) {
+    FloatBuffer buffer = Buffers.floats(logits);
+    return Rows.strided(buffer, 1, 2, logits.length, 0, 0);
+  }
+
+  static SidbeamException refused(Status status, String message, Executable call) {
+    SidbeamException e = assertThrows(SidbeamException.class, call);
+    assertEquals(status, e.status(), e.getMessage());
+    assertTrue(e.getMessage().contains(message), e.getMessage());
+    return e;
+  }
+
+  record Finished(int status, String output) {}
+
+  /** Runs the JVM that runs this test, in a folder; its output and errors come back together. */
+  static Finished java(Path folder, String... arguments) throws IOException, InterruptedException {
+    List<String> command = new ArrayList<>();
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of(arguments));
+    Path output = Files.createTempFile("sidbeam", ".log");
+    try {
+      ProcessBuilder builder = new ProcessBuilder(command).directory(folder.toFile()).redirectErrorStream(true);
+      builder.environment().remove("SIDBEAM_NATIVE_DIR");
+      int status = builder.redirectOutput(output.toFile()).start().waitFor();
+      return new Finished(status, Files.readString(output));
+    } finally {
+      Files.delete(output);
+    }
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sidbeam.Fixtures.Finished;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.jar.JarFile;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What needs a process of its own: loading, and leaving. */
+class ProcessTest {
+  private static final Path TESTS = Path.of(System.getProperty("sidbeam.test.classes")).toAbsolutePath();
+  private static final Path NATIVE = Path.of(System.getProperty("sidbeam.test.native")).toAbsolutePath();
+  private static final Path STUB = Path.of(System.getProperty("sidbeam.test.stub")).toAbsolutePath();
+  private static final Path ROOT = Path.of("").toAbsolutePath();
+
+  @TempDir
+  Path folder;
+  private Path temporary;
+
+  @BeforeEach
+  void makeTemporary() throws Exception {
+    temporary = Files.createDirectory(folder.resolve("tmp"));
+  }
+
+  private Finished load(Path jar, String... properties) throws Exception {
+    String[] arguments = new String[properties.length + 4];
+    arguments[0] = "-Djava.io.tmpdir=" + temporary;
+    System.arraycopy(properties, 0, arguments, 1, properties.length);
+    arguments[properties.length + 1] = "-cp";
+    arguments[properties.length + 2] = jar + ":" + TESTS;
+    arguments[properties.length + 3] = "io.sidbeam.LoadProgram";
+    return Fixtures.java(folder, arguments);
+  }
+
+  private static void contains(Finished run, String text) {
+    assertTrue(run.output().contains(text), "no '" + text + "' in\n" + run.output());
+  }
+
+  private static void loaded(Finished run, String from) {
+    assertEquals(0, run.status(), run.output());
+    contains(run, "version ");
+    contains(run, from);
+    assertTrue(run.output().contains("libsidbeam.so.1") && run.output().contains("libsidbeam_java.so"), run.output());
+  }
+
+  private static void leftNothing(Path folder) throws Exception {
+    try (var files = Files.list(folder)) {
+      assertEquals(List.of(), files.filter(file -> !file.getFileName().toString().startsWith("hsperfdata")).toList());
+    }
+  }
+
+  @Test
+  void theJarAloneRunsTheSmallestProgramInAnEmptyFolder() throws Exception {
+    Path source = ROOT.resolve("samples/Minimal.java");
+    Path empty = Files.createDirectory(folder.resolve("empty"));
+    Path jar = Files.copy(Fixtures.JAR, folder.resolve("elsewhere.jar"));
+    Finished run = Fixtures.java(empty, "-cp", jar.toString(), source.toString());
+    assertEquals(new Finished(0, "item 2  score -7.215\nitem 1  score -8.215\n"), run);
+  }
+
+  @Test
+  void theJarSaysWhatItIs() throws Exception {
+    try (JarFile jar = new JarFile(Fixtures.JAR.toFile())) {
+      var attributes = jar.getManifest().getMainAttributes();
+      assertEquals("io.sidbeam", attributes.getValue("Automatic-Module-Name"));
+      assertEquals(Runtime.version(), attributes.getValue("Implementation-Version"));
+    }
+    Finished run = Fixtures.java(folder, "-p", Fixtures.JAR.toString(), "--describe-module", "io.sidbeam");
+    assertTrue(run.output().matches("(?s)io.sidbeam .* automatic\n.*"), run.output());
+  }
+
+  @Test
+  void extractsToTheTemporaryFolderAndLeavesNothing() throws Exception {
+    loaded(load(Fixtures.JAR), temporary.toString());
+    leftNothing(temporary);
+  }
+
+  @Test
+  void extractsToTheFolderOfTheProperty() throws Exception {
+    Path other = folder.resolve("made/on/the/way");
+    loaded(load(Fixtures.JAR, "-Dsidbeam.native.extract=" + other), other.toString());
+    leftNothing(other);
+  }
+
+  @Test
+  void extractsToTheFolderOfTheEnvironment() throws Exception {
+    Path other = Files.createDirectory(folder.resolve("of the environment"));
+    ProcessBuilder builder = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+        Fixtures.JAR + ":" + TESTS, "io.sidbeam.LoadProgram").redirectErrorStream(true);
+    builder.environment().put("SIDBEAM_NATIVE_DIR", other.toString());
+    Process process = builder.start();
+    String output = new String(process.getInputStream().readAllBytes(), java.nio.charset.StandardCharsets.UTF_8);
+    loaded(new Finished(process.waitFor(), output), other.toString());
+    leftNothing(other);
+  }
+
+  @Test
+  void aFolderThatCannotBeUsedIsNamed() throws Exception {
+    Path file = Files.writeString(folder.resolve("a file"), "");
+    Finished run = load(Fixtures.JAR, "-Dsidbeam.native.extract=" + file);
+    assertEquals(1, run.status());
+    contains(run, "the class path: extracting into " + file);
+    contains(run, "the system's library path: no sidbeam_java in java.library.path");
+  }
+
+  @Test
+  void aPathIsTheOnlyPlaceWhereItIsNamed() throws Exception {
+    loaded(load(Fixtures.JAR, "-Dsidbeam.native.path=" + NATIVE), NATIVE.toString());
+    Finished run = load(Fixtures.JAR, "-Dsidbeam.native.path=/nowhere");
+    assertEquals(1, run.status());
+    contains(run, "the native part of sidbeam was not found. Tried: property sidbeam.native.path: "
+        + "there is no /nowhere/libsidbeam_java.so. Set -Dsidbeam.native.path to the folder of");
+  }
+
+  @Test
+  void theSystemsPathIsUsedAloneWhereThatIsAsked() throws Exception {
+    Finished run = load(Fixtures.JAR, "-Dsidbeam.native.system=true", "-Djava.library.path=/nowhere");
+    assertEquals(1, run.status());
+    contains(run, "Tried: the system's library path: no sidbeam_java in java.library.path");
+    loaded(load(Fixtures.JAR, "-Dsidbeam.native.system=true", "-Djava.library.path=" + NATIVE), NATIVE.toString());
+  }
+
+  @Test
+  void classesWithoutLibrariesFallBackToTheSystem() throws Exception {
+    Path bare = folder.resolve("bare");
+    try (JarFile jar = new JarFile(Fixtures.JAR.toFile())) {
+      for (var entry : java.util.Collections.list(jar.entries())) {
+        if (entry.getName().endsWith(".class")) {
+          Path target = bare.resolve(entry.getName());
+          Files.createDirectories(target.getParent());
+          Files.copy(jar.getInputStream(entry), target);
+        }
+      }
+    }
+    loaded(load(bare, "-Djava.library.path=" + NATIVE), NATIVE.toString());
+    contains(load(bare, "-Djava.library.path=/nowhere"), "the class path: there is no io/sidbeam/linux-");
+  }
+
+  @Test
+  void aLibraryOfAnotherAbiIsRefused() throws Exception {
+    Finished run = load(Fixtures.JAR, "-Dsidbeam.native.path=" + STUB);
+    assertEquals(1, run.status(), run.output());
+    contains(run, "libsidbeam 9.9.9 has ABI 99, this binding was made for 1");
+  }
+
+  @Test
+  void leavingWithLiveObjectsIsQuiet() throws Exception {
+    String classes = Fixtures.JAR + ":" + TESTS;
+    String jar = "-Dsidbeam.test.jar=" + Fixtures.JAR;
+    for (int i = 0; i < 5; i++) {
+      Finished run = Fixtures.java(folder, jar, "-cp", classes, "io.sidbeam.ExitProgram");
+      assertEquals(new Finished(0, "leaving with 2 beams\n"), run);
+      run = Fixtures.java(folder, jar, "-cp", classes, "io.sidbeam.ExitProgram", "7");
+      assertEquals(new Finished(7, "leaving with 2 beams\n"), run);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+// Java's typemaps: what lend.h makes of buffers, arrays and strings. Included by sidbeam.i.
+// SPDX-License-Identifier: Apache-2.0
+%insert("header") "java/lend.h"
+
+// Nothing that SWIG makes is public. (The interface of constants has no pragma: CMakeLists.txt takes its word away.)
+%pragma(java) moduleclassmodifiers="final class"
+%pragma(java) jniclassclassmodifiers="final class"
+%pragma(java) jniclasscode=%{
+  static {
+    NativeLibrary.load();
+  }
+%}
+%javaconst(1);
+%ignore SIDBEAM_ABI_VERSION;
+%ignore FLAT_CLOSED;
+
+// Handles are numbers.
+%typemap(jni) flat_handle* "jlong"
+%typemap(jtype) flat_handle* "long"
+%typemap(jstype) flat_handle* "long"
+%typemap(javain) flat_handle* "$javainput"
+%typemap(javaout) flat_handle* { return $jnicall; }
+%typemap(in) flat_handle* "$1 = (flat_handle*)(intptr_t)$input;"
+%typemap(out) flat_handle* "$result = (jlong)(intptr_t)$1;"
+
+// Arrays: null, a direct buffer, a DevicePointer or, where the layer by hand has one, an array of Java's.
+%define SIDBEAM_JAVA_ARRAY(TYPE, LETTER, MODE)
+%typemap(jni) TYPE "jobject"
+%typemap(jtype) TYPE "Object"
+%typemap(jstype) TYPE "Object"
+%typemap(javain) TYPE "$javainput"
+%typemap(javaout) TYPE { return $jnicall; }
+%typemap(in) TYPE (java_loan loan) {
+  if (!java_lend(jenv, $input, LETTER, "$1_name", &loan)) return $null;
+  $1.data = loan.data;
+  $1.count = loan.count;
+}
+%typemap(freearg) TYPE "java_give_back(jenv, &loan$argnum, LETTER, MODE);"
+%enddef
+SIDBEAM_JAVA_ARRAY(flat_in_i32, 'I', JNI_ABORT)
+SIDBEAM_JAVA_ARRAY(flat_in_i64, 'J', JNI_ABORT)
+SIDBEAM_JAVA_ARRAY(flat_in_f32, 'F', JNI_ABORT)
+SIDBEAM_JAVA_ARRAY(flat_in_bytes, 'B', JNI_ABORT)
+SIDBEAM_JAVA_ARRAY(flat_out_i32, 'I', 0)
+SIDBEAM_JAVA_ARRAY(flat_out_i64, 'J', 0)
+SIDBEAM_JAVA_ARRAY(flat_out_f32, 'F', 0)
+SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
+%typemap(out) flat_out_bytes "$result = (*jenv)->NewDirectByteBuffer(jenv, $1.data, $1.count);"
+
+%typemap(jni) flat_memory "jobject"
+%typemap(jtype) flat_memory "Object"
+%typemap(jstype) flat_memory "Object"
+%typemap(javain) flat_memory "$javainput"
+%typemap(in) flat_memory (java_loan loan) {
+  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) return $null;
+  $1.data = loan.data;
+}
+
+// Strings are bytes of UTF-8, with a NUL at the end on the way in: JNI's own UTF-8 is another one.
+%typemap(jni) const char* "jbyteArray"
+%typemap(jtype) const char* "byte[]"
+%typemap(jstype) const char* "byte[]"
+%typemap(javain) const char* "$javainput"
+%typemap(javaout) const char* { return $jnicall; }
+%typemap(in) const char* (java_loan loan) {
+  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) return $null;
+  $1 = (char*)loan.data;
+}
+%typemap(freearg) const char* "java_give_back(jenv, &loan$argnum, 'B', JNI_ABORT);"
+%typemap(out) const char* "$result = java_bytes(jenv, $1);"
+
+// An error becomes a SidbeamException. No return after it: what was lent is given back first, and nothing else follows.
+%typemap(in, numinputs=0) sidbeam_error* (sidbeam_error error) "$1 = &error;"
+%typemap(argout) sidbeam_error* "if ($1->code != 0) java_throw(jenv, $1->code, $1->message);"
+
+// A buffer over memory of a session; whoever makes one holds the session by flat_view_retain.
+%inline %{
+static flat_out_bytes java_view(int64_t address, int64_t bytes) {
+  flat_out_bytes view;
+  view.data = (char*)(intptr_t)address;
+  view.count = bytes;
+  return view;
+}
+%}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+package service;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import io.sidbeam.SidbeamException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import sun.misc.Signal;
+
+/**
+ * Recommendations over HTTP: POST /recommend, GET /metrics, POST /reload or SIGHUP. README.md has the requests.
+ *
+ * <pre>java -cp sidbeam.jar:service.jar service.Service INDEX [--port N] [--pool N] [--slots N] [--beams N] [--strategy NAME]</pre>
+ */
+public final class Service {
+  private static final int MAX_BODY = 1 << 20;
+
+  /** What a client did wrong, or what keeps it from an answer. */
+  static final class Refusal extends Exception {
+    private static final long serialVersionUID = 1;
+    final int status;
+
+    Refusal(int status, String message) {
+      super(message);
+      this.status = status;
+    }
+  }
+
+  private final Options options;
+  private final Metrics metrics = new Metrics();
+  private final Recommender recommender;
+  private volatile Serving current;
+
+  private Service(Options options) {
+    this.options = options;
+    current = open();
+    recommender = new Recommender(options.beams(), metrics);
+  }
+
+  private Serving open() {
+    return new Serving(options.index(), options.strategy(), options.pool(), options.slots(), options.beams());
+  }
+
+  /** The current version, entered; it may change between looking and entering. */
+  private Serving enter() {
+    while (true) {
+      Serving serving = current;
+      if (serving.enter()) {
+        return serving;
+      }
+    }
+  }
+
+  /** Opens the file anew and swaps; requests that are under way keep the old version. */
+  private synchronized String reload() throws Refusal {
+    try {
+      Serving fresh = open();
+      Serving old = current;
+      current = fresh;
+      old.leave();
+      metrics.reload(true);
+      return "{\"version\": " + Json.quote(fresh.version) + "}\n";
+    } catch (RuntimeException e) {
+      metrics.reload(false);
+      throw new Refusal(500, "the index before stays, for " + options.index() + " cannot be served: " + e.getMessage());
+    }
+  }
+
+  private String recommend(HttpExchange exchange) throws Refusal, IOException, InterruptedException {
+    long begin = System.nanoTime();
+    int status = 500;
+    try {
+      String body = body(exchange);
+      Serving serving = enter();
+      try {
+        String answer = recommender.answer(serving, body);
+        status = 200;
+        return answer;
+      } finally {
+        serving.leave();
+      }
+    } catch (Refusal e) {
+      status = e.status;
+      throw e;
+    } finally {
+      metrics.request(status, System.nanoTime() - begin);
+    }
+  }
+
+  private String scrape() {
+    Serving serving = enter();
+    try {
+      return metrics.text(serving.version, serving.index.info().items());
+    } finally {
+      serving.leave();
+    }
+  }
+
+  private static String body(HttpExchange exchange) throws Refusal, IOException {
+    try (InputStream in = exchange.getRequestBody()) {
+      byte[] bytes = in.readNBytes(MAX_BODY + 1);
+      if (bytes.length > MAX_BODY) {
+        throw new Refusal(413, "the body has more than " + MAX_BODY + " bytes");
+      }
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+    } catch (CharacterCodingException e) {
+      throw new Refusal(400, "the body is not UTF-8");
+    }
+  }
+
+  @FunctionalInterface
+  private interface Answer {
+    String to(HttpExchange exchange) throws Refusal, IOException, InterruptedException;
+  }
+
+  private static void serve(HttpServer server, String method, String path, String type, Answer answer) {
+    server.createContext(path, exchange -> {
+      try (exchange) {
+        try {
+          if (!exchange.getRequestURI().getPath().equals(path)) {
+            throw new Refusal(404, "there is no " + exchange.getRequestURI().getPath());
+          }
+          if (!exchange.getRequestMethod().equals(method)) {
+            throw new Refusal(405, path + " wants " + method);
+          }
+          send(exchange, 200, type, answer.to(exchange));
+        } catch (Refusal e) {
+          send(exchange, e.status, "application/json", "{\"error\": " + Json.quote(e.getMessage()) + "}\n");
+        } catch (InterruptedException | RuntimeException e) {
+          e.printStackTrace();
+          send(exchange, 500, "application/json", "{\"error\": " + Json.quote(String.valueOf(e)) + "}\n");
+        }
+      }
+    });
+  }
+
+  private static void send(HttpExchange exchange, int status, String type, String text) throws IOException {
+    byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+    exchange.getResponseHeaders().set("Content-Type", type);
+    exchange.sendResponseHeaders(status, bytes.length);
+    exchange.getResponseBody().write(bytes);
+  }
+
+  private void run() throws IOException {
+    HttpServer server = HttpServer.create(new InetSocketAddress(options.port()), 0);
+    ExecutorService threads = Executors.newFixedThreadPool(2 * options.pool() + 1);
+    server.setExecutor(threads);
+    serve(server, "POST", "/recommend", "application/json", this::recommend);
+    serve(server, "POST", "/reload", "application/json", exchange -> reload());
+    serve(server, "GET", "/metrics", "text/plain; version=0.0.4", exchange -> scrape());
+    Signal.handle(new Signal("HUP"), signal -> {
+      try {
+        System.out.print("reloaded " + reload());
+      } catch (Refusal e) {
+        System.err.println(e.getMessage());
+      }
+    });
+    server.start();
+    System.out.println("serving " + current.version + " on port " + server.getAddress().getPort());
+  }
+
+  /** Starts the service; it runs until the process is ended. */
+  public static void main(String[] arguments) throws IOException {
+    System.setProperty("sun.net.httpserver.nodelay", "true"); // else an answer waits 40 ms for its own first packet's receipt
+    try {
+      new Service(Options.parse(arguments)).run();
+    } catch (IllegalArgumentException | SidbeamException e) {
+      System.err.println(e.getMessage());
+      System.exit(e instanceof SidbeamException ? 1 : 2);
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+package service;
+
+import io.sidbeam.IdType;
+import io.sidbeam.Index;
+import io.sidbeam.OpenConfig;
+import io.sidbeam.Strategy;
+import io.sidbeam.Verify;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.stream.LongStream;
+
+/**
+ * One version of the index with its pool of decoders. A reload makes another one and lets requests that are in this one
+ * finish: it closes with the last of them.
+ */
+final class Serving {
+  private static final int CHUNK = 4096;
+
+  final Index index;
+  final String version;
+  final boolean named;
+  private final List<Decoder> decoders = new ArrayList<>();
+  private final BlockingQueue<Decoder> free;
+  private final Map<Object, int[]> sids = new HashMap<>(); // by item id
+  private final AtomicInteger users = new AtomicInteger(1); // requests, and the service while it is the current one
+
+  Serving(Path path, Strategy strategy, int pool, int slots, int beams) {
+    index = Index.open(path, new OpenConfig().verify(Verify.CHECKSUMS));
+    free = new ArrayBlockingQueue<>(pool);
+    try {
+      version = index.info().fingerprint();
+      named = index.info().idType() == IdType.STRING;
+      readItems();
+      for (int i = 0; i < pool; i++) {
+        decoders.add(new Decoder(index, strategy, slots, beams));
+      }
+    } catch (RuntimeException e) {
+      close();
+      throw e;
+    }
+    free.addAll(decoders);
+  }
+
+  /** Histories name items; Index.findItem would pass over all ids a time. */
+  private void readItems() {
+    long items = index.info().items();
+    for (long begin = 0; begin < items; begin += CHUNK) {
+      long[] rows = LongStream.range(begin, Math.min(items, begin + CHUNK)).toArray();
+      long[] ordinals = index.itemOrdinals(rows);
+      List<?> ids = ids(rows);
+      for (int i = 0; i < rows.length; i++) {
+        sids.putIfAbsent(ids.get(i), index.sid(ordinals[i]));
+      }
+    }
+  }
+
+  /** Ids of item rows: Long or String. */
+  List<?> ids(long[] rows) {
+    return named ? index.itemNames(rows) : LongStream.of(index.itemIds(rows)).boxed().toList();
+  }
+
+  /** The SID of an item, or null: items come and go between versions. */
+  int[] sid(Object id) {
+    return sids.get(id);
+  }
+
+  /** Enters, unless this version is closed. */
+  boolean enter() {
+    return users.getAndUpdate(n -> n == 0 ? 0 : n + 1) > 0;
+  }
+
+  void leave() {
+    if (users.decrementAndGet() == 0) {
+      close();
+    }
+  }
+
+  /** Waits for a decoder that is free. */
+  <T> T withDecoder(Function<Decoder, T> task) throws InterruptedException {
+    Decoder decoder = free.take();
+    try {
+      return task.apply(decoder);
+    } finally {
+      free.add(decoder);
+    }
+  }
+
+  private void close() {
+    decoders.forEach(Decoder::close);
+    index.close();
+  }
+}
