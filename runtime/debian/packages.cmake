@@ -16,10 +16,10 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 
 # Debian's policy wants a changelog; its text is of packaging alone.
-set(changelog ${CMAKE_BINARY_DIR}/packaging/changelog.gz)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/changelog ${CMAKE_BINARY_DIR}/packaging/changelog @ONLY)
+set(changelog ${CMAKE_BINARY_DIR}/debian/changelog.gz)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/changelog ${CMAKE_BINARY_DIR}/debian/changelog @ONLY)
 # gzip, not file(ARCHIVE_CREATE), which puts the time in.
-execute_process(COMMAND gzip -9nc ${CMAKE_BINARY_DIR}/packaging/changelog OUTPUT_FILE ${changelog})
+execute_process(COMMAND gzip -9nc ${CMAKE_BINARY_DIR}/debian/changelog OUTPUT_FILE ${changelog})
 
 # sidbeam_package(COMPONENT NAME SECTION DEPENDS CONTENT)   what shared libraries need comes to DEPENDS by itself
 macro(sidbeam_package component name section depends content)
