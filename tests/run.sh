@@ -115,6 +115,12 @@ python_stage() { bash bindings/python/test.sh build/release; }
 java_stage() { bash bindings/java/test.sh build/release; }
 go_stage() { bash bindings/go/test.sh build/release; }
 
+readme_stage() {
+  local library
+  library=$(find build/install -name libsidbeam.so.1 | head -n 1)
+  python3 tests/install/readme.py README.md build/readme "${library%/lib*/libsidbeam.so.1}" "$(dirname "$library")" build/release
+}
+
 services_stage() {
   local service
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
@@ -129,6 +135,7 @@ if [ "${1:-all}" != quick ]; then
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage
   stage go "the Go module" go_stage
+  stage readme "README.md in Python, Java and Go" readme_stage
   stage services "the services of samples/, reloaded under load" services_stage
   stage valgrind "the smallest program under valgrind" memory
   stage asan "address and undefined-behaviour sanitizers, all but slow tests" asan

@@ -59,23 +59,10 @@ minimal() {
   [ "$got" = "$recommended" ] || fail "samples/go/minimal: expected $recommended, got $got"
 }
 
-# What README.md shows, on the index that its shell lines make.
-readme() {
-  [ -x "$prefix/bin/sidbeam" ] || { echo "no command in $build: samples/go/readme is not run"; return; }
-  mkdir -p "$work/readme/build"
-  in_folder samples/go go build -o "$work/readme/program" ./readme
-  local got
-  got=$(cd "$work/readme" && "$prefix/bin/sidbeam" synth --items 100000 --levels 3 --codes 256 --skew zipf \
-    --output build/readme.npy >log && "$prefix/bin/sidbeam" build --input build/readme.npy --codes 256 \
-    --output build/readme.sidx >>log && ./program) || fail "samples/go/readme"
-  [ "$got" = "50 beams, all of them items" ] || fail "samples/go/readme: got $got"
-}
-
 install_library
 generated
 formatted
 package_tests
 stranger
 minimal
-readme
 echo "Go: all passed"

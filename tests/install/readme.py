@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compiles and runs what a README shows, so that it cannot rot.
 
-    readme.py README.md WORK_FOLDER PREFIX LIBRARY_FOLDER
+    readme.py README.md WORK_FOLDER PREFIX LIBRARY_FOLDER [BUILD_FOLDER]
 
-Every ```c block is compiled as C99 against the library installed under PREFIX, and run from the README's folder; one without a main becomes the
-body of one, with the headers, `err` and `check` of samples/minimal.c before it. Of the
-```sh blocks those run, from the README's folder, that have <!-- run --> on the line before. A ```text or ```console
+Every ```c block is compiled as C99 against the library installed under PREFIX, and run from the README's folder; one
+without a main becomes the body of one, with the headers, `err` and `check` of samples/minimal.c before it. With a
+BUILD_FOLDER, in which bindings/*/test.sh have been, ```python, ```java and ```go blocks run too, the last two as the body
+of a main. Of the ```sh blocks those run, from the README's folder, that have <!-- run --> on the line before. A ```text or ```console
 block that has <!-- output --> on the line before must be, line by line, what the block before it printed; a line of
 "..." stands for any lines and a "…" within a line for any characters.
 SPDX-License-Identifier: Apache-2.0"""
@@ -30,6 +31,35 @@ static void check(sidbeam_status status) {{
 int main(void) {{
 {}
   return 0;
+}}
+"""
+JAVA = """import io.sidbeam.*;
+import java.nio.FloatBuffer;
+import java.nio.file.Path;
+
+public class Readme {{
+  public static void main(String[] arguments) {{
+{}
+  }}
+}}
+"""
+GO = """package main
+
+import (
+	"fmt"
+	"log"
+
+	"sidbeam.io/sidbeam"
+)
+
+func main() {{
+{}
+}}
+
+func check(err error) {{
+	if err != nil {{
+		log.Fatal(err)
+	}}
 }}
 """
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
@@ -58,6 +88,36 @@ def run_c(body, where, work, prefix, libraries, folder):
     return run([program.resolve()], where, cwd=folder, env={**os.environ, "LD_LIBRARY_PATH": libraries})
 
 
+def run_python(body, where, work, build, folder):
+    source = work / "snippet.py"
+    source.write_text(body)
+    package = build / "bindings/python/package"
+    return run([folder / "build/python/venv/bin/python", "-W", "error", source.resolve()], where, cwd=folder,
+               env={**os.environ, "PYTHONPATH": str(package.resolve()), "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def run_java(body, where, work, build, folder):
+    source = work / "Readme.java"
+    source.write_text(JAVA.format(body))
+    return run(["java", "-cp", folder / "build/java/sidbeam.jar", source.resolve()], where, cwd=folder)
+
+
+def run_go(body, where, work, build, folder):
+    module = (work / "go").resolve()
+    module.mkdir(exist_ok=True)
+    (module / "main.go").write_text(GO.format(body))
+    (module / "go.mod").write_text("module readme\n\ngo 1.19\n\nrequire sidbeam.io/sidbeam v0.0.0\n\n"
+                                   f"replace sidbeam.io/sidbeam => {folder}/bindings/go\n")
+    library = next((folder / "build/go/prefix").rglob("libsidbeam.so.1")).parent
+    environment = {**os.environ, "PKG_CONFIG_PATH": f"{library}/pkgconfig", "LD_LIBRARY_PATH": str(library),
+                   "GOCACHE": str(folder / "build/go/cache"), "GOPROXY": "off", "GOWORK": "off"}
+    run(["go", "build", "-o", "program", "."], where, cwd=module, env=environment)
+    return run([module / "program"], where, cwd=folder, env=environment)
+
+
+LANGUAGES = {"python": run_python, "java": run_java, "go": run_go}
+
+
 def check_output(expected, got, where):
     pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line).replace("…", ".*") + r"\n"
                       for line in expected.splitlines())
@@ -65,18 +125,23 @@ def check_output(expected, got, where):
         sys.exit(f"{where}: expected\n{expected}\ngot\n{got}")
 
 
-def main(readme, work, prefix, libraries):
+def main(readme, work, prefix, libraries, build=None):
     readme, work = pathlib.Path(readme).resolve(), pathlib.Path(work)
     work.mkdir(parents=True, exist_ok=True)
     output, count = None, 0
     for line, language, mark, body in blocks(readme.read_text()):
         where = f"{readme.name}:{line}"
         if mark == "output":
+            if output is None and not build:
+                continue
             if output is None:
                 sys.exit(f"{where}: <!-- output --> of a block that was not run")
             check_output(body, output, where)
         elif language == "c":
             output, count = run_c(body, where, work, prefix, libraries, readme.parent), count + 1
+        elif build and language in LANGUAGES:
+            output = LANGUAGES[language](body, where, work, pathlib.Path(build), readme.parent)
+            count += 1
         elif language == "sh" and mark == "run":
             output, count = run(["bash", "-euo", "pipefail", "-c", body], where, cwd=readme.parent), count + 1
         else:
