@@ -117,8 +117,8 @@ go_stage() { bash bindings/go/test.sh build/release; }
 
 readme_stage() {
   local library
-  library=$(find build/install -name libsidbeam.so.1 | head -n 1)
-  python3 tests/install/readme.py README.md build/readme "${library%/lib*/libsidbeam.so.1}" "$(dirname "$library")" build/release
+  library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
+  python3 tests/install/readme.py README.md build/readme "build/install/moved prefix" "$(dirname "$library")" build/release
 }
 
 services_stage() {
