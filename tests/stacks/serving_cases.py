@@ -1,0 +1,89 @@
+"""What the tests of engine plugins share: catalogues that have broken others, the brute force that says what is allowed
+after a history, and the package's entry points. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import tomllib
+from importlib import metadata
+from typing import Optional, Sequence
+
+import numpy as np
+import sidbeam
+from sidbeam import serving
+
+COLUMNS = 64
+BEGIN, END = 50, 51
+_root = pathlib.Path(__file__).resolve().parents[2]
+
+Sids = list[tuple[int, ...]]
+
+CATALOGUES: dict[str, Sids] = {
+    # Each neighbouring pair of (0, 1, 4) is somewhere; the SID is not. A table of bigrams admits it.
+    "bigrams": [(0, 1, 2), (3, 1, 4), (0, 2, 4), (3, 2, 2)],
+    # Several items of one SID.
+    "duplicates": [(1, 2, 3), (1, 2, 3), (1, 2, 3), (1, 0, 2), (2, 2, 3), (1, 0, 2)],
+    # One SID, and so one way at each level.
+    "single": [(2, 0, 1)],
+    # As many levels as tokens seen before, and more than one catalogue has.
+    "deep": [(0, 1, 0, 1, 0), (0, 1, 0, 1, 1), (1, 1, 1, 1, 1), (1, 0, 1, 0, 1)],
+}
+OFFSETS = {"bigrams": [10, 20, 30], "duplicates": [0, 0, 0], "single": [3, 2, 1], "deep": [40, 40, 40, 40, 40]}
+
+
+def name_catalogues() -> None:
+    """Each twice: `NAME` begins with the first generated token, `NAME-tagged` after BEGIN."""
+    for name, sids in CATALOGUES.items():
+        index = sidbeam.Index.build(np.array(sids, np.int32), codes=5)
+        vocabulary = sidbeam.Vocabulary(OFFSETS[name])
+        serving.register(name, index, vocabulary=vocabulary, end=END)
+        serving.register(f"{name}-tagged", index, vocabulary=vocabulary, begin=BEGIN, end=END)
+
+
+def token_sids(name: str) -> set[tuple[int, ...]]:
+    """The SIDs as tokens."""
+    name = name.removesuffix("-tagged")
+    return {tuple(o + c for o, c in zip(OFFSETS[name], sid)) for sid in CATALOGUES[name]}
+
+
+def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> Optional[set[int]]:
+    """The tokens that may follow a history whose first `prompt` tokens are the prompt; None: any."""
+    if name is None:
+        return None
+    sids = token_sids(name)
+    levels = len(next(iter(sids)))
+    if not name.endswith("-tagged"):
+        said = tuple(history[prompt:])
+        return {END} if len(said) >= levels else _followers(sids, said)
+    if BEGIN not in history:
+        return None
+    said = tuple(history[len(history) - list(reversed(history)).index(BEGIN) :])
+    return None if len(said) >= levels else _followers(sids, said)
+
+
+def _followers(sids: set[tuple[int, ...]], said: tuple[int, ...]) -> set[int]:
+    return {sid[len(said)] for sid in sids if sid[: len(said)] == said} or {END}
+
+
+def assert_row(before: np.ndarray, after: np.ndarray, allowed: Optional[set[int]]) -> None:
+    """A row of logits is as it was where its tokens are allowed, and -inf elsewhere; END if nothing else is left."""
+    expected = before.copy()
+    if allowed is not None:
+        expected[[c for c in range(len(before)) if c not in allowed]] = -np.inf
+        if END in allowed or not np.isfinite(expected).any():
+            expected[:] = -np.inf
+            expected[END] = 0
+    np.testing.assert_array_equal(after, expected)
+
+
+def install_entry_points(folder: pathlib.Path) -> None:
+    """What pip would have written of the package in the build tree."""
+    if not metadata.entry_points(group="vllm.logits_processors", name="sidbeam"):
+        project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
+        info = folder / "sidbeam-0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
+        lines = [f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+        sys.path.insert(0, str(folder))
