@@ -38,15 +38,16 @@ static const char py_handle_name[] = "sidbeam.handle", py_view_name[] = "sidbeam
 
 static void py_free_handle(PyObject* capsule) {
   flat_handle* handle = (flat_handle*)PyCapsule_GetPointer(capsule, py_handle_name);
-  Py_BEGIN_ALLOW_THREADS /* on CUDA this may wait for the device */
-      flat_free(handle);
-  Py_END_ALLOW_THREADS
+  PyThreadState* const state = PyEval_SaveThread(); /* on CUDA this may wait for the device */
+  flat_free(handle);
+  PyEval_RestoreThread(state);
 }
 
 static void py_free_view(PyObject* capsule) {
   flat_handle* handle = (flat_handle*)PyCapsule_GetPointer(capsule, py_view_name);
-  Py_BEGIN_ALLOW_THREADS flat_view_release(handle);
-  Py_END_ALLOW_THREADS
+  PyThreadState* const state = PyEval_SaveThread();
+  flat_view_release(handle);
+  PyEval_RestoreThread(state);
 }
 
 static PyObject* py_box_handle(flat_handle* handle) {

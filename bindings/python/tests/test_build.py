@@ -99,7 +99,8 @@ def test_cancel_from_another_thread(tmp_path: Path) -> None:
 
 def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
     program = """
-        import sys, numpy as np, sidbeam
+        import signal, sys, numpy as np, sidbeam
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         builder = sidbeam.Builder([256] * 6, threads=1)
         builder.add(np.random.default_rng(1).integers(0, 256, (3000000, 6), dtype=np.int32))
         told = []
@@ -109,7 +110,7 @@ def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
         try:
             builder.write(sys.argv[1], progress=progress)
         except KeyboardInterrupt:
-            print("interrupted", flush=True)
+            print("interrupted", builder.plan().items, flush=True)  # it is free again
             sys.exit(3)
     """
     path = tmp_path / "a.sidx"
@@ -118,7 +119,7 @@ def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
     )
     assert child.stdout is not None and child.stdout.readline() == "building\n"
     child.send_signal(signal.SIGINT)
-    assert child.communicate(timeout=60)[0] == "interrupted\n" and child.returncode == 3
+    assert child.communicate(timeout=60)[0] == "interrupted 3000000\n" and child.returncode == 3
     assert list(tmp_path.iterdir()) == []
 
 

@@ -38,7 +38,7 @@ class Builder(Handle):
 
     def __init__(
         self,
-        codes: Sequence[int],
+        codes: Union[Sequence[int], np.ndarray],
         *,
         variable_length: bool = False,
         id_type: Union[IdType, str] = IdType.I64,
@@ -139,23 +139,25 @@ class Builder(Handle):
 
     def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         outcome: list[Any] = [None, None]
+        done = threading.Event()  # not Thread.join: after a Ctrl-C in it (3.11) the next returns at once
 
         def work() -> None:
             try:
                 outcome[0] = call()
             except BaseException as error:  # handed to the caller below
                 outcome[1] = error
+            finally:
+                done.set()
 
-        thread = threading.Thread(target=work, name="sidbeam build", daemon=True)
-        thread.start()
+        threading.Thread(target=work, name="sidbeam build", daemon=True).start()
         try:
-            while thread.is_alive():
-                thread.join(_POLL_SECONDS)
+            while not done.is_set():
                 if progress is not None:
                     self._report(progress)
+                done.wait(_POLL_SECONDS)
         except BaseException:
             self.cancel()
-            thread.join()
+            done.wait()
             raise
         if outcome[1] is not None:
             raise outcome[1]
