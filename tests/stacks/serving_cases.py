@@ -14,7 +14,7 @@ import sidbeam
 from sidbeam import serving
 
 COLUMNS = 64
-BEGIN, END = 50, 51
+BEGIN, END, SID_END = 50, 51, 52
 _root = pathlib.Path(__file__).resolve().parents[2]
 
 Sids = list[tuple[int, ...]]
@@ -28,23 +28,33 @@ CATALOGUES: dict[str, Sids] = {
     "single": [(2, 0, 1)],
     # As many levels as tokens seen before, and more than one catalogue has.
     "deep": [(0, 1, 0, 1, 0), (0, 1, 0, 1, 1), (1, 1, 1, 1, 1), (1, 0, 1, 0, 1)],
+    # SIDs that are the beginnings of others; a short one ends with a token of its own.
+    "variable": [(1,), (1, 2), (1, 2, 0), (0, 3, 1), (2, 0), (2, 0)],
 }
-OFFSETS = {"bigrams": [10, 20, 30], "duplicates": [0, 0, 0], "single": [3, 2, 1], "deep": [40, 40, 40, 40, 40]}
+OFFSETS = {
+    "bigrams": [10, 20, 30],
+    "duplicates": [0, 0, 0],
+    "single": [3, 2, 1],
+    "deep": [40, 40, 40, 40, 40],
+    "variable": [53, 53, 53],
+}
 
 
 def name_catalogues() -> None:
     """Each twice: `NAME` begins with the first generated token, `NAME-tagged` after BEGIN."""
     for name, sids in CATALOGUES.items():
-        index = sidbeam.Index.build(np.array(sids, np.int32), codes=5)
-        vocabulary = sidbeam.Vocabulary(OFFSETS[name])
+        varies = name == "variable"
+        index = sidbeam.Index.build(sids, codes=[5] * len(OFFSETS[name]), variable_length=varies)
+        vocabulary = sidbeam.Vocabulary(OFFSETS[name], end_column=SID_END if varies else -1)
         serving.register(name, index, vocabulary=vocabulary, end=END)
         serving.register(f"{name}-tagged", index, vocabulary=vocabulary, begin=BEGIN, end=END)
 
 
 def token_sids(name: str) -> set[tuple[int, ...]]:
-    """The SIDs as tokens."""
+    """The SIDs as tokens, the end's too where a SID needs one."""
     name = name.removesuffix("-tagged")
-    return {tuple(o + c for o, c in zip(OFFSETS[name], sid)) for sid in CATALOGUES[name]}
+    offsets = OFFSETS[name]
+    return {tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets)) for sid in CATALOGUES[name]}
 
 
 def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> Optional[set[int]]:
@@ -52,14 +62,14 @@ def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> O
     if name is None:
         return None
     sids = token_sids(name)
-    levels = len(next(iter(sids)))
-    if not name.endswith("-tagged"):
-        said = tuple(history[prompt:])
-        return {END} if len(said) >= levels else _followers(sids, said)
-    if BEGIN not in history:
+    tagged = name.endswith("-tagged")
+    if tagged and BEGIN not in history:
         return None
-    said = tuple(history[len(history) - list(reversed(history)).index(BEGIN) :])
-    return None if len(said) >= levels else _followers(sids, said)
+    said = tuple(history[len(history) - list(reversed(history)).index(BEGIN) if tagged else prompt :])
+    whole = SID_END in said if name.startswith("variable") else False
+    if whole or len(said) >= len(OFFSETS[name.removesuffix("-tagged")]):
+        return None if tagged else {END}
+    return _followers(sids, said)
 
 
 def _followers(sids: set[tuple[int, ...]], said: tuple[int, ...]) -> set[int]:

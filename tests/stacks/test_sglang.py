@@ -13,14 +13,12 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from serving_cases import BEGIN, CATALOGUES, COLUMNS, END, OFFSETS, install_entry_points, name_catalogues, token_sids
+from serving_cases import BEGIN, CATALOGUES, COLUMNS, OFFSETS, install_entry_points, name_catalogues, token_sids
 
 torch = pytest.importorskip("torch")
 if importlib.util.find_spec("sglang") is None:
     pytest.skip("sglang is not installed", allow_module_level=True)
-import sidbeam
-from sidbeam import serving
-
+FIXED = [name for name in CATALOGUES if name != "variable"]
 SLOTS, LENGTH = 256, 32
 
 
@@ -38,9 +36,6 @@ def bare(name, folder):
 def environment(tmp_path_factory):
     install_entry_points(tmp_path_factory.mktemp("site"))
     name_catalogues()
-    index = sidbeam.Index.build(np.array([(1, 0, 0), (1, 2, 0), (1, 2, 0), (0, 3, 1), (2, 0, 0)], np.int32), codes=4,
-                                lengths=np.array([1, 2, 3, 3, 2]), variable_length=True)  # fmt: skip
-    serving.register("variable", index, vocabulary=sidbeam.Vocabulary(10, end_column=END))
     home = pathlib.Path(importlib.util.find_spec("sglang").submodule_search_locations[0])
     for name in ("sglang", "sglang.srt", "sglang.srt.managers", "sglang.srt.layers", "sglang.srt.sampling"):
         bare(name, home.joinpath(*name.split(".")[1:]))
@@ -190,8 +185,8 @@ def assert_same(results, expected, tolerance=1e-5):
     np.testing.assert_allclose([s for _, s in results], [s for _, s in expected], rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name", list(CATALOGUES))
-@pytest.mark.parametrize("width", [1, 2, 7])
+@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("width", [2, 3, 7])
 @pytest.mark.parametrize("prompt", [[5], [BEGIN, 10, 21, 32, 13, 21]])
 def test_beams_are_the_best_sids(name, width, prompt):
     """The bigram trap, duplicates, prompts that hold SIDs; widths below and above what there is, at every level."""
@@ -207,8 +202,8 @@ def test_catalogues_and_free_requests_in_one_batch():
     model, rng = model_of(11), np.random.default_rng(11)
     engine, wanted, live = Engine(model), {}, []
     for number in range(30):
-        name = [None, *CATALOGUES][rng.integers(1 + len(CATALOGUES))]
-        width, prompt = int(rng.integers(1, 5)), rng.integers(0, COLUMNS, rng.integers(1, 5)).tolist()
+        name = [None, *FIXED][rng.integers(1 + len(FIXED))]
+        width, prompt = int(rng.integers(2, 5)), rng.integers(0, COLUMNS, rng.integers(1, 5)).tolist()
         levels = 3 if name is None else len(OFFSETS[name])
         req = engine.admit(number, prompt, width, name and {"sidbeam": {"index": name}}, levels)
         wanted[number] = search(model, name and token_sids(name), prompt, width, levels)
@@ -236,8 +231,7 @@ def test_variable_length():
     model = model_of(6)
     engine = Engine(model)
     results = engine.run([engine.admit("r", [4], 8, {"sidbeam": "variable"}, max_new_tokens=20)])[0]
-    expected = {(11, END), (11, 12, END), (11, 12, 10), (10, 13, 11), (12, 10, END)}
-    assert {tokens for tokens, _ in results} == expected
+    assert {tokens for tokens, _ in results} == token_sids("variable") and len(results) == 5
     for tokens, score in results:
         rows = [model((4, *tokens[:i])).astype(np.float64) for i in range(len(tokens))]
         exact = sum(row[token] - np.log(np.exp(row).sum()) for row, token in zip(rows, tokens))
@@ -275,6 +269,18 @@ def test_all_allowed_logits_impossible(worst, level):
     assert engine.coordinator._num_live_groups == 0
 
 
+def test_bad_rows_spoil_their_own_beams():
+    """A row with NaN gives nothing, and takes no place from the beams of others."""
+    usual, prompt = model_of(10), [4]
+    spoilt = lambda worst: lambda history: np.full(COLUMNS, worst, np.float32) if 13 in history else usual(history)  # noqa: E731
+    for width in (2, 3, 6):
+        engine = Engine(spoilt(np.nan))
+        results = engine.run([engine.admit("r", prompt, width, {"sidbeam": "bigrams"})])[0]
+        sids = {sid for sid in token_sids("bigrams") if sid[0] == 10}
+        assert results and {tokens for tokens, _ in results} <= sids
+        assert_same(results, search(usual, sids, prompt, 2, 3))
+
+
 @pytest.mark.parametrize(
     "custom, most, message",
     [
@@ -288,3 +294,22 @@ def test_bad_requests_are_refused(custom, most, message):
     assert message in engine.admit("r", [1], 2, {"sidbeam": custom}, most)
     assert engine.coordinator._num_live_groups == 0
     assert "too large for the vocabulary" in engine.admit("r", [1], COLUMNS, {"sidbeam": "bigrams"})
+
+
+def test_single_beams_are_refused():
+    """SGLang would sample without a constraint: it is told that these are searches, which then are refused."""
+    engine = Engine(model_of(0))
+    for width in (None, 1):
+        for custom, searches in (({"sidbeam": "bigrams"}, True), ({"sidbeam": False}, False), (None, False)):
+            params = SimpleNamespace(beam_width=width, custom_params=custom)
+            assert (engine.coordinator.request_beam_width(SimpleNamespace(sampling_params=params)) > 1) == searches
+        error = engine.admit("r", [1], width, {"sidbeam": "bigrams"})
+        assert error == "sidbeam constrains beam search: beam_width is 1, expected 2 or more."
+
+
+def test_catalogue_beyond_the_model():
+    engine = Engine(model_of(0))
+    engine.coordinator.model_config.vocab_size = 34
+    error = engine.admit("r", [1], 2, {"sidbeam": "bigrams"})
+    assert error == "Catalogue 'bigrams' has tokens below 35, the model's vocabulary has 34."
+    assert engine.coordinator._num_live_groups == 0

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from serving_cases import BEGIN, COLUMNS, END, allowed_after, assert_row, install_entry_points, name_catalogues, token_sids
+from serving_cases import BEGIN, CATALOGUES, COLUMNS, END, allowed_after, assert_row, install_entry_points, name_catalogues, token_sids
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("vllm", exc_type=ImportError)
@@ -30,9 +30,11 @@ from vllm.v1.worker.gpu_input_batch import CachedRequestState, InputBatch
 import sidbeam
 
 SLOTS, LENGTH = 6, 64
-CHOICES = [None, *(name + tag for name in ("bigrams", "duplicates", "single", "deep") for tag in ("", "-tagged"))]
+CHOICES = [None, *(name + tag for name in CATALOGUES for tag in ("", "-tagged"))]
 CONFIG = SimpleNamespace(
-    speculative_config=None, scheduler_config=SimpleNamespace(max_num_seqs=SLOTS, max_num_batched_tokens=64)
+    speculative_config=None,
+    scheduler_config=SimpleNamespace(max_num_seqs=SLOTS, max_num_batched_tokens=64),
+    model_config=SimpleNamespace(get_vocab_size=lambda: COLUMNS),
 )
 
 
@@ -172,7 +174,7 @@ def one_step(Runner, request, before):
 def prompt_of(rng):
     """Text, and SIDs of the past, tagged and not."""
     prompt = rng.integers(0, COLUMNS, rng.integers(1, 4)).tolist()
-    for name in rng.choice(["bigrams", "duplicates", "deep"], rng.integers(0, 3)):
+    for name in rng.choice(["bigrams", "duplicates", "deep", "variable"], rng.integers(0, 3)):
         sid = sorted(token_sids(name))[0]
         prompt += [BEGIN, *sid] if rng.random() < 0.5 else sid[: rng.integers(1, len(sid) + 1)]
     return prompt + ([BEGIN] if rng.random() < 0.3 else [])
@@ -205,7 +207,7 @@ def test_requests_come_and_go(Runner, seed):
 
 
 @runners
-@pytest.mark.parametrize("name", ["bigrams", "duplicates", "single", "deep"])
+@pytest.mark.parametrize("name", CATALOGUES)
 @pytest.mark.parametrize("tag", ["", "-tagged"])
 def test_whole_catalogue_is_said_and_nothing_else(Runner, name, tag):
     """Every way through the masks is a SID, once, and every SID is a way: duplicates too, and no bigrams."""
@@ -216,7 +218,7 @@ def test_whole_catalogue_is_said_and_nothing_else(Runner, name, tag):
         request = Request(0, name + tag, prompt)
         request.output += codes
         allowed = torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist()
-        if len(codes) == len(next(iter(token_sids(name)))):
+        if codes in token_sids(name):
             assert allowed == ([END] if not tag else list(range(COLUMNS)))
             assert codes not in said
             said.add(codes)
@@ -329,6 +331,21 @@ def test_bad_arguments_fail_the_request(wanted, message):
         validate(params("bigrams"))
         validate(params({"index": "bigrams", "begin": BEGIN, "end": 60}))
         validate(params())
+
+
+def test_catalogue_beyond_the_model():
+    """Refused when the engine starts, and not when a request comes."""
+    small = states.RequestState(SLOTS, LENGTH, 64, 2, COLUMNS - 8, torch.device("cpu"))
+    with pytest.raises(sidbeam.InvalidArgument, match="catalogue 'variable' has tokens below 58, the model's vocabulary has 56"):
+        build_custom_logits_processors(CONFIG, small, False, ())
+
+
+@runners
+def test_end_beyond_the_model(Runner):
+    """A request may name any number; the engine lives."""
+    request = Request(0, {"index": "bigrams", "end": 2**31 - 1}, [1])
+    request.output += [10, 21, 32]
+    assert torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist() == [COLUMNS - 1]
 
 
 def test_unfinished_history_is_an_error():

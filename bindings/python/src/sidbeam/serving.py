@@ -160,7 +160,7 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     catalogue = find(wanted["index"])
     tokens = {name: wanted.get(name, getattr(catalogue, name)) for name in ("begin", "end")}
     for name, token in tokens.items():
-        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or token < 0):
+        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < 2**31):
             raise InvalidArgument(f"{KEY}: {name} is {token!r}, expected a token or null")
     chosen = Choice(catalogue, **tokens)
     if tokens != {"begin": catalogue.begin, "end": catalogue.end}:

@@ -11,6 +11,8 @@ dead ones (score -inf), since SGLang ends a search whose frontier is not full, a
 result is aborted, with a message that says so.
 
 What the hooks do, in SGLang's own terms:
+  - ``BeamCoordinator.request_beam_width``: a request of one beam that names a catalogue is refused, since SGLang would
+    not search but sample, without a constraint.
   - ``BeamCoordinator.validate_and_init``: the request's arguments are read before they are made neutral, and its group
     gets a state, one a frontier row.
   - ``_rows_topk_logprobs`` does not know its group: it is put off until ``BeamCoordinator._select_group``, which does;
@@ -27,7 +29,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
-from .serving import Catalogue, choice_of
+from .serving import KEY, Catalogue, choice_of
 from .table import TopK
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
@@ -90,6 +92,12 @@ def _stream(tensor: Tensor) -> Optional[int]:
     return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
 
 
+def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:
+    """So many that _admit sees every request that names a catalogue."""
+    named = (getattr(recv_req.sampling_params, "custom_params", None) or {}).get(KEY)
+    return max(original(recv_req), 2 if named else 1)
+
+
 def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req: Any) -> Optional[str]:
     """An error's text, or None."""
     try:
@@ -98,20 +106,31 @@ def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req
         return str(wrong)
     if choice is None:
         return original(self, req, recv_req)
-    catalogue = choice.catalogue
+    if (req.sampling_params.beam_width or 1) < 2:
+        return "sidbeam constrains beam search: beam_width is 1, expected 2 or more."
     error = original(self, req, recv_req)
     if error is not None:
         return error
-    group = req.beam_group
-    if group.max_new_tokens < catalogue.levels:
+    group, catalogue = req.beam_group, choice.catalogue
+    error = _misfit(catalogue, group.max_new_tokens, self.model_config.vocab_size)
+    if error is not None:
         self.retire_group(req)
         req.beam_group = None
-        return f"A SID has {catalogue.levels} tokens; max_new_tokens and the context leave {group.max_new_tokens}."
+        return error
     # What ends a search is its SID.
     group.max_new_tokens = catalogue.levels
     ends = [catalogue.vocabulary.end_column] if catalogue.index.info.variable_length else []
     group.stop_token_ids = torch.tensor(ends, dtype=torch.int64, device=group.stop_token_ids.device)
     group.sidbeam = Search(catalogue, group.frontier_cum_logprobs.device)
+    return None
+
+
+def _misfit(catalogue: Catalogue, length: int, vocabulary: int) -> Optional[str]:
+    needed = catalogue.codes.shape[1]
+    if length < catalogue.levels:
+        return f"A SID has {catalogue.levels} tokens; max_new_tokens and the context leave {length}."
+    if vocabulary < needed:
+        return f"Catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {vocabulary}."
     return None
 
 
@@ -153,6 +172,7 @@ def register() -> None:
     if importlib.util.find_spec(_COORDINATOR) is None:
         raise ImportError(f"this SGLang has no {_COORDINATOR}: sidbeam.sglang constrains its beam search, of 0.5.23")
     hooks = {
+        f"{_COORDINATOR}.BeamCoordinator.request_beam_width": _beam_width,
         f"{_COORDINATOR}.BeamCoordinator.validate_and_init": _admit,
         f"{_COORDINATOR}._rows_topk_logprobs": _put_off,
         f"{_COORDINATOR}.BeamCoordinator._select_group": _select,

@@ -17,8 +17,9 @@ request is valid before it knows the model's own end token.
 vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
 
-V1 with asynchronous scheduling hands out unfinished histories, unless the processor is named on the command line too:
-``--logits-processors sidbeam.vllm:LogitsProcessor``. An entry point alone is an error there, not a wrong answer.
+With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
+entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
+speculative decoding leaves it out without a word, instead of refusing to start.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -80,7 +81,7 @@ class _Mask:
         stream = torch.cuda.current_stream(logits.device).cuda_stream if logits.is_cuda else None
         best = self._best(masked, states, stream)
         self.table.mask(masked, states, stream=stream)
-        end = rows.end[:, None]
+        end = rows.end[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
         masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
         return torch.where(keep[:, None], logits, masked, out=logits)
 
@@ -125,8 +126,9 @@ class _Mask:
 class _Masks:
     """The masks of a processor, by catalogue; a catalogue that :func:`serving.register` replaced stays while in use."""
 
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
+    def __init__(self, device: Any, vocabulary: int) -> None:
+        self.device = torch.empty(0, device=device).device  # "cuda" is some number's, which torch knows
+        self._columns = vocabulary
         self._numbers: dict[Catalogue, int] = {}
         self._masks: list[_Mask] = []
         for catalogue in named():  # now, and not when the first request waits for it
@@ -134,6 +136,11 @@ class _Masks:
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
+            needed = catalogue.table(str(self.device)).columns
+            if needed > self._columns:
+                raise InvalidArgument(
+                    f"catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {self._columns}"
+                )
             self._masks.append(_Mask(catalogue, self.device))
             self._numbers[catalogue] = len(self._masks) - 1
         return self._numbers[catalogue]
@@ -170,7 +177,7 @@ class _Slots(_V2 or object):
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
         self._req_states = req_states
-        self._masks = _Masks(torch.device(req_states.device))
+        self._masks = _Masks(req_states.device, req_states.vocab_size)
         self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
         self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
         self._changed = False
@@ -220,7 +227,7 @@ class _Batch(_V1 or object):
     """V1's: row i is the batch's request i; requests are removed, added and moved."""
 
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
-        self._masks = _Masks(torch.device(device))
+        self._masks = _Masks(device, vllm_config.model_config.get_vocab_size())
         self._rows: dict[int, _Request] = {}
 
     def is_argmax_invariant(self) -> bool:
