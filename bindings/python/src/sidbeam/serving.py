@@ -1,0 +1,189 @@
+"""Catalogues by name, for the plugins of serving engines (:mod:`sidbeam.vllm`, :mod:`sidbeam.sglang`).
+
+The operator names catalogues once, in the environment of every process of the engine:
+
+    SIDBEAM_CATALOGUES='{"shop": {"path": "shop.sidx", "offsets": [1000, 1256, 1512], "begin": 999, "end": 2}}'
+
+or the path of a file that holds the same, or :func:`register` in the engine's own process. A request says which:
+``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with what it wants otherwise. It gives names,
+never paths: it must not open files of the server.
+
+    path      index file
+    offsets   token of each level's code 0; or one number for all levels
+    maps      or, a level, the tokens of its codes in their order
+    begin     token after which a SID begins, wherever that is; without it the first generated token is a SID's first
+    end       token that ends what a request says; sidbeam.vllm forces it and needs one
+    default   true: for requests that name none
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from typing import Any, Mapping, Optional
+
+import numpy as np
+
+from .errors import InvalidArgument
+from .index import Index
+from .table import Table
+from .vocabulary import Vocabulary
+
+ENVIRONMENT = "SIDBEAM_CATALOGUES"
+KEY = "sidbeam"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Catalogue:
+    """An index, and how its SIDs are written in a model's tokens. Tables are made once a device, and held."""
+
+    name: str
+    index: Index
+    vocabulary: Vocabulary
+    begin: Optional[int] = None
+    end: Optional[int] = None
+    _tables: dict[str, Table] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def levels(self) -> int:
+        return self.index.info.levels
+
+    def table(self, device: str) -> Table:
+        if device not in self._tables:
+            self._tables[device] = Table(self.index, vocabulary=self.vocabulary, device=device)
+        return self._tables[device]
+
+    @functools.cached_property
+    def codes(self) -> np.ndarray:
+        """int32 ``[levels, columns]``: the code that a token stands for at a level, -1 for none."""
+        counts = self.index.info.codes
+        inverse = np.full((self.levels, self.vocabulary.columns(counts)), -1, np.int32)
+        for level in range(self.levels):
+            inverse[level, self.tokens(level)] = np.arange(counts[level])
+        return inverse
+
+    def tokens(self, level: int) -> np.ndarray:
+        """int64 ``[codes]``: the tokens of a level's codes."""
+        count, vocabulary = self.index.info.codes[level], self.vocabulary
+        mapped = vocabulary.maps[level] if vocabulary.maps and level < len(vocabulary.maps) else None
+        if mapped is not None:
+            return np.asarray(mapped[:count], np.int64)
+        offsets = np.broadcast_to(0 if vocabulary.offsets is None else vocabulary.offsets, self.levels)
+        return offsets[level] + np.arange(count)
+
+    @functools.cached_property
+    def padded_tokens(self) -> np.ndarray:
+        """int64 ``[levels, codes]``: the token of each code, the end's too; beyond a level's codes its first token again."""
+        counts, end = self.index.info.codes, self.vocabulary.end_column
+        padded = np.empty((self.levels, max(counts) + 1), np.int64)
+        for level, count in enumerate(counts):
+            tokens = self.tokens(level)
+            padded[level] = tokens[0]
+            padded[level, : count + (end >= 0)] = [*tokens, end][: count + (end >= 0)]
+        return padded
+
+    def check(self) -> None:
+        """A history must say without doubt which SID it holds."""
+        for level in range(self.levels):
+            tokens = self.tokens(level)
+            if len(np.unique(tokens)) != len(tokens):
+                raise InvalidArgument(f"catalogue {self.name!r}: level {level} has a token that stands for several codes")
+            for name, token in (("begin", self.begin), ("end", self.end), ("end_column", self.vocabulary.end_column)):
+                if token is not None and token in tokens:
+                    raise InvalidArgument(f"catalogue {self.name!r}: {name} {token} is the token of a code of level {level}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """What a request wants: a catalogue, and its own begin and end where it gives them."""
+
+    catalogue: Catalogue
+    begin: Optional[int]
+    end: Optional[int]
+
+
+_registered: dict[str, Catalogue] = {}
+_default: list[str] = []
+
+
+def register(
+    name: str,
+    index: Index,
+    *,
+    vocabulary: Optional[Vocabulary] = None,
+    begin: Optional[int] = None,
+    end: Optional[int] = None,
+    default: bool = False,
+) -> Catalogue:
+    """Names a catalogue in this process, or replaces it for the requests to come."""
+    catalogue = Catalogue(name, index, vocabulary or Vocabulary(), begin, end)
+    catalogue.check()
+    _registered[name] = catalogue
+    if default:
+        _default[:] = [name]
+    return catalogue
+
+
+def named() -> list[Catalogue]:
+    """All catalogues that have a name now."""
+    _read_environment()
+    return list(_registered.values())
+
+
+def find(name: str) -> Catalogue:
+    """The catalogue of a name."""
+    _read_environment()
+    if name not in _registered:
+        raise InvalidArgument(f"catalogue {name!r} is not known, expected one of {sorted(_registered)}")
+    return _registered[name]
+
+
+def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
+    """What the arguments of a request ask for under "sidbeam"; None: no constraint. False there declines the default."""
+    wanted = (arguments or {}).get(KEY)
+    if wanted is None:
+        _read_environment()
+        wanted = _default[0] if _default else False
+    if wanted is False:
+        return None
+    if isinstance(wanted, str):
+        wanted = {"index": wanted}
+    if not isinstance(wanted, Mapping) or not isinstance(wanted.get("index"), str):
+        raise InvalidArgument(f'{KEY} is {wanted!r}, expected a name, {{"index": name, "begin": token, "end": token}} or false')
+    unknown = set(wanted) - {"index", "begin", "end"}
+    if unknown:
+        raise InvalidArgument(f"{KEY} has {sorted(unknown)}, expected index, begin and end")
+    catalogue = find(wanted["index"])
+    tokens = {name: wanted.get(name, getattr(catalogue, name)) for name in ("begin", "end")}
+    for name, token in tokens.items():
+        if token is not None and (isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < 2**31):
+            raise InvalidArgument(f"{KEY}: {name} is {token!r}, expected a token or null")
+    chosen = Choice(catalogue, **tokens)
+    if tokens != {"begin": catalogue.begin, "end": catalogue.end}:
+        dataclasses.replace(catalogue, **tokens).check()
+    return chosen
+
+
+@functools.lru_cache(maxsize=1)
+def _read_environment() -> None:
+    """Once: what :func:`register` has named already stays."""
+    text = os.environ.get(ENVIRONMENT, "").strip()
+    if text and not text.startswith("{"):
+        with open(text, encoding="utf-8") as file:
+            text = file.read()
+    for name, entry in json.loads(text or "{}").items():
+        _open(name, dict(entry))
+
+
+def _open(name: str, entry: dict[str, Any]) -> None:
+    path, default = entry.pop("path", None), entry.pop("default", False)
+    begin, end = entry.pop("begin", None), entry.pop("end", None)
+    vocabulary = Vocabulary(entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
+    if not isinstance(path, str) or entry:
+        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r} and unknown {sorted(entry)}")
+    if name not in _registered:
+        register(name, Index.open(path), vocabulary=vocabulary, begin=begin, end=end, default=default and not _default)

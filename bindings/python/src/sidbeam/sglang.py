@@ -1,0 +1,183 @@
+"""SGLang: its beam search, over the SIDs of a catalogue only (needs SGLang with ``sglang.srt.beam_search``, 0.5.23).
+
+Installing sidbeam is enough, and nothing is patched by hand: SGLang finds :func:`register` by the entry point
+``sglang.srt.plugins`` and hooks what it names. Catalogues have names (:mod:`sidbeam.serving`); a request chooses one:
+
+    {"beam_width": 50, "max_new_tokens": 3, "custom_params": {"sidbeam": {"index": "shop"}}}      # sampling params
+
+The first generated token is a SID's first, whatever the prompt holds. Scores are log-softmax over the whole row, as
+SGLang's own. A search ends with its SID, whatever ``max_new_tokens`` beyond it. Beams that no SID is left for stay as
+dead ones (score -inf), since SGLang ends a search whose frontier is not full, and are no results; a search without any
+result is aborted, with a message that says so.
+
+What the hooks do, in SGLang's own terms:
+  - ``BeamCoordinator.request_beam_width``: a request of one beam that names a catalogue is refused, since SGLang would
+    not search but sample, without a constraint.
+  - ``BeamCoordinator.validate_and_init``: the request's arguments are read before they are made neutral, and its group
+    gets a state, one a frontier row.
+  - ``_rows_topk_logprobs`` does not know its group: it is put off until ``BeamCoordinator._select_group``, which does;
+    there it becomes a masked top 2k of the raw rows, and the states follow the chosen parents and tokens.
+  - ``BeamGroup.finalize`` drops dead beams; ``BeamCoordinator._finish_group`` aborts where none is left.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any, Callable, NamedTuple, Optional, Sequence
+
+import torch
+from torch import Tensor
+
+from .serving import KEY, Catalogue, choice_of
+from .table import TopK
+
+_COORDINATOR = "sglang.srt.beam_search.coordinator"
+
+
+class _PutOff(NamedTuple):
+    """A call of _rows_topk_logprobs that waits for its group."""
+
+    select: Callable[[Sequence[Tensor], int], tuple[Tensor, Tensor]]
+    pieces: Sequence[Tensor]
+    candidates: int
+
+
+class Search:
+    """Where a group's frontier is in its catalogue."""
+
+    def __init__(self, catalogue: Catalogue, device: Any) -> None:
+        self._table = catalogue.table(str(device))
+        self._codes = torch.from_numpy(catalogue.codes).to(device)
+        self._tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
+        self._states = torch.zeros(1, dtype=torch.int64, device=device)
+        self._level = 0
+
+    def select(self, pieces: Sequence[Tensor], candidates: int) -> tuple[Tensor, Tensor]:
+        """(log-probabilities, tokens), each [rows, candidates]: the best that may follow each row's state.
+
+        Places left over are -inf and a real token, since that may be fed to the model.
+        """
+        pieces = [piece for piece in pieces if piece.shape[0]]
+        states = self._states.split([piece.shape[0] for piece in pieces])
+        found = [self._best(piece, part, candidates) for piece, part in zip(pieces, states)]
+        codes, log_probs = (torch.cat(part) for part in zip(*found))
+        tokens = self._tokens[self._level][codes.clamp(min=0).long()]
+        return torch.where(codes < 0, -torch.inf, log_probs), tokens
+
+    def advance(self, tokens: Tensor, parents: Tensor) -> None:
+        """The states of the next frontier."""
+        known = tokens < self._codes.shape[1]
+        codes = self._codes[self._level][tokens.clamp(max=self._codes.shape[1] - 1)]
+        states = torch.empty(len(tokens), dtype=torch.int64, device=tokens.device)
+        self._table.advance(
+            self._states,
+            torch.where(known, codes, -1).to(torch.int32),
+            parents=parents.contiguous(),
+            out=states,
+            stream=_stream(tokens),
+        )
+        self._states = states
+        self._level += 1
+
+    def _best(self, logits: Tensor, states: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        codes = torch.empty((len(states), k), dtype=torch.int32, device=states.device)
+        log_probs = torch.empty((len(states), k), dtype=torch.float32, device=states.device)
+        out = TopK(codes, log_probs, None)
+        self._table.topk(logits, states.contiguous(), k, next_states=False, out=out, stream=_stream(states))
+        return codes, log_probs
+
+
+def _stream(tensor: Tensor) -> Optional[int]:
+    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
+
+
+def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:
+    """So many that _admit sees every request that names a catalogue."""
+    named = (getattr(recv_req.sampling_params, "custom_params", None) or {}).get(KEY)
+    return max(original(recv_req), 2 if named else 1)
+
+
+def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req: Any) -> Optional[str]:
+    """An error's text, or None."""
+    try:
+        choice = choice_of(req.sampling_params.custom_params)
+    except ValueError as wrong:
+        return str(wrong)
+    if choice is None:
+        return original(self, req, recv_req)
+    if (req.sampling_params.beam_width or 1) < 2:
+        return "sidbeam constrains beam search: beam_width is 1, expected 2 or more."
+    error = original(self, req, recv_req)
+    if error is not None:
+        return error
+    group, catalogue = req.beam_group, choice.catalogue
+    error = _misfit(catalogue, group.max_new_tokens, self.model_config.vocab_size)
+    if error is not None:
+        self.retire_group(req)
+        req.beam_group = None
+        return error
+    # What ends a search is its SID.
+    group.max_new_tokens = catalogue.levels
+    ends = [catalogue.vocabulary.end_column] if catalogue.index.info.variable_length else []
+    group.stop_token_ids = torch.tensor(ends, dtype=torch.int64, device=group.stop_token_ids.device)
+    group.sidbeam = Search(catalogue, group.frontier_cum_logprobs.device)
+    return None
+
+
+def _misfit(catalogue: Catalogue, length: int, vocabulary: int) -> Optional[str]:
+    needed = catalogue.codes.shape[1]
+    if length < catalogue.levels:
+        return f"A SID has {catalogue.levels} tokens; max_new_tokens and the context leave {length}."
+    if vocabulary < needed:
+        return f"Catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {vocabulary}."
+    return None
+
+
+def _put_off(original: Any, pieces: Sequence[Tensor], num_candidates: int) -> tuple[Any, Any]:
+    call = _PutOff(original, pieces, num_candidates)
+    return call, call
+
+
+def _select(original: Any, self: Any, group: Any, top_logprobs: Any, top_tokens: Any, tick: int) -> Any:
+    search: Optional[Search] = getattr(group, "sidbeam", None)
+    if isinstance(top_logprobs, _PutOff):
+        call = top_logprobs
+        select = call.select if search is None else search.select
+        top_logprobs, top_tokens = select(call.pieces, call.candidates)
+    next_tokens, parents = original(self, group, top_logprobs, top_tokens, tick)
+    if search is not None and parents is not None:
+        search.advance(next_tokens, parents)
+    return next_tokens, parents
+
+
+def _finalize(original: Any, group: Any) -> list[Any]:
+    results = original(group)
+    return results if getattr(group, "sidbeam", None) is None else [r for r in results if r.cum_logprob > -torch.inf]
+
+
+def _finish(original: Any, self: Any, group: Any) -> None:
+    if getattr(group, "sidbeam", None) is not None and not group.finalize():
+        from sglang.srt.managers.schedule_batch import FINISH_ABORT
+
+        group.leader.to_finish = FINISH_ABORT("sidbeam: the model gives no SID of the catalogue a probability")
+        return self._abort_group(group)
+    return original(self, group)
+
+
+def register() -> None:
+    """The plugin: SGLang calls it in each of its processes."""
+    from sglang.srt.plugins.hook_registry import HookRegistry, HookType
+
+    if importlib.util.find_spec(_COORDINATOR) is None:
+        raise ImportError(f"this SGLang has no {_COORDINATOR}: sidbeam.sglang constrains its beam search, of 0.5.23")
+    hooks = {
+        f"{_COORDINATOR}.BeamCoordinator.request_beam_width": _beam_width,
+        f"{_COORDINATOR}.BeamCoordinator.validate_and_init": _admit,
+        f"{_COORDINATOR}._rows_topk_logprobs": _put_off,
+        f"{_COORDINATOR}.BeamCoordinator._select_group": _select,
+        f"{_COORDINATOR}.BeamCoordinator._finish_group": _finish,
+        "sglang.srt.beam_search.beam_group.BeamGroup.finalize": _finalize,
+    }
+    for target, hook in hooks.items():
+        HookRegistry.register(target, hook, HookType.AROUND)

@@ -1,0 +1,289 @@
+"""vLLM: requests that may only say SIDs of a catalogue (needs vLLM with its PyTorch).
+
+Installing sidbeam is enough: vLLM finds :class:`LogitsProcessor` by the entry point ``vllm.logits_processors``, and it is
+what the engine's model runner wants, the newer one or V1. Catalogues have names (:mod:`sidbeam.serving`), and a request
+chooses one:
+
+    SamplingParams(max_tokens=3, extra_args={"sidbeam": "shop"})       # over HTTP: "vllm_xargs", which takes no nested ones
+
+Where a SID begins: with ``begin``, after that token, wherever it stands last, in the prompt too; all else is free text.
+Without, the first generated token is a SID's first, whatever the prompt holds, and nothing but ``end`` follows the SID.
+The codes so far are read from the history of tokens at every step, so that rows may move and slots be used again.
+
+``end`` is also the only token left where no SID goes on, or where the model gives -inf (or NaN) to all codes that do:
+never a token that was not allowed. It must be given, in the request or with the catalogue: vLLM asks whether a
+request is valid before it knows the model's own end token.
+
+vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
+needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
+
+With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
+entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
+speculative decoding leaves it out without a word, instead of refusing to start.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .errors import BadState, InvalidArgument
+from .serving import Catalogue, Choice, choice_of, named
+from .table import TopK
+
+try:
+    from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
+    from vllm.v1.sample.logits_processor.interface import MoveDirectionality
+except ImportError:  # a vLLM that has left V1 behind
+    _V1 = None
+try:
+    from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as _V2
+except ImportError:  # a vLLM from before the newer runner
+    _V2 = None
+if _V1 is None and _V2 is None:
+    raise ImportError("sidbeam.vllm needs vLLM's LogitsProcessor, V1's or the newer runner's")
+
+_NOBODY = -1  # catalogue of requests that declined
+_NEVER = -2  # token that no history has; -1 is what stands before a history
+
+
+class _Rows(NamedTuple):
+    """Rows of one batch. A history's last tokens are enough: one before a SID, and its codes."""
+
+    tail: Tensor  #: int64 [n, levels + 1], oldest first; -1 before the history
+    generated: Tensor  #: int64 [n] tokens after the prompt
+    begin: Tensor  #: int64 [n] or _NEVER
+    end: Tensor  #: int64 [n]
+
+
+class _Mask:
+    """One catalogue's constraint on a device."""
+
+    def __init__(self, catalogue: Catalogue, device: torch.device) -> None:
+        self.levels = catalogue.levels
+        self.table = catalogue.table(str(device))
+        self.codes = torch.from_numpy(catalogue.codes).to(device)
+        self.end_column = catalogue.vocabulary.end_column
+        self.level_numbers = torch.arange(self.levels, device=device)
+        self.ages = torch.arange(self.levels, -1, -1, device=device)
+
+    def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
+        """Masks rows in place; those that are free, or not `mine`, stay as they are. Nothing waits for the device."""
+        level, free, whole = self._place(rows)
+        # A SID's states are asked for whatever the row is, so that shapes do not depend on data; free ones are put back.
+        states = torch.where(whole, -1, self._states(rows.tail, level))
+        keep = free if mine is None else free | ~mine
+        masked = logits.clone()
+        stream = torch.cuda.current_stream(logits.device).cuda_stream if logits.is_cuda else None
+        best = self._best(masked, states, stream)
+        self.table.mask(masked, states, stream=stream)
+        end = rows.end[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
+        masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
+        return torch.where(keep[:, None], logits, masked, out=logits)
+
+    def _place(self, rows: _Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Of each row: the codes so far; whether it is free; whether it has a whole SID and must end."""
+        beyond = self.levels + 1
+        after_begin = self._since(rows.tail, rows.begin[:, None])
+        tagged = rows.begin != _NEVER
+        level = torch.where(tagged, after_begin, rows.generated.clamp(0, self.levels))
+        if self.end_column >= 0:
+            level = torch.where(tagged & (self._since(rows.tail, self.end_column) < level), beyond, level)
+        whole = level >= self.levels
+        return level, whole & tagged, whole & ~tagged
+
+    def _since(self, tail: Tensor, token: Any) -> Tensor:
+        """How many tokens follow the last of its kind; levels + 1 where there is none."""
+        return torch.where(tail == token, self.ages, self.levels + 1).amin(1)
+
+    def _states(self, tail: Tensor, level: Tensor) -> Tensor:
+        length = level.clamp(max=self.levels)
+        places = (self.levels + 1 - length[:, None] + self.level_numbers).clamp(max=self.levels)
+        tokens = tail.gather(1, places)
+        known = (tokens >= 0) & (tokens < self.codes.shape[1])
+        codes = self.codes[self.level_numbers, tokens.clamp(0, self.codes.shape[1] - 1)]
+        codes = torch.where(known, codes, -1).to(torch.int32)
+        states = torch.empty_like(length, dtype=torch.int64)
+        stream = torch.cuda.current_stream(tail.device).cuda_stream if tail.is_cuda else None
+        self.table.prefixes(codes, length.to(torch.int32), out=states, stream=stream)
+        return states
+
+    def _best(self, logits: Tensor, states: Tensor, stream: Optional[int]) -> Tensor:
+        """The best valid code of each row, -1 where there is none: -inf and NaN are none. Reads valid codes only."""
+        shape = (len(states), 1)
+        out = TopK(
+            torch.empty(shape, dtype=torch.int32, device=states.device),
+            torch.empty(shape, dtype=torch.float32, device=states.device),
+            None,
+        )
+        return self.table.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream).tokens
+
+
+class _Masks:
+    """The masks of a processor, by catalogue; a catalogue that :func:`serving.register` replaced stays while in use."""
+
+    def __init__(self, device: Any, vocabulary: int) -> None:
+        self.device = torch.empty(0, device=device).device  # "cuda" is some number's, which torch knows
+        self._columns = vocabulary
+        self._numbers: dict[Catalogue, int] = {}
+        self._masks: list[_Mask] = []
+        for catalogue in named():  # now, and not when the first request waits for it
+            self.number(catalogue)
+
+    def number(self, catalogue: Catalogue) -> int:
+        if catalogue not in self._numbers:
+            needed = catalogue.table(str(self.device)).columns
+            if needed > self._columns:
+                raise InvalidArgument(
+                    f"catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {self._columns}"
+                )
+            self._masks.append(_Mask(catalogue, self.device))
+            self._numbers[catalogue] = len(self._masks) - 1
+        return self._numbers[catalogue]
+
+    def __getitem__(self, number: int) -> _Mask:
+        return self._masks[number]
+
+
+class _Wanted(NamedTuple):
+    catalogue: int
+    begin: int
+    end: int
+
+
+_DECLINED = _Wanted(_NOBODY, _NEVER, 0)
+
+
+def _choice(sampling_params: Any) -> Optional[Choice]:
+    choice = choice_of(sampling_params.extra_args)
+    if choice is not None and choice.end is None:
+        raise InvalidArgument(f"catalogue {choice.catalogue.name!r} has no end token, expected one there or in the request")
+    return choice
+
+
+def _wanted(sampling_params: Any, masks: _Masks) -> _Wanted:
+    choice = _choice(sampling_params)
+    if choice is None:
+        return _DECLINED
+    return _Wanted(masks.number(choice.catalogue), _NEVER if choice.begin is None else choice.begin, choice.end)
+
+
+class _Slots(_V2 or object):
+    """The newer runner's: a request has a slot, histories are on the device, rows name their slots."""
+
+    def __init__(self, vllm_config: Any, req_states: Any) -> None:
+        self._req_states = req_states
+        self._masks = _Masks(req_states.device, req_states.vocab_size)
+        self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
+        self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
+        self._changed = False
+
+    def add_request(self, req_idx: int, sampling_params: Any) -> bool:
+        self._host[req_idx] = _wanted(sampling_params, self._masks)
+        self._changed = True
+        return bool(self._host[req_idx, 0] != _NOBODY)
+
+    def apply_staged_writes(self) -> None:
+        if self._changed:
+            staged = torch.from_numpy(self._host.copy())
+            # Fresh memory each time: torch keeps it until the copy is done, whatever add_request writes meanwhile.
+            self._settings.copy_(staged.pin_memory() if self._settings.is_cuda else staged, non_blocking=True)
+            self._changed = False
+
+    def apply(self, logits: Tensor, ctx: Any) -> Tensor:
+        numbers = np.unique(self._host[ctx.idx_mapping_np, 0])
+        slots = ctx.expanded_idx_mapping.long()
+        for number in numbers[numbers != _NOBODY].tolist():
+            mask = self._masks[number]
+            settings = self._settings[slots]
+            generated = ctx.pos.long() + 1 - self._req_states.prompt_len.gpu[slots]
+            tail = self._tail(slots, ctx, mask.levels)
+            rows = _Rows(tail, generated, settings[:, 1], settings[:, 2])
+            logits = mask.apply(logits, rows, settings[:, 0] == number)
+        return logits
+
+    def _tail(self, slots: Tensor, ctx: Any, levels: int) -> Tensor:
+        """The last tokens up to each row's own: drafts are in the rows before it only, the rest in its slot's history."""
+        ages = torch.arange(levels, -1, -1, device=slots.device)
+        row = torch.arange(len(slots), device=slots.device)[:, None]
+        places = ctx.pos.long()[:, None] - ages
+        history = self._req_states.all_token_ids.gpu[slots[:, None], places.clamp(min=0)]
+        fed = ctx.input_ids[(row - ages).clamp(min=0)]
+        tail = torch.where(ages <= ctx.expanded_local_pos[:, None], fed, history)
+        return torch.where(places < 0, -1, tail).long()
+
+
+class _Request(NamedTuple):
+    wanted: _Wanted
+    prompt: list[int]
+    output: list[int]  # vLLM's own, which it appends to
+
+
+class _Batch(_V1 or object):
+    """V1's: row i is the batch's request i; requests are removed, added and moved."""
+
+    def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
+        self._masks = _Masks(device, vllm_config.model_config.get_vocab_size())
+        self._rows: dict[int, _Request] = {}
+
+    def is_argmax_invariant(self) -> bool:
+        return False
+
+    def update_state(self, batch_update: Any) -> None:
+        if batch_update is None:
+            return
+        for index in batch_update.removed:
+            self._rows.pop(index, None)
+        for index, sampling_params, prompt, output in batch_update.added:
+            self._rows.pop(index, None)
+            wanted = _wanted(sampling_params, self._masks)
+            if wanted.catalogue != _NOBODY:
+                self._rows[index] = _Request(wanted, prompt or [], output)
+        for source, target, direction in batch_update.moved:
+            moved, other = self._rows.pop(source, None), self._rows.pop(target, None)
+            if moved is not None:
+                self._rows[target] = moved
+            if other is not None and direction == MoveDirectionality.SWAP:
+                self._rows[source] = other
+
+    def apply(self, logits: Tensor) -> Tensor:
+        for number in sorted({request.wanted.catalogue for request in self._rows.values()}):
+            mask = self._masks[number]
+            held = {i: request for i, request in sorted(self._rows.items()) if request.wanted.catalogue == number}
+            places = torch.tensor(list(held), device=logits.device)
+            logits[places] = mask.apply(logits[places], self._gather(list(held.values()), mask.levels), None)
+        return logits
+
+    def _gather(self, requests: list[_Request], levels: int) -> _Rows:
+        tail = np.full((len(requests), levels + 1), -1, np.int64)
+        for row, request in zip(tail, requests):
+            last = (request.prompt[-levels - 1 :] + request.output[-levels - 1 :])[-levels - 1 :]
+            if request.output and request.output[-1] < 0:
+                raise BadState(
+                    "vLLM schedules asynchronously and has not filled in this request's history: start it with "
+                    "--logits-processors sidbeam.vllm:LogitsProcessor, or with --no-async-scheduling"
+                )
+            row[levels + 1 - len(last) :] = last
+        device = self._masks.device
+        generated = torch.tensor([len(request.output) for request in requests], device=device)
+        wanted = torch.tensor([request.wanted for request in requests], device=device)
+        return _Rows(torch.from_numpy(tail).to(device), generated, wanted[:, 1], wanted[:, 2])
+
+
+class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):
+    """What both runners load. Each makes it with its own arguments, and gets the processor that fits.
+
+    One class, and not a choice at import: which runner an engine takes is known to its configuration alone, and each
+    loader refuses (the newer) or crashes on (V1) the other's.
+    """
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Any:
+        return (_Batch if len(arguments) + len(named) == 3 else _Slots)(*arguments, **named)
+
+    @classmethod
+    def validate_params(cls, sampling_params: Any) -> None:
+        _choice(sampling_params)

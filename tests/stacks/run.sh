@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an environment
+# once (4 GB, some minutes), and says of each stack its version and how its tests went, or why they were not run.
+#   bash tests/stacks/run.sh [BUILD]       a configured release build; default build/release
+# SIDBEAM_STACKS_VENV: where the environment is or is to be (build/stacks/venv); PYTHON: what it is made with.
+# Debian 12: swig python3-dev python3-venv g++. SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=$(realpath "${1:-build/release}")
+python=${PYTHON:-/usr/bin/python3}
+venv=${SIDBEAM_STACKS_VENV:-build/stacks/venv}
+logs=build/stacks/logs
+mkdir -p "$logs"
+
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+
+# install GROUP   what requirements/GROUP.txt names, exactly, unless it is there; fails where pip does
+install() {
+  local list=tests/stacks/requirements/$1.txt stamp=$venv/.sidbeam-$1
+  cmp -s "$list" "$stamp" && return
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$list" >"$logs/pip-$1.log" 2>&1 || return 1
+  cp "$list" "$stamp"
+}
+
+# stack TEST PACKAGE GROUP ...   runs test_TEST.py, in a process of its own: engines patch their surroundings
+passed=0 failed=0
+stack() {
+  local test=tests/stacks/test_$1.py package=$2 log=$logs/$1.log group begin=$SECONDS version status=0
+  shift 2
+  [ -e "$test" ] || return 0
+  for group in "$@"; do
+    if ! install "$group"; then
+      printf '%-13s skipped: pip cannot install %s: %s\n' "$package" "$group" "$(tail -n 1 "$logs/pip-$group.log")"
+      return 0
+    fi
+  done
+  version=$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))")
+  "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$test" >"$log" 2>&1 </dev/null || status=$?
+  printf '%-13s %-8s %s (%d s in all)\n' "$package" "$version" "$(tail -n 1 "$log")" $((SECONDS - begin))
+  passed=$((passed + $(sed -nE '$s/.*\b([0-9]+) passed.*/\1/p' "$log" | grep . || echo 0)))
+  if [ $status != 0 ]; then
+    failed=$((failed + 1))
+    tail -n 60 "$log"
+  else
+    grep '^SKIPPED' "$log" || true
+  fi
+}
+
+install tests || { cat "$logs/pip-tests.log"; exit 1; }
+cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$(realpath "$python")" >"$logs/cmake.log"
+cmake --build "$build" --target sidbeam_python >"$logs/build.log" || { tail -n 30 "$logs/build.log"; exit 1; }
+
+export PYTHONPATH=$build/bindings/python/package PYTHONDONTWRITEBYTECODE=1 VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
+stack torch torch torch
+stack transformers transformers torch transformers
+stack jax jax jax
+stack vllm vllm torch transformers vllm
+stack sglang sglang torch sglang
+printf '%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]

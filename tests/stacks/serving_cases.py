@@ -1,0 +1,99 @@
+"""What the tests of engine plugins share: catalogues that have broken others, the brute force that says what is allowed
+after a history, and the package's entry points. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+import tomllib
+from importlib import metadata
+from typing import Optional, Sequence
+
+import numpy as np
+import sidbeam
+from sidbeam import serving
+
+COLUMNS = 64
+BEGIN, END, SID_END = 50, 51, 52
+_root = pathlib.Path(__file__).resolve().parents[2]
+
+Sids = list[tuple[int, ...]]
+
+CATALOGUES: dict[str, Sids] = {
+    # Each neighbouring pair of (0, 1, 4) is somewhere; the SID is not. A table of bigrams admits it.
+    "bigrams": [(0, 1, 2), (3, 1, 4), (0, 2, 4), (3, 2, 2)],
+    # Several items of one SID.
+    "duplicates": [(1, 2, 3), (1, 2, 3), (1, 2, 3), (1, 0, 2), (2, 2, 3), (1, 0, 2)],
+    # One SID, and so one way at each level.
+    "single": [(2, 0, 1)],
+    # As many levels as tokens seen before, and more than one catalogue has.
+    "deep": [(0, 1, 0, 1, 0), (0, 1, 0, 1, 1), (1, 1, 1, 1, 1), (1, 0, 1, 0, 1)],
+    # SIDs that are the beginnings of others; a short one ends with a token of its own.
+    "variable": [(1,), (1, 2), (1, 2, 0), (0, 3, 1), (2, 0), (2, 0)],
+}
+OFFSETS = {
+    "bigrams": [10, 20, 30],
+    "duplicates": [0, 0, 0],
+    "single": [3, 2, 1],
+    "deep": [40, 40, 40, 40, 40],
+    "variable": [53, 53, 53],
+}
+
+
+def name_catalogues() -> None:
+    """Each twice: `NAME` begins with the first generated token, `NAME-tagged` after BEGIN."""
+    for name, sids in CATALOGUES.items():
+        varies = name == "variable"
+        index = sidbeam.Index.build(sids, codes=[5] * len(OFFSETS[name]), variable_length=varies)
+        vocabulary = sidbeam.Vocabulary(OFFSETS[name], end_column=SID_END if varies else -1)
+        serving.register(name, index, vocabulary=vocabulary, end=END)
+        serving.register(f"{name}-tagged", index, vocabulary=vocabulary, begin=BEGIN, end=END)
+
+
+def token_sids(name: str) -> set[tuple[int, ...]]:
+    """The SIDs as tokens, the end's too where a SID needs one."""
+    name = name.removesuffix("-tagged")
+    offsets = OFFSETS[name]
+    return {tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets)) for sid in CATALOGUES[name]}
+
+
+def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> Optional[set[int]]:
+    """The tokens that may follow a history whose first `prompt` tokens are the prompt; None: any."""
+    if name is None:
+        return None
+    sids = token_sids(name)
+    tagged = name.endswith("-tagged")
+    if tagged and BEGIN not in history:
+        return None
+    said = tuple(history[len(history) - list(reversed(history)).index(BEGIN) if tagged else prompt :])
+    whole = SID_END in said if name.startswith("variable") else False
+    if whole or len(said) >= len(OFFSETS[name.removesuffix("-tagged")]):
+        return None if tagged else {END}
+    return _followers(sids, said)
+
+
+def _followers(sids: set[tuple[int, ...]], said: tuple[int, ...]) -> set[int]:
+    return {sid[len(said)] for sid in sids if sid[: len(said)] == said} or {END}
+
+
+def assert_row(before: np.ndarray, after: np.ndarray, allowed: Optional[set[int]]) -> None:
+    """A row of logits is as it was where its tokens are allowed, and -inf elsewhere; END if nothing else is left."""
+    expected = before.copy()
+    if allowed is not None:
+        expected[[c for c in range(len(before)) if c not in allowed]] = -np.inf
+        if END in allowed or not np.isfinite(expected).any():
+            expected[:] = -np.inf
+            expected[END] = 0
+    np.testing.assert_array_equal(after, expected)
+
+
+def install_entry_points(folder: pathlib.Path) -> None:
+    """What pip would have written of the package in the build tree."""
+    if not metadata.entry_points(group="vllm.logits_processors", name="sidbeam"):
+        project = tomllib.loads((_root / "bindings/python/pyproject.toml").read_text())["project"]
+        info = folder / "sidbeam-0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
+        lines = [f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+        sys.path.insert(0, str(folder))

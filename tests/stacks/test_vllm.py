@@ -1,0 +1,380 @@
+"""sidbeam.vllm in vLLM's own machinery, imported from the real package: its loaders, V1's InputBatch (which adds, removes,
+condenses and swaps rows), the newer runner's RequestState and LogitsContext. There is no GPU and no engine: of the newer
+runner, pinned buffers are those that vLLM's CPU worker puts there itself, and the one Triton kernel that writes token
+histories is written in Python below; a model's logits are random numbers. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from serving_cases import BEGIN, CATALOGUES, COLUMNS, END, allowed_after, assert_row, install_entry_points, name_catalogues, token_sids
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("vllm", exc_type=ImportError)
+import vllm.utils.torch_utils
+
+vllm.utils.torch_utils.PIN_MEMORY = False  # before anybody copies it: there is no driver that could pin
+from sidbeam import serving
+from vllm.sampling_params import SamplingParams
+from vllm.v1.sample.logits_processor import build_logitsprocs, validate_logits_processors_parameters
+from vllm.v1.worker.gpu import buffer_utils, states
+from vllm.v1.worker.gpu.sample.logits_processor import (
+    LogitsContext,
+    build_custom_logits_processors,
+    build_custom_logits_processors_params_validator,
+)
+from vllm.v1.worker.gpu_input_batch import CachedRequestState, InputBatch
+
+import sidbeam
+
+SLOTS, LENGTH = 6, 64
+CHOICES = [None, *(name + tag for name in CATALOGUES for tag in ("", "-tagged"))]
+CONFIG = SimpleNamespace(
+    speculative_config=None,
+    scheduler_config=SimpleNamespace(max_num_seqs=SLOTS, max_num_batched_tokens=64),
+    model_config=SimpleNamespace(get_vocab_size=lambda: COLUMNS),
+)
+
+
+class _WriteKernel:
+    """buffer_utils._apply_write_kernel for memory of the CPU."""
+
+    def __getitem__(self, grid):
+        def write(out, stride, indices, starts, contents, ends, groups, **_):
+            flat, begin = out.view(-1), 0
+            for index, start, end in zip(indices.tolist(), starts.tolist(), ends.tolist()):
+                at = index * stride + start
+                flat[at : at + end - begin] = contents[begin:end]
+                begin = end
+
+        return write
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environment(tmp_path_factory):
+    from vllm.v1.worker.cpu.buffer_utils import UvaBuffer
+
+    install_entry_points(tmp_path_factory.mktemp("site"))
+    name_catalogues()
+    buffer_utils.UvaBuffer, buffer_utils.is_uva_available = UvaBuffer, lambda: True
+    buffer_utils._apply_write_kernel = _WriteKernel()
+    buffer_utils.async_tensor_h2d = lambda data, device, dtype: torch.tensor(data, dtype=dtype)
+
+
+def params(choice=None, **more):
+    return SamplingParams(max_tokens=32, extra_args=None if choice is None else {"sidbeam": choice}, **more)
+
+
+class Request:
+    def __init__(self, number, choice, prompt):
+        self.name, self.choice, self.prompt, self.output = f"r{number}", choice, list(prompt), []
+
+    def check(self, before, after):
+        history = self.prompt + self.output
+        assert_row(before.numpy(), after.numpy(), allowed_after(self.choice, history, len(self.prompt)))
+
+
+class V1:
+    """Rows of the persistent batch, as GPUModelRunner keeps it."""
+
+    def __init__(self):
+        processors = build_logitsprocs(CONFIG, torch.device("cpu"), False, False, ())
+        self.processors = processors.non_argmax_invariant
+        self.batch = InputBatch(SLOTS, LENGTH, 64, torch.device("cpu"), COLUMNS, [16], [4], logitsprocs=processors)
+        self.requests = {}
+
+    def add(self, request):
+        self.requests[request.name] = request
+        state = CachedRequestState(request.name, request.prompt, [], params(request.choice), None, ([0],), 0, request.output)
+        self.batch.add_request(state)
+
+    def remove(self, request):
+        del self.requests[request.name]
+        self.batch.remove_request(request.name)
+
+    def step(self, logits, rng):
+        self.batch.condense()
+        if len(self.requests) > 1:
+            self.batch.swap_states(*(int(i) for i in rng.choice(len(self.requests), 2, replace=False)))
+        self.batch.refresh_metadata()
+        for processor in self.processors:
+            logits = processor.apply(logits)
+        return [self.requests[name] for name in self.batch.req_ids], logits
+
+    def told(self, request, token):
+        request.output.append(token)
+
+
+class V2:
+    """Slots of the newer runner; rows in any order."""
+
+    def __init__(self):
+        self.states = states.RequestState(SLOTS, LENGTH, 64, 2, COLUMNS, torch.device("cpu"))
+        self.processors = build_custom_logits_processors(CONFIG, self.states, False, ())
+        self.requests = {}
+
+    def add(self, request):
+        self.requests[request.name] = request
+        self.states.add_request(request.name, len(request.prompt), request.prompt + request.output, 0, 32)
+        slot = self.states.req_id_to_index[request.name]
+        wanted = [processor.add_request(slot, params(request.choice)) for processor in self.processors]
+        assert any(wanted) == (request.choice is not None)
+        self.states.apply_staged_writes()
+
+    def remove(self, request):
+        del self.requests[request.name]
+        self.states.remove_request(request.name)
+
+    def step(self, logits, rng, drafts=None):
+        """Drafts: {request: tokens}; a request then has a row before each of them and one after the last."""
+        order = [self.requests[name] for name in rng.permutation(sorted(self.requests))]
+        slot_of = {request: self.states.req_id_to_index[request.name] for request in order}
+        rows = [(r, local) for r in order for local in range(1 + len((drafts or {}).get(r, ())))]
+        slots = torch.tensor([slot_of[request] for request in order], dtype=torch.int32)
+        ids = [(request.prompt + request.output + (drafts or {}).get(request, []))[: len(request.prompt + request.output) + local]
+               for request, local in rows]  # fmt: skip
+        context = LogitsContext(
+            expanded_idx_mapping=torch.tensor([slot_of[request] for request, _ in rows], dtype=torch.int32),
+            idx_mapping=slots,
+            idx_mapping_np=slots.numpy(),
+            expanded_local_pos=torch.tensor([local for _, local in rows], dtype=torch.int32),
+            input_ids=torch.tensor([history[-1] for history in ids], dtype=torch.int32),
+            pos=torch.tensor([len(history) - 1 for history in ids], dtype=torch.int64),
+            seq_lens_upper_bound_np=np.array([len(request.prompt + request.output) for request in order]),
+        )
+        for processor in self.processors:
+            processor.apply_staged_writes()
+        for processor in self.processors:
+            logits = processor.apply(logits, context)
+        return [request for request, _ in rows], logits
+
+    def told(self, request, token):
+        slot = self.states.req_id_to_index[request.name]
+        self.states.all_token_ids.stage_write(slot, len(request.prompt + request.output), [token])
+        request.output.append(token)
+        self.states.total_len.stage_write_elem(slot, len(request.prompt + request.output))
+        self.states.apply_staged_writes()
+
+
+runners = pytest.mark.parametrize("Runner", [V1, V2])
+
+
+def logits_of(rng, rows):
+    return torch.from_numpy(rng.normal(size=(rows, COLUMNS)).astype(np.float32))
+
+
+def one_step(Runner, request, before):
+    runner = Runner()
+    runner.add(request)
+    return runner.step(before.clone(), np.random.default_rng(0))[1]
+
+
+def prompt_of(rng):
+    """Text, and SIDs of the past, tagged and not."""
+    prompt = rng.integers(0, COLUMNS, rng.integers(1, 4)).tolist()
+    for name in rng.choice(["bigrams", "duplicates", "deep", "variable"], rng.integers(0, 3)):
+        sid = sorted(token_sids(name))[0]
+        prompt += [BEGIN, *sid] if rng.random() < 0.5 else sid[: rng.integers(1, len(sid) + 1)]
+    return prompt + ([BEGIN] if rng.random() < 0.3 else [])
+
+
+@runners
+@pytest.mark.parametrize("seed", range(8))
+def test_requests_come_and_go(Runner, seed):
+    """Slots and rows are used again by others, rows move and swap, and every row of every step is as brute force says."""
+    rng = np.random.default_rng(seed)
+    runner, made = Runner(), 0
+    for _ in range(40):
+        for request in list(runner.requests.values()):
+            if rng.random() < 0.15:
+                runner.remove(request)
+        while len(runner.requests) < SLOTS and rng.random() < 0.6:
+            runner.add(Request(made, CHOICES[rng.integers(len(CHOICES))], prompt_of(rng)))
+            made += 1
+        if not runner.requests:
+            continue
+        before = logits_of(rng, len(runner.requests))
+        before[rng.random(before.shape) < 0.3] = -torch.inf
+        rows, after = runner.step(before.clone(), rng)
+        for request, old, new in zip(rows, before, after):
+            request.check(old, new)
+        for request, row in zip(rows, after):
+            wish = BEGIN if request.choice is not None and rng.random() < 0.3 and torch.isfinite(row[BEGIN]) else row.argmax()
+            runner.told(request, int(wish))
+    assert made > SLOTS
+
+
+@runners
+@pytest.mark.parametrize("name", CATALOGUES)
+@pytest.mark.parametrize("tag", ["", "-tagged"])
+def test_whole_catalogue_is_said_and_nothing_else(Runner, name, tag):
+    """Every way through the masks is a SID, once, and every SID is a way: duplicates too, and no bigrams."""
+    said, stack = set(), [()]
+    prompt = [7, BEGIN] if tag else [7]
+    while stack:
+        codes = stack.pop()
+        request = Request(0, name + tag, prompt)
+        request.output += codes
+        allowed = torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist()
+        if codes in token_sids(name):
+            assert allowed == ([END] if not tag else list(range(COLUMNS)))
+            assert codes not in said
+            said.add(codes)
+        else:
+            stack += [(*codes, token) for token in allowed]
+    assert said == token_sids(name)
+
+
+@runners
+@pytest.mark.parametrize("worst", [-torch.inf, torch.nan])
+def test_all_allowed_logits_impossible(Runner, worst):
+    """Then the request ends; no token that was not allowed has any chance."""
+    before = torch.ones(1, COLUMNS)
+    before[0, [10, 13]] = worst
+    after = one_step(Runner, Request(0, "bigrams", [1]), before)
+    assert torch.isfinite(after[0]).nonzero()[:, 0].tolist() == [END]
+
+
+@runners
+@pytest.mark.parametrize("prompt, output", [([BEGIN, 14], []), ([BEGIN], [10, 63]), ([5], [14, 21])])
+def test_empty_allowed_set(Runner, prompt, output):
+    """A beginning that no SID has: END and nothing else, not an unconstrained row."""
+    request = Request(0, "bigrams-tagged" if BEGIN in prompt else "bigrams", prompt)
+    request.output += output
+    after = one_step(Runner, request, torch.ones(1, COLUMNS))
+    assert torch.isfinite(after[0]).nonzero()[:, 0].tolist() == [END]
+
+
+@runners
+def test_prompt_holds_sids(Runner):
+    """Without begin, the SIDs of a prompt are none of ours; with it, the last one that began counts."""
+    past = [10, 21, 32]
+    for choice, prompt, allowed in [
+        ("bigrams", past, [10, 13]),
+        ("bigrams", [BEGIN, *past, BEGIN, 10], [10, 13]),
+        ("bigrams-tagged", [BEGIN, *past], list(range(COLUMNS))),
+        ("bigrams-tagged", [BEGIN, *past, BEGIN], [10, 13]),
+        ("bigrams-tagged", [BEGIN, *past, BEGIN, 13, 21], [34]),
+        ("bigrams-tagged", past, list(range(COLUMNS))),
+    ]:
+        after = one_step(Runner, Request(0, choice, prompt), torch.zeros(1, COLUMNS))
+        assert torch.isfinite(after[0]).nonzero()[:, 0].tolist() == allowed, (choice, prompt)
+
+
+@runners
+def test_declined_rows_untouched(Runner):
+    """Bits, NaN and all, beside rows that are masked."""
+    rng = np.random.default_rng(3)
+    runner = Runner()
+    for number, choice in enumerate(["bigrams", None, "single", None]):
+        runner.add(Request(number, choice, [1, 2]))
+    before = logits_of(rng, 4)
+    before[:, 5], before[:, 6] = torch.nan, torch.inf
+    rows, after = runner.step(before.clone(), rng)
+    for request, old, new in zip(rows, before, after):
+        assert torch.equal(old.view(torch.int32), new.view(torch.int32)) == (request.choice is None)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drafts(seed):
+    """Under speculation a request has a row a draft, whose tokens are in the rows before it only."""
+    rng = np.random.default_rng(seed)
+    runner, drafts = V2(), {}
+    for number in range(SLOTS):
+        request = Request(number, CHOICES[rng.integers(len(CHOICES))], prompt_of(rng))
+        runner.add(request)
+        followers = allowed_after(request.choice, request.prompt, len(request.prompt)) or {BEGIN}
+        drafts[request] = [[], [max(followers)], [min(followers), int(rng.integers(COLUMNS))]][rng.integers(3)]
+    before = logits_of(rng, SLOTS + sum(map(len, drafts.values())))
+    rows, after = runner.step(before.clone(), rng, drafts)
+    seen = dict.fromkeys(drafts, 0)
+    for request, old, new in zip(rows, before, after):
+        history = request.prompt + drafts[request][: seen[request]]
+        assert_row(old.numpy(), new.numpy(), allowed_after(request.choice, history, len(request.prompt)))
+        seen[request] += 1
+
+
+def test_each_runner_gets_its_own():
+    """One entry point: the newer runner's loader would refuse V1's class, V1's would fail to make the other."""
+    one, other = V1().processors[-1], V2().processors[-1]
+    assert hasattr(one, "update_state") and not one.is_argmax_invariant()
+    assert hasattr(other, "apply_staged_writes") and not hasattr(other, "update_state")
+    named = ["sidbeam.vllm:LogitsProcessor"]
+    assert len(build_custom_logits_processors(CONFIG, V2().states, False, named)) == 2
+    assert len(list(build_logitsprocs(CONFIG, torch.device("cpu"), False, False, named).all)) == 5
+
+
+@pytest.mark.parametrize(
+    "wanted, message",
+    [
+        ("nowhere", "catalogue 'nowhere' is not known, expected one of ["),
+        ({"index": "bigrams", "ends": 3}, "sidbeam has ['ends'], expected index, begin and end"),
+        ({"index": "bigrams", "begin": -1}, "sidbeam: begin is -1, expected a token or null"),
+        ({"index": "bigrams", "begin": 10}, "catalogue 'bigrams': begin 10 is the token of a code of level 0"),
+        ({"index": "bigrams", "end": None}, "catalogue 'bigrams' has no end token, expected one there or in the request"),
+        (3, 'sidbeam is 3, expected a name, {"index": name, "begin": token, "end": token} or false'),
+    ],
+)
+def test_bad_arguments_fail_the_request(wanted, message):
+    """At admission, in both runners' ways, and not in the engine."""
+    from vllm.exceptions import VLLMValidationError
+
+    for validate in [
+        build_custom_logits_processors_params_validator(None),
+        lambda p: validate_logits_processors_parameters(None, p),
+    ]:
+        with pytest.raises(VLLMValidationError) as error:
+            validate(params(wanted))
+        assert message in str(error.value)
+        validate(params("bigrams"))
+        validate(params({"index": "bigrams", "begin": BEGIN, "end": 60}))
+        validate(params())
+
+
+def test_catalogue_beyond_the_model():
+    """Refused when the engine starts, and not when a request comes."""
+    small = states.RequestState(SLOTS, LENGTH, 64, 2, COLUMNS - 8, torch.device("cpu"))
+    with pytest.raises(sidbeam.InvalidArgument, match="catalogue 'variable' has tokens below 58, the model's vocabulary has 56"):
+        build_custom_logits_processors(CONFIG, small, False, ())
+
+
+@runners
+def test_end_beyond_the_model(Runner):
+    """A request may name any number; the engine lives."""
+    request = Request(0, {"index": "bigrams", "end": 2**31 - 1}, [1])
+    request.output += [10, 21, 32]
+    assert torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist() == [COLUMNS - 1]
+
+
+def test_unfinished_history_is_an_error():
+    """V1's asynchronous scheduling, where vLLM does not know that a plugin reads histories."""
+    runner, request = V1(), Request(0, "bigrams", [1])
+    runner.add(request)
+    request.output.append(-1)
+    with pytest.raises(sidbeam.BadState, match="--logits-processors sidbeam.vllm:LogitsProcessor"):
+        runner.step(torch.zeros(1, COLUMNS), np.random.default_rng(0))
+
+
+def test_default_catalogue():
+    """For vLLM's beam search, which forwards no arguments: a request's prompt holds the codes so far."""
+    entry = serving.find("bigrams-tagged")
+    serving.register("bigrams-tagged", entry.index, vocabulary=entry.vocabulary, begin=BEGIN, end=END, default=True)
+    try:
+        for codes, allowed in [([], [10, 13]), ([13], [21, 22]), ([13, 21], [34])]:
+            for Runner in (V1, V2):
+                runner, request = Runner(), Request(0, None, [4, BEGIN, *codes])
+                runner.requests[request.name] = request
+                if Runner is V1:
+                    state = CachedRequestState("r0", request.prompt, [], params(), None, ([0],), 0, [])
+                    runner.batch.add_request(state)
+                else:
+                    runner.states.add_request("r0", len(request.prompt), request.prompt, 0, 1)
+                    assert runner.processors[-1].add_request(runner.states.req_id_to_index["r0"], params())
+                    runner.states.apply_staged_writes()
+                after = runner.step(torch.zeros(1, COLUMNS), np.random.default_rng(0))[1]
+                assert torch.isfinite(after[0]).nonzero()[:, 0].tolist() == allowed
+        assert serving.choice_of({"sidbeam": False}) is None
+    finally:
+        serving._default.clear()
