@@ -37,7 +37,9 @@ def main() -> None:
     numbers = np.arange(SIDS * LEVELS, dtype=np.uint64)
     sids = (mix64(numbers) % np.uint64(CODES)).astype(np.int32).reshape(SIDS, LEVELS)
     elements = np.arange(SLOTS * BEAMS * CODES, dtype=np.uint64) + np.uint64(2**32)
-    logits = ((mix64(elements) >> np.uint64(40)).astype(np.float32) / np.float32(2**21) - np.float32(4)).reshape(SLOTS, BEAMS, CODES)
+    logits = ((mix64(elements) >> np.uint64(40)).astype(np.float32) / np.float32(2**21) - np.float32(4)).reshape(
+        SLOTS, BEAMS, CODES
+    )
     lse = np.full((SLOTS, BEAMS), 9, np.float32)
     runtime = sidbeam.Runtime(threads=1, step_threads=1)
     index = sidbeam.Index.build(sids, codes=CODES, runtime=runtime)

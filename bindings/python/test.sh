@@ -16,10 +16,14 @@ venv=build/python/venv
 if [ ! -x $venv/bin/python ]; then "$python" -m venv --system-site-packages $venv; fi
 $venv/bin/python -c 'import numpy, pytest, hypothesis' 2>/dev/null || $venv/bin/pip install -q numpy pytest hypothesis
 
-cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python" >build/python/cmake.log
-cmake --build "$build" --target sidbeam_python sidbeam_cli shared_cases >build/python/build.log || { tail -n 30 build/python/build.log; exit 1; }
+cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python" >build/python/cmake.log 2>&1 ||
+  { tail -n 30 build/python/cmake.log; exit 1; }
+cmake --build "$build" \
+  --target sidbeam_python sidbeam_cli shared_cases sidbeam_cuda_emulated >build/python/build.log 2>&1 ||
+  { tail -n 30 build/python/build.log; exit 1; }
 
 export SIDBEAM_CLI=$build/bindings/cli/sidbeam SIDBEAM_CASES=$build/tests/bindings/cases.txt PYTHONDONTWRITEBYTECODE=1
+export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
 PYTHONPATH=$build/bindings/python/package $venv/bin/python -m pytest -c bindings/python/pyproject.toml -rs bindings/python/tests \
   >build/python/pytest.log 2>&1 || { cat build/python/pytest.log; exit 1; }
 

@@ -34,9 +34,7 @@ def vocabulary_of(catalogue: Catalogue) -> sidbeam.Vocabulary:
 
 
 def build(catalogue: Catalogue, **options: object) -> sidbeam.Index:
-    return sidbeam.Index.build(
-        catalogue.sids, codes=catalogue.codes, variable_length=catalogue.variable, **options
-    )
+    return sidbeam.Index.build(catalogue.sids, codes=catalogue.codes, variable_length=catalogue.variable, **options)
 
 
 @st.composite
@@ -55,7 +53,9 @@ def catalogues(draw: st.DrawFn, variable: bool | None = None) -> Catalogue:
     if where != "none":
         offsets = [int(o) for o in rng.integers(0, 20, levels)]
     if where == "maps":
-        maps = [[int(c) for c in rng.permutation(100)[: codes[l]]] if rng.random() < 0.6 else None for l in range(levels)]
+        maps = [
+            [int(c) for c in rng.permutation(100)[: codes[l]]] if rng.random() < 0.6 else None for l in range(levels)
+        ]
     result = Catalogue(sids, codes, varies, offsets, maps)
     if varies:
         result.end_column = result.width() + int(rng.integers(0, 3))

@@ -100,7 +100,11 @@ class Search:
             old = self.beams[parent]
             if token < 0:
                 after.append(Beam(old.prefix, score, True))
-            elif self.catalogue.variable and len(old.prefix) < len(self.catalogue.codes) and token == self.catalogue.codes[len(old.prefix)]:
+            elif (
+                self.catalogue.variable
+                and len(old.prefix) < len(self.catalogue.codes)
+                and token == self.catalogue.codes[len(old.prefix)]
+            ):
                 after.append(Beam(old.prefix, score, True))
             else:
                 after.append(Beam((*old.prefix, token), score))

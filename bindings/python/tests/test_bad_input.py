@@ -73,16 +73,28 @@ def test_logits(session: sidbeam.Session, logits: Any, error: type[Exception], m
 
 
 CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = [
-    (lambda s: s.step(zeros(2, 4), dtype="f16"), sidbeam.InvalidArgument, "dtype is f16, expected that of the logits, f32"),
+    (
+        lambda s: s.step(zeros(2, 4), dtype="f16"),
+        sidbeam.InvalidArgument,
+        "dtype is f16, expected that of the logits, f32",
+    ),
     (lambda s: s.step(zeros(2, 4), dtype="f8"), sidbeam.InvalidArgument, "DType is 'f8', expected one of 'f32', 'f16'"),
     (lambda s: s.step(zeros(2, 4), [5]), sidbeam.InvalidArgument, "5"),
     (lambda s: s.step(zeros(2, 4), [0.5]), sidbeam.InvalidArgument, "slots has dtype float64, expected int32"),
     (lambda s: s.step(zeros(2, 4), [2**40]), sidbeam.InvalidArgument, "slots has values out of the range of int32"),
-    (lambda s: s.step(zeros(2, 4), row_map=np.zeros(1, np.int32)), sidbeam.InvalidArgument, "row_map has 1 elements, exp"),
+    (
+        lambda s: s.step(zeros(2, 4), row_map=np.zeros(1, np.int32)),
+        sidbeam.InvalidArgument,
+        "row_map has 1 elements, exp",
+    ),
     (lambda s: s.step(zeros(2, 4), row_map=np.array([9, 0])), sidbeam.InvalidArgument, "9"),
     (lambda s: s.step(zeros(2, 4), lse=zeros(1)), sidbeam.InvalidArgument, "lse has 1 elements, expected at least 2"),
     (lambda s: s.step(zeros(2, 4), inverse_temperature=-1.0), sidbeam.InvalidArgument, "temperature"),
-    (lambda s: s.step(zeros(2, 4), inverse_temperature="1"), TypeError, "inverse_temperature is str, expected a number"),
+    (
+        lambda s: s.step(zeros(2, 4), inverse_temperature="1"),
+        TypeError,
+        "inverse_temperature is str, expected a number",
+    ),
     (lambda s: s.step(zeros(2, 4), stream="x"), TypeError, "stream is str, expected an int or a stream"),
     (lambda s: s.start([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
     (lambda s: s.start([1]), sidbeam.InvalidArgument, "slot"),
@@ -92,12 +104,24 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (lambda s: s.start(prefixes=[(0,)], prefix_lengths=[2]), sidbeam.InvalidArgument, "2"),
     (lambda s: s.start(constraints=["x"]), sidbeam.InvalidArgument, "constraint is str, expected an Index or a Constr"),
     (lambda s: s.items([3]), sidbeam.InvalidArgument, "slot"),
-    (lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(1, np.int64))), sidbeam.InvalidArgument, "ordinals has 1 elem"),
+    (
+        lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(1, np.int64))),
+        sidbeam.InvalidArgument,
+        "ordinals has 1 elem",
+    ),
     (lambda s: s.items(out=sidbeam.Items(ordinals=zeros(2))), sidbeam.InvalidArgument, "ordinals has elements of form"),
-    (lambda s: s.items(out=sidbeam.Items(ordinals=np.broadcast_to(np.int64(1), 2))), sidbeam.InvalidArgument, "writable"),
+    (
+        lambda s: s.items(out=sidbeam.Items(ordinals=np.broadcast_to(np.int64(1), 2))),
+        sidbeam.InvalidArgument,
+        "writable",
+    ),
     (lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(4, np.int64)[::2])), sidbeam.InvalidArgument, "contiguous"),
     (lambda s: s.items(limit=-1), sidbeam.InvalidArgument, "limit is -1, expected 0 or more"),
-    (lambda s: s.items(limit_per_sid=2**33), sidbeam.InvalidArgument, "limit_per_sid is too large, expected an integer"),
+    (
+        lambda s: s.items(limit_per_sid=2**33),
+        sidbeam.InvalidArgument,
+        "limit_per_sid is too large, expected an integer",
+    ),
     (lambda s: s.stop([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
 ]
 

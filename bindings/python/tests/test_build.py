@@ -99,7 +99,8 @@ def test_cancel_from_another_thread(tmp_path: Path) -> None:
 
 def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
     program = """
-        import sys, numpy as np, sidbeam
+        import signal, sys, numpy as np, sidbeam
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         builder = sidbeam.Builder([256] * 6, threads=1)
         builder.add(np.random.default_rng(1).integers(0, 256, (3000000, 6), dtype=np.int32))
         told = []

@@ -1,4 +1,7 @@
-"""The cases that all languages share give the same bits as C: see tests/bindings. SPDX-License-Identifier: Apache-2.0"""
+"""The cases that all languages share give the same bits as C: see tests/bindings.
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,9 @@ def test_pandas() -> None:
     same(sidbeam.Index.build(frame, names), SIDS, ["x", "y", "z"])
     same(sidbeam.Index.build(pandas.Series(SIDS), pandas.Series([3, 4, 5])), SIDS, [3, 4, 5])
     same(sidbeam.Index.build(pandas.Series(RAGGED)), RAGGED)
-    same(sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED)  # NaN where there is no code
+    same(
+        sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED
+    )  # NaN where there is no code
     with pytest.raises(sidbeam.InvalidArgument, match="missing code before the last"):
         sidbeam.Index.build(pandas.DataFrame([[1, None, 2], [1, 2, 3]]))
 
@@ -80,9 +82,26 @@ def test_arrow() -> None:
     same(sidbeam.Index.build(arrow.table([arrow.array(SIDS)], names=["sid"])), SIDS)
 
 
+class Foreign:
+    """What is Arrow by its C interface alone."""
+
+    def __init__(self, value: Any, name: str) -> None:
+        setattr(type(self), name, lambda self, schema=None: getattr(value, name)(schema))
+
+
+def test_arrow_by_its_c_interface() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = [arrow.array([s[level] for s in SIDS]) for level in range(3)]
+    stream = type("Stream", (Foreign,), {})(arrow.table(columns, names=["a", "b", "c"]), "__arrow_c_stream__")
+    array = type("Array", (Foreign,), {})(arrow.array(["x", "y", "z"]), "__arrow_c_array__")
+    same(sidbeam.Index.build(stream, array), SIDS, ["x", "y", "z"])
+
+
 def test_polars() -> None:
     polars = pytest.importorskip("polars")
-    same(sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"])
+    same(
+        sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"]
+    )
     same(sidbeam.Index.build(polars.Series(RAGGED)), RAGGED)
 
 

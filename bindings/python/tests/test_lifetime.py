@@ -25,7 +25,12 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_close_is_repeat_safe_and_final(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    table, runtime, builder, constraint = sidbeam.Table(index), sidbeam.Runtime(), sidbeam.Builder([4]), index.constraint
+    table, runtime, builder, constraint = (
+        sidbeam.Table(index),
+        sidbeam.Runtime(),
+        sidbeam.Builder([4]),
+        index.constraint,
+    )
     uses: list[tuple[Any, Callable[[], object], str]] = [
         (table, lambda: table.prefixes([(0,)]), "table is closed"),
         (session, lambda: session.step(np.zeros((2, 4), np.float32)), "session is closed"),
@@ -175,15 +180,16 @@ def test_the_gil_is_released() -> None:
 def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     logits = bytearray(2 * 4 * 4)
     view = np.frombuffer(logits, np.float32).reshape(2, 4)
-    count = sys.getrefcount(view)
+    lse = np.zeros(1, np.float32)
+    count = sys.getrefcount(view), sys.getrefcount(lse)
     for _ in range(10):
         with pytest.raises(sidbeam.InvalidArgument):
-            session.step(view, lse=np.zeros(1, np.float32))
+            session.step(view, lse=lse)
         with pytest.raises(sidbeam.InvalidArgument):
             session.step(view[:, :3])
         session.start()
         session.step(view)
-    assert sys.getrefcount(view) == count
+    assert (sys.getrefcount(view), sys.getrefcount(lse)) == count
     text = bytearray(8)
     with pytest.raises(sidbeam.InvalidArgument):
         session.step(text)
@@ -198,7 +204,8 @@ def test_interpreter_exit_with_live_objects(keep: str) -> None:
         index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4])
         session = sidbeam.Session(index, beams=2)
         session.start()
-        beams, table, builder, runtime = session.beams(), sidbeam.Table(index), sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
+        beams, table = session.beams(), sidbeam.Table(index)
+        builder, runtime = sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
         tensors = session.tensors()
         capsule = tensors.tokens.__dlpack__()
         cycle = [locals()[sys.argv[1]]]

@@ -14,7 +14,9 @@ from oracle import Catalogue, Search
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": np.uint16}
 
 
-def logits_of(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, whole: bool) -> tuple[np.ndarray, np.ndarray]:
+def logits_of(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: str, whole: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """(what the session reads, the same numbers for the oracle); whole numbers make ties and add up exactly."""
     x = rng.integers(-4, 1, shape).astype(np.float32) if whole else rng.normal(0, 3, shape).astype(np.float32)
     x[rng.random(shape) < 0.1] = -np.inf
@@ -27,7 +29,9 @@ def logits_of(rng: np.random.Generator, shape: tuple[int, ...], dtype: str, whol
 def check_level(search: Search, rows: np.ndarray, beams: sidbeam.Beams, slot: int, exact: bool) -> None:
     expected = search.candidates(rows)
     live = int(beams.live[slot])
-    kept = [(float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.tokens[slot, m])) for m in range(live)]
+    kept = [
+        (float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.tokens[slot, m])) for m in range(live)
+    ]
     assert live == min(search.width, len(expected))
     if exact:
         assert kept == expected[:live]
@@ -106,7 +110,9 @@ def test_prefixes_begin_where_they_say(catalogue: Catalogue, seed: int) -> None:
     rng = np.random.default_rng(seed)
     index = build(catalogue)
     levels = len(catalogue.codes)
-    prefixes = [tuple(int(rng.integers(0, c)) for c in catalogue.codes[: rng.integers(0, levels + 1)]) for _ in range(4)]
+    prefixes = [
+        tuple(int(rng.integers(0, c)) for c in catalogue.codes[: rng.integers(0, levels + 1)]) for _ in range(4)
+    ]
     prefixes[0] = catalogue.sids[0][: rng.integers(0, levels + 1)]
     session = sidbeam.Session(index, slots=4, beams=3)
     beams = session.start(prefixes=prefixes)

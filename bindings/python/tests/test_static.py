@@ -1,4 +1,4 @@
-"""STATIC's arrays: their meaning, walked by STATIC's own rules, and the same as the command's. SPDX-License-Identifier: Apache-2.0"""
+"""STATIC's arrays: walked by STATIC's own rules, and the same as the command's. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ def test_walks_reach_the_sids_and_no_other(catalogue: Catalogue, dense: int) -> 
         assert sorted(children(arrays, state)) == catalogue.tokens(cell)
     padding = arrays.packed_csr[arrays.csr_indptr[-2] :]
     assert (padding == [arrays.vocab_size, 0]).all() and len(padding) == arrays.vocab_size
-    most = [max(len(catalogue.tokens(p)) for p in catalogue.prefixes if len(p) == l) for l in range(len(catalogue.codes))]
+    most = [
+        max(len(catalogue.tokens(p)) for p in catalogue.prefixes if len(p) == l) for l in range(len(catalogue.codes))
+    ]
     assert list(arrays.layer_max_branches) == most
 
 

@@ -94,7 +94,9 @@ def test_views_as_tensors(session: sidbeam.Session) -> None:
     tensors = session.tensors()
     for name in ("parents", "tokens", "scores", "states", "live", "active", "level", "errors"):
         imported = np.from_dlpack(getattr(tensors, name))
-        assert np.array_equal(imported, getattr(session.beams(), name)) and imported.dtype == getattr(tensors, name).dtype
+        assert (
+            np.array_equal(imported, getattr(session.beams(), name)) and imported.dtype == getattr(tensors, name).dtype
+        )
     assert repr(tensors.tokens) == "DeviceArray(shape=(1, 2), dtype=int32, device='cpu')"
     assert not hasattr(tensors.tokens, "__cuda_array_interface__")
     with pytest.raises(BufferError, match="copy"):

@@ -65,7 +65,7 @@ __version__: str = _native.sidbeam_version()
 
 def cpu_target() -> str:
     """The instruction set that kernels use by default on this machine: "baseline", "avx2", "avx512" or "neon"."""
-    return _native.sidbeam_cpu_target()
+    return str(_native.sidbeam_cpu_target())
 
 
 __all__ = [name for name, value in globals().items() if not name.startswith("_") and name not in ("annotations",)]

@@ -1,4 +1,7 @@
-"""Arrays of callers become what the native layer takes, without a copy where they can. SPDX-License-Identifier: Apache-2.0"""
+"""Arrays of callers become what the native layer takes, without a copy where they can.
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ NativeArray = Union[None, np.ndarray, Address]
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
-    """A contiguous NumPy array of a dtype: the very object where it is one already, else converted, never rounded."""
+    """A contiguous NumPy array of a dtype: the very object where it is one, else converted; integers stay what they are."""
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
@@ -44,6 +47,14 @@ def argument(value: Any, dtype: Any, name: str) -> NativeArray:
         if value.__dlpack_device__()[0] == _DLPACK_CUDA:
             return tensor_address(value, dtype, name)
     return host(value, dtype, name)
+
+
+def counted(value: Any, dtype: Any, name: str) -> tuple[NativeArray, int]:
+    """The same for an argument that may not be missing, and how many elements it has."""
+    native = argument(value, dtype, name)
+    if native is None:
+        raise TypeError(f"{name} is None, expected an array")
+    return native, native[1] if isinstance(native, tuple) else native.size
 
 
 def tensor_address(value: Any, dtype: Any, name: str) -> Address:

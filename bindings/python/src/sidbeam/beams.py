@@ -74,7 +74,7 @@ class Items:
         """Item rows of the i-th slot that was asked for: of one beam, or of all in their order."""
         offsets = self.offsets[slot]
         first, last = (0, -1) if beam is None else (beam, beam + 1)
-        return self.rows[slot, offsets[first] : offsets[last]]
+        return np.asarray(self.rows[slot, offsets[first] : offsets[last]])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Builder(Handle):
 
     def __init__(
         self,
-        codes: Sequence[int],
+        codes: Union[Sequence[int], np.ndarray],
         *,
         variable_length: bool = False,
         id_type: Union[IdType, str] = IdType.I64,
@@ -150,9 +150,9 @@ class Builder(Handle):
         thread.start()
         try:
             while thread.is_alive():
-                thread.join(_POLL_SECONDS)
                 if progress is not None:
                     self._report(progress)
+                thread.join(_POLL_SECONDS)
         except BaseException:
             self.cancel()
             thread.join()

@@ -15,17 +15,34 @@ from .enums import IdType
 from .errors import InvalidArgument
 
 Sids = tuple[np.ndarray, Optional[np.ndarray]]
+Rows = Union[Sequence[Any], np.ndarray]
 
 
 def column(value: Any) -> np.ndarray:
     """One column: an array, a list, a pandas or Polars Series, an Arrow array."""
     if isinstance(value, np.ndarray):
         return value
-    if _is_arrow(value):
-        return value.to_numpy() if hasattr(value, "chunks") else value.to_numpy(zero_copy_only=False)
-    if hasattr(value, "to_numpy"):
-        return value.to_numpy()
+    value = _imported(value)
+    if _is_arrow(value) and not hasattr(value, "chunks"):
+        value = value.to_numpy(zero_copy_only=False)
+    elif hasattr(value, "to_numpy"):
+        value = value.to_numpy()
     return np.asarray(value)
+
+
+def _imported(value: Any) -> Any:
+    """What is Arrow by its C interface alone (DuckDB, nanoarrow) becomes PyArrow's."""
+    if hasattr(value, "to_numpy") or _is_arrow(value):
+        return value
+    if hasattr(value, "__arrow_c_stream__"):
+        import pyarrow
+
+        return pyarrow.table(value)
+    if hasattr(value, "__arrow_c_array__"):
+        import pyarrow
+
+        return pyarrow.array(value)
+    return value
 
 
 def _is_arrow(value: Any) -> bool:
@@ -34,6 +51,7 @@ def _is_arrow(value: Any) -> bool:
 
 def sids_of(value: Any, lengths: Any = None) -> Sids:
     """codes [n, L] and lengths [n], or None where every SID has L codes."""
+    value = _imported(value)
     if lengths is not None:
         codes = _matrix(value)
         if codes is None:
@@ -52,7 +70,7 @@ def sids_of(value: Any, lengths: Any = None) -> Sids:
 
 
 def _whole(codes: np.ndarray) -> np.ndarray:
-    whole = codes.astype(np.int64)
+    whole: np.ndarray = codes.astype(np.int64)
     if not np.array_equal(whole, codes):
         raise InvalidArgument("sids have codes that are no integers")
     return whole
@@ -70,16 +88,15 @@ def _matrix(value: Any) -> Optional[np.ndarray]:
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = np.from_dlpack(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
-        if value.ndim != 2:
-            raise InvalidArgument(f"sids have shape {value.shape}, expected [items, levels]")
-        return value
+        matrix: np.ndarray = value
+        if matrix.ndim != 2:
+            raise InvalidArgument(f"sids have shape {matrix.shape}, expected [items, levels]")
+        return matrix
     return _stack(value)
 
 
-def _stack(rows: Sequence[Any]) -> Optional[np.ndarray]:
+def _stack(rows: Rows) -> Optional[np.ndarray]:
     """One array of rows that are sequences, where they are of one length."""
-    if isinstance(rows, np.ndarray) and rows.ndim == 2:
-        rows = list(rows)
     try:
         sizes = set(map(len, rows))
     except TypeError:
@@ -90,11 +107,11 @@ def _stack(rows: Sequence[Any]) -> Optional[np.ndarray]:
     return np.empty((0, 0), np.int32) if not sizes else None
 
 
-def _rows(value: Any) -> Sequence[Any]:
+def _rows(value: Any) -> Rows:
     return column(value) if _is_arrow(value) or hasattr(value, "to_numpy") else value
 
 
-def _ragged(rows: Sequence[Any]) -> Sids:
+def _ragged(rows: Rows) -> Sids:
     lengths = np.fromiter(map(len, rows), np.int32, len(rows))
     levels = int(lengths.max())
     codes = np.zeros((len(rows), levels), np.int32)
@@ -103,14 +120,14 @@ def _ragged(rows: Sequence[Any]) -> Sids:
     return codes, lengths
 
 
-def codes_of(codes: Union[None, int, Sequence[int]], sids: Sids) -> np.ndarray:
+def codes_of(codes: Union[None, int, Sequence[int], np.ndarray], sids: Sids) -> np.ndarray:
     """Codes a level: as given, one number for all levels, or as many as the SIDs have."""
     matrix, lengths = sids
     levels = matrix.shape[1]
     if codes is None:
         if lengths is not None:
             matrix = np.where(np.arange(levels) < lengths[:, None], matrix, 0)
-        return (matrix.max(axis=0, initial=0) + 1).astype(np.int32)
+        return np.asarray(matrix.max(axis=0, initial=0) + 1, np.int32)
     if np.ndim(codes) == 0:
         return np.full(levels, codes, np.int32)
     return host(codes, np.int32, "codes")

@@ -21,7 +21,7 @@ class SidbeamError(Exception):
 
     @property
     def name(self) -> str:
-        return _native.sidbeam_status_name(self.code)
+        return str(_native.sidbeam_status_name(self.code))
 
     def __str__(self) -> str:
         return f"{self.message} ({self.name})"

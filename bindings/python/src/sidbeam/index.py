@@ -67,7 +67,7 @@ class Index(Handle):
         verify: Union[Verify, str] = Verify.HEADER,
         runtime: Optional[Runtime] = None,
     ) -> Index:
-        """Opens a file: mapped ("map"), with every page read ("prefault"), locked ("lock") or read into memory ("copy").
+        """Opens a file: mapped ("map"), with every page read ("prefault"), locked ("lock") or read ("copy").
 
         Replacing a mapped file by rename is safe; overwriting or truncating it in place is not, and "copy" is there for
         that. Raises :class:`IOFailure`, :class:`Corrupt`, :class:`Unsupported`.
@@ -90,8 +90,8 @@ class Index(Handle):
     ) -> Index:
         """Opens the bytes of a file: bytes, mmap, memoryview, a NumPy array of bytes.
 
-        They are read in place, and kept, as long as anything uses the index; that takes an address that is a multiple of
-        64 (mmap, or an aligned array). ``copy=True`` takes any address.
+        They are read in place, and kept, as long as anything uses the index; that takes an address that is a multiple
+        of 64 (mmap, or an aligned array). ``copy=True`` takes any address.
         """
         _collect_loans()
         runtime = runtime_or_default(runtime)
@@ -117,7 +117,7 @@ class Index(Handle):
         *,
         priorities: Any = None,
         lengths: Any = None,
-        codes: Union[None, int, Sequence[int]] = None,
+        codes: Union[None, int, Sequence[int], np.ndarray] = None,
         kinds: KindLike = Kind.TRIE,
         collisions: Union[Collisions, str] = Collisions.KEEP,
         id_type: Union[None, IdType, str] = None,
@@ -132,9 +132,9 @@ class Index(Handle):
     ) -> Index:
         """Builds an index of a whole catalogue, in memory or, with ``path``, in a file, which is then opened.
 
-        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes of each level,
-        or one number for all levels; None: as many as occur. The other options are those of :class:`Builder`; id type
-        and variable length are those of the data where they are not given.
+        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes of each
+        level, or one number for all levels; None: as many as occur. The other options are those of :class:`Builder`;
+        id type and variable length are those of the data where they are not given.
         """
         from .builder import Builder
 
@@ -219,8 +219,8 @@ class Index(Handle):
         for i in range(self.info.section_count):
             kind, encoding = bytearray(64), bytearray(64)
             _native.flat_index_get_section(self._handle, i, numbers, kind, encoding)
-            names = [text.split(b"\0", 1)[0].decode() for text in (kind, encoding)]
-            result.append(Section(*names, *numbers.tolist()))
+            name, form = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
+            result.append(Section(name, form, *numbers.tolist()))
         return result
 
     def __len__(self) -> int:
@@ -300,9 +300,9 @@ class Index(Handle):
         """The first item row at or after `from_row` with this id; -1: none. One pass over the ids: for tools."""
         if isinstance(item, (str, bytes)):
             name = item.encode() if isinstance(item, str) else item
-            return _native.flat_index_find_item(self._handle, 0, name, from_row)
+            return int(_native.flat_index_find_item(self._handle, 0, name, from_row))
         number = int(np.array(item, np.uint64).view(np.int64)) if item > 2**63 - 1 else item
-        return _native.flat_index_find_item(self._handle, number, None, from_row)
+        return int(_native.flat_index_find_item(self._handle, number, None, from_row))
 
     def static_arrays(self, dense_levels: int = 2) -> StaticArrays:
         """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`."""
@@ -341,7 +341,7 @@ class Index(Handle):
 
     def _describe(self) -> str:
         info = self.info
-        names = "|".join(kind.name.lower() for kind in Kind if kind in info.kinds)
+        names = "|".join(str(kind.name).lower() for kind in Kind if kind in info.kinds)
         return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}"
 
 

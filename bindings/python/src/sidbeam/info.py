@@ -8,6 +8,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
+from .arrays import host
 from .enums import IdType, Kind, KindLike, kinds_of, member
 
 
@@ -51,7 +52,10 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Sizes of an index, in bytes, before it is built. Tuples are by level; ``exact`` False: expected for uniform SIDs."""
+    """Sizes of an index, in bytes, before it is built. Tuples are by level.
+
+    ``exact`` False: expected for SIDs drawn uniformly.
+    """
 
     exact: bool
     sids: int
@@ -122,7 +126,7 @@ def plan_estimate(
 
     ``codes``: codes of each level. Raises :class:`InvalidArgument` where there are more SIDs than the codes allow.
     """
-    levels = np.asarray(codes, np.int32)
+    levels = host(codes, np.int32, "codes")
     numbers = np.zeros(_native.FLAT_PLAN_COUNT, np.int64)
     _native.flat_plan_estimate(
         levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), sids, numbers

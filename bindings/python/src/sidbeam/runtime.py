@@ -22,11 +22,12 @@ class Runtime(Handle):
     runtime of the process with all defaults serves.
 
     - ``threads``: of a build or a verification; 0: one a core.
-    - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever it is.
+    - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever
+      it is.
     - ``step_grain``: elements of logits that are worth a thread of a step; 0: 32768.
-    - ``log``: a :class:`logging.Logger`, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for silence.
-      Messages are handed over after the call that made them, on its thread. The library keeps them in one queue, so with
-      several runtimes that log, a message may come out at the one that asks first.
+    - ``log``: a :class:`logging.Logger`, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for
+      silence. Messages are handed over after the call that made them, on its thread. The library keeps them in one
+      queue, so with several runtimes that log, a message may come out at the one that asks first.
     - ``cpu_target``: "avx512", "avx2", "neon", "baseline"; None: the best that there is.
     - ``cuda_library``: path of the CUDA plugin; None: beside the library.
     - ``device_allocator``: (allocate, release, context), addresses of C functions as ``sidbeam_device_allocator`` in

@@ -30,8 +30,8 @@ class Session(Handle):
     - ``normalization``: "full", "level", "valid", or "none" where rows are log-probabilities already.
     - ``top_k``: codes that "sorted_topk" and "hash_final" look up a beam; 0: M.
     - ``vocabulary``: where codes stand in a row; None: code t is column t.
-    - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue on
-      ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
+    - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue
+      on ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
     - ``log_probs_promised``: rows of "none" never exceed 0, so that rows which cannot matter are skipped.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
@@ -93,15 +93,22 @@ class Session(Handle):
         chosen, count = self._chosen(slots)
         held = self._constraints(constraints, count)
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
-        if widths is not None:
-            widths = host(np.full(count, widths) if np.ndim(widths) == 0 else widths, np.int32, "widths")
+        several = np.full(count, widths) if widths is not None and np.ndim(widths) == 0 else widths
         codes, sizes, stride = None, None, 0
         if prefixes is not None:
             codes, sizes = catalogue.sids_of(prefixes, prefix_lengths)
             stride = codes.shape[1]
             sizes = np.full(len(codes), stride, np.int32) if sizes is None else sizes
         _native.flat_session_start(
-            self._handle, chosen, count, numbers, widths, codes, sizes, stride, stream_number(stream)
+            self._handle,
+            chosen,
+            count,
+            numbers,
+            None if several is None else host(several, np.int32, "widths"),
+            codes,
+            sizes,
+            stride,
+            stream_number(stream),
         )
         del held  # until here the constraints must live
         return self.beams()
@@ -123,7 +130,8 @@ class Session(Handle):
         - ``logits`` ``[n, rows, columns]`` for n slots, row m for beam m, ``[rows, columns]`` for one slot, or, with
           ``row_map``, ``[rows, columns]``: float32, float16 or bfloat16; NumPy, the buffer protocol or DLPack, read in
           place. Rows may be strided, or broadcast; columns lie side by side. uint16 arrays need ``dtype="bf16"``.
-        - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed over.
+        - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed
+          over.
         - ``row_map``: int32 ``[n, M]`` row of each beam, -1 where it is not fed.
         - ``lse``: float32, log-sum-exp of every row; None: computed.
         - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``; soft_cap 0: none.
@@ -153,7 +161,7 @@ class Session(Handle):
         return self._beams
 
     def tensors(self) -> Beams:
-        """The same for frameworks, on any device: fields are :class:`DeviceArray`, for ``torch.from_dlpack`` and others."""
+        """The same as :class:`DeviceArray` on any device, for ``torch.from_dlpack`` and others."""
         return beams_from(*self._addresses(), self._device)
 
     def _addresses(self) -> tuple[np.ndarray, object]:
@@ -181,9 +189,9 @@ class Session(Handle):
     ) -> Items:
         """What the beams of slots (None: all) stand for, at any level.
 
-        ``limit_per_sid``: most item rows of one SID, 0: all. ``limit``: most item rows of a slot, None: as many as there
-        are. ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are needed, and in
-        the device's memory.
+        ``limit_per_sid``: most item rows of one SID, 0: all. ``limit``: most item rows of a slot, None: as many as
+        there are. ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are
+        needed, and in the device's memory.
         """
         chosen, count = self._chosen(slots)
         number = stream_number(stream)
@@ -209,7 +217,9 @@ class Session(Handle):
         self._get_items(chosen, count, limit_per_sid, limit, items, number)
         return items
 
-    def _items_into(self, chosen: Any, count: int, per_sid: int, limit: Optional[int], out: Items, stream: int) -> Items:
+    def _items_into(
+        self, chosen: Any, count: int, per_sid: int, limit: Optional[int], out: Items, stream: int
+    ) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
         if limit is None:
             limit = 0 if out.rows is None else int(out.rows.shape[-1])

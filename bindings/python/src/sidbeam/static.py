@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class StaticArrays:
     """With V the largest number of codes of a level, d the dense levels, S states and E edges.
 
-    State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a length
-    after the other. The state after the last code is 0.
+    State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a
+    length after the other. The state after the last code is 0.
     """
 
     start_mask: np.ndarray  #: bool [V] codes that a SID may begin with

@@ -1,4 +1,7 @@
-"""Stateless forms, for engines that own the beam loop and keep one state a sequence. SPDX-License-Identifier: Apache-2.0"""
+"""Stateless forms, for engines that own the beam loop and keep one state a sequence.
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import argument, device_of, dtype_code, output, stream_number
+from .arrays import argument, counted, device_of, dtype_code, output, stream_number
 from .enums import DType, Normalization, member
 from .errors import InvalidArgument
 from .handle import Handle
@@ -21,7 +24,7 @@ ConstraintLike = Union[Index, Constraint]
 
 @dataclasses.dataclass(frozen=True)
 class TopK:
-    """The k best valid codes of each row, log-probability falling, then token rising; places left over: -1, -inf, -1."""
+    """The k best valid codes of each row, log-probability falling, then token rising; else -1, -inf, -1."""
 
     tokens: Any  #: int32 [n, k]
     log_probs: Any  #: float32 [n, k]; NaN first in a bad row
@@ -32,9 +35,9 @@ class Table(Handle):
     """Constraints by number, and the vocabulary of their rows. Immutable: many threads may use it.
 
     Row i of a call follows constraint ``which[i]`` (None: all follow the first), so that one batch mixes catalogues.
-    States are int64: -1 dead, 0 the beginning; a row whose state is dead has no valid code. Their indexes need
-    "trie". On CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on
-    ``stream`` without waiting.
+    States are int64: -1 dead, 0 the beginning; a row whose state is dead has no valid code. Indexes need "trie". On
+    CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream``
+    without waiting.
     """
 
     __slots__ = ("_on_device", "columns")
@@ -54,14 +57,14 @@ class Table(Handle):
         levels = max(c._info.levels for c in held)
         place = device_of(device)
         self._on_device = place[0] != _native.SIDBEAM_CPU
-        #: columns that a row needs at least
-        self.columns = max((vocabulary or Vocabulary()).columns(c._info.codes) for c in held)
         self._handle = _native.flat_table_create(
             (runtime or held[0]._runtime)._handle,
             np.array([c._number for c in held], np.int64),
             *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
             *place,
         )
+        #: columns that a row needs at least
+        self.columns = max((vocabulary or Vocabulary()).columns(c._info.codes) for c in held)
 
     def prefixes(
         self, prefixes: Any, lengths: Any = None, *, which: Any = None, out: Any = None, stream: Any = None
@@ -94,13 +97,12 @@ class Table(Handle):
 
         -1 where the token may not follow. Token -1 keeps an ended state. ``out`` may be ``states`` without parents.
         """
-        taken = argument(tokens, np.int32, "tokens")
-        count = taken[1] if isinstance(taken, tuple) else taken.size
+        taken, count = counted(tokens, np.int32, "tokens")
         native, result = output(out, np.int64, (count,), "out", self._on_device)
         _native.flat_table_advance(
             self._handle,
             self._which(which),
-            argument(states, np.int64, "states"),
+            counted(states, np.int64, "states")[0],
             argument(parents, np.int64, "parents"),
             taken,
             count,
@@ -136,8 +138,7 @@ class Table(Handle):
 
         This is the layout of structured-output backends. ``columns``: of a row; None: as many as codes need.
         """
-        taken = argument(states, np.int64, "states")
-        count = taken[1] if isinstance(taken, tuple) else taken.size
+        taken, count = counted(states, np.int64, "states")
         words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
         native, result = output(out, np.int32, (count, words), "out", self._on_device)
         _native.flat_table_bitmask(self._handle, self._which(which), taken, count, native, words, stream_number(stream))
@@ -160,8 +161,8 @@ class Table(Handle):
 
         ``next_states`` False: without those. ``out``: arrays to be written instead of new ones.
         """
-        taken = argument(states, np.int64, "states")
-        shape = (taken[1] if isinstance(taken, tuple) else taken.size, k)
+        taken, count = counted(states, np.int64, "states")
+        shape = (count, k)
         given = out or TopK(None, None, None)
         tokens, t = output(given.tokens, np.int32, shape, "out.tokens", self._on_device)
         log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._on_device)

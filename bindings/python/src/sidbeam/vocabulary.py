@@ -33,24 +33,27 @@ class Vocabulary:
 
     def _native(self, levels: int) -> _Native:
         maps = map_codes = None
-        flat = 0 if self.offsets is None else self.offsets
-        offsets = host(np.full(levels, flat) if np.ndim(flat) == 0 else flat, np.int64, "offsets")
+        offsets = self._offsets(levels)
         if self.maps is not None:
             given = [np.empty(0, np.int32) if m is None else m for m in self.maps]
             map_codes = np.array([len(m) for m in given], np.int32)
             maps = np.concatenate(given) if given else np.empty(0, np.int32)
         return offsets, maps, map_codes, self.end_column
 
+    def _offsets(self, levels: int) -> np.ndarray:
+        given = 0 if self.offsets is None else self.offsets
+        return host(np.full(levels, given) if np.ndim(given) == 0 else given, np.int64, "offsets")
+
     def columns(self, codes: Sequence[int]) -> int:
         """Columns that a row needs for levels of so many codes."""
+        offsets = self._offsets(len(codes))
         needed = self.end_column + 1
         for level, count in enumerate(codes):
             mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
             if mapped is not None and len(mapped):
                 needed = max(needed, int(mapped[:count].max()) + 1)
             else:
-                offset = 0 if self.offsets is None else self.offsets
-                needed = max(needed, int(offset if np.ndim(offset) == 0 else offset[level]) + count)
+                needed = max(needed, int(offsets[level]) + count)
         return needed
 
     def __repr__(self) -> str:

@@ -1,0 +1,162 @@
+"""The ways of a CUDA device, on the emulator of tests/gpu: what is a device's stays there, in and out, by DLPack.
+
+The emulator refuses to read the host's memory as a device's. Nothing here has run on a GPU.
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from pathlib import Path
+from typing import Any, Iterator
+
+import numpy as np
+import pytest
+
+import sidbeam
+from conftest import SIDS
+
+PLUGIN = os.environ.get("SIDBEAM_CUDA_EMULATED")
+pytestmark = pytest.mark.skipif(PLUGIN is None, reason="SIDBEAM_CUDA_EMULATED does not name the plugin; test.sh does")
+TO_DEVICE, TO_HOST = 1, 2
+
+
+class Device:
+    """The emulator's cudaMalloc and cudaMemcpy."""
+
+    def __init__(self, plugin: str) -> None:
+        self.library = ctypes.CDLL(str(Path(plugin).with_name("libsidbeam_emulator.so")))
+        self.allocate = getattr(self.library, "_ZN8emulator8allocateEPPvmb")
+
+    def tensor(self, values: Any, dtype: Any) -> Tensor:
+        return Tensor(self, np.ascontiguousarray(values, dtype))
+
+    def copy(self, to: int, source: int, size: int, kind: int) -> None:
+        assert self.library.cudaMemcpy(ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), kind) == 0
+
+    def read(self, array: Any) -> np.ndarray:
+        """A tensor, or an array of the library, on the host."""
+        address, code, bits, shape, kind, _ = sidbeam._native.describe_tensor(array)
+        assert kind == 2
+        result = np.empty(shape, f"{'iuf'[code]}{bits // 8}")
+        self.library.cudaDeviceSynchronize()
+        self.copy(result.ctypes.data, address, result.nbytes, TO_HOST)
+        return result
+
+
+class Tensor:
+    """A framework's tensor on the device."""
+
+    def __init__(self, device: Device, values: np.ndarray) -> None:
+        self.device, self.dtype, self.shape = device, values.dtype, values.shape
+        address = ctypes.c_void_p()
+        assert device.allocate(ctypes.byref(address), ctypes.c_size_t(max(values.nbytes, 1)), True) == 0
+        self.address = address.value or 0
+        device.copy(self.address, values.ctypes.data, values.nbytes, TO_DEVICE)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+    def __dlpack__(self, *, stream: int) -> Any:
+        assert stream == -1  # the caller's stream orders the work
+        code, bits = {"i": 0, "u": 1, "f": 2}[self.dtype.kind], 8 * self.dtype.itemsize
+        return sidbeam._native.export_tensor(self, self.address, code, bits, self.shape, 2, 0)
+
+    def __del__(self) -> None:
+        self.device.library.cudaFree(ctypes.c_void_p(self.address))
+
+
+@pytest.fixture
+def device() -> Device:
+    return Device(str(PLUGIN))
+
+
+@pytest.fixture
+def index() -> Iterator[sidbeam.Index]:
+    runtime = sidbeam.Runtime(cuda_library=PLUGIN)
+    with sidbeam.Index.build(SIDS, codes=[4, 4], runtime=runtime) as index:
+        yield index
+
+
+ROWS = np.array([[3, 9, 2, 1], [1, 1, 4, 2]], np.float32)
+
+
+def test_session(device: Device, index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, beams=2, device="cuda:0")
+    assert index.uploaded().kinds == sidbeam.Kind.TRIE and "on cuda:0" in repr(session)
+    beams = session.start(widths=[2])
+    assert isinstance(beams.tokens, sidbeam.DeviceArray) and beams.tokens.device == "cuda:0"
+    slots = device.tensor([0], np.int32)
+    for row in ROWS:
+        session.step(device.tensor([[row, row]], np.float32), slots)
+    assert device.read(beams.tokens).tolist() == [[2, 3]]
+    fetched = session.fetch()
+    device.library.cudaDeviceSynchronize()
+    assert fetched.tokens.tolist() == [[2, 3]] and not fetched.tokens.flags.writeable
+    np.testing.assert_allclose(fetched.scores[0], [-7.215, -8.215], atol=1e-3)
+    out = sidbeam.Items(ordinals=device.tensor(np.zeros((1, 2)), np.int64))
+    session.items(out=out)
+    assert device.read(out.ordinals).tolist() == [[2, 1]]
+    assert session.stats().steps == 2
+    session.close()
+    assert fetched.tokens.tolist() == [[2, 3]]  # pinned memory lives as long as its views
+
+
+def test_row_map_and_lse(device: Device, index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, beams=2, device="cuda")
+    session.start()
+    rows, lse = device.tensor(ROWS, np.float32), device.tensor([5, 7], np.float32)
+    session.step(rows, row_map=device.tensor([[1, -1]], np.int32), lse=lse)
+    assert device.read(session.beams().scores).tolist() == [[-3, -6]]
+
+
+def test_table(device: Device, index: sidbeam.Index) -> None:
+    table = sidbeam.Table(index, device="cuda")
+    states = device.tensor([9, 9, 9], np.int64)
+    prefixes, lengths = device.tensor([[0, 0], [2, 0], [1, 0]], np.int32), device.tensor([1, 1, 1], np.int32)
+    assert table.prefixes(prefixes, lengths, out=states) is states
+    assert (device.read(states) >= 0).tolist() == [True, True, False]
+    after = device.tensor([0, 0, 0], np.int64)
+    table.advance(states, device.tensor([3, 1, 1], np.int32), out=after)
+    assert (device.read(after) >= 0).tolist() == [True, False, False]
+    logits = device.tensor(np.zeros((3, 4)), np.float32)
+    words = device.tensor(np.zeros((3, 1)), np.int32)
+    table.bitmask(states, out=words)
+    assert device.read(words).ravel().tolist() == [0b1010, 0b0100, 0]
+    out = sidbeam.TopK(device.tensor(np.zeros((3, 1)), np.int32), device.tensor(np.zeros((3, 1)), np.float32), None)
+    table.topk(logits, states, 1, out=out)
+    assert device.read(out.tokens).ravel().tolist() == [1, 2, -1]
+    table.mask(logits, states)
+    assert (device.read(logits) == 0).tolist() == [[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]]
+
+
+def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> None:
+    session, table = sidbeam.Session(index, beams=2, device="cuda"), sidbeam.Table(index, device="cuda")
+    session.start()
+    rows = device.tensor([ROWS], np.float32)
+    states = device.tensor([0, 0], np.int64)
+    for call, message in (
+        (lambda: session.step(ROWS), "device"),
+        (lambda: session.step(rows, np.zeros(1, np.int32)), "slots"),
+        (lambda: session.items(), "out is None, expected Items with arrays on the device"),
+        (lambda: session.items(out=sidbeam.Items(ordinals=np.zeros((1, 2), np.int64))), "ordinals"),
+        (
+            lambda: table.advance(states, device.tensor([0, 0], np.int32)),
+            "out is None, expected an array on the device",
+        ),
+        (lambda: table.advance(states, [0, 0], out=states), "tokens"),
+    ):
+        with pytest.raises(sidbeam.SidbeamError, match=message):
+            call()
+    session.step(rows)
+
+
+def test_upload_and_unload(device: Device, index: sidbeam.Index) -> None:
+    before = device.library.emulator_live_allocations()
+    index.upload(kinds="trie", chunk_bytes=4096)
+    assert index.uploaded().bytes > 0 and device.library.emulator_live_allocations() > before
+    index.unload()
+    assert index.uploaded() == sidbeam.Upload(sidbeam.Kind(0), 0)
+    with pytest.raises(sidbeam.MissingSection):
+        index.upload(kinds="hash")
