@@ -6,8 +6,7 @@ import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is fetched
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-import pytest
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # models this small gain nothing from more
 
 import sidbeam
 from oracle import Catalogue
@@ -19,10 +18,3 @@ def index_of(catalogue: Catalogue, **options: object) -> sidbeam.Index:
 
 def vocabulary_of(catalogue: Catalogue) -> sidbeam.Vocabulary:
     return sidbeam.Vocabulary(catalogue.offsets, catalogue.maps, catalogue.end_column)
-
-
-@pytest.fixture
-def rng():
-    import numpy as np
-
-    return np.random.default_rng(7)

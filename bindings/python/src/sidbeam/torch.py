@@ -131,7 +131,7 @@ def _nothing(*arguments: Any, **options: Any) -> None:
     """The fake kernel of what gives no tensor."""
 
 
-@_operator("mask_(int table, Tensor(a!) logits, Tensor states, Tensor? which=None) -> ()", _nothing)
+@_operator("mask_(SymInt table, Tensor(a!) logits, Tensor states, Tensor? which=None) -> ()", _nothing)
 def mask_(table: int, logits: Tensor, states: Tensor, which: Optional[Tensor] = None) -> None:
     """Sets every column of ``logits`` ``[n, V]`` that is no valid code of ``states`` int64 ``[n]`` to -inf, in place.
 
@@ -147,7 +147,7 @@ def _empty_words(table: int, states: Tensor, columns: int, which: Optional[Tenso
     return states.new_empty((states.numel(), (columns + 31) // 32), dtype=torch.int32)
 
 
-@_operator("bitmask(int table, Tensor states, SymInt columns, Tensor? which=None) -> Tensor", _empty_words)
+@_operator("bitmask(SymInt table, Tensor states, SymInt columns, Tensor? which=None) -> Tensor", _empty_words)
 def bitmask(table: int, states: Tensor, columns: int, which: Optional[Tensor] = None) -> Tensor:
     """Valid columns as bits, int32 ``[n, ceil(columns / 32)]``: column c is bit ``c % 32`` of word ``c // 32``.
 
@@ -167,7 +167,7 @@ def _empty_states(table: int, codes: Tensor, lengths: Tensor, which: Optional[Te
     return codes.new_empty(codes.shape[0], dtype=torch.int64)
 
 
-@_operator("prefixes(int table, Tensor codes, Tensor lengths, Tensor? which=None) -> Tensor", _empty_states)
+@_operator("prefixes(SymInt table, Tensor codes, Tensor lengths, Tensor? which=None) -> Tensor", _empty_states)
 def prefixes(table: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
     """States int64 ``[n]`` of prefixes: ``codes`` int32 ``[n, stride]``, ``lengths`` int32 ``[n]``; -1: no SID has it."""
     states = _empty_states(table, codes, lengths)
@@ -188,7 +188,7 @@ def _empty_after(
 
 
 @_operator(
-    "advance(int table, Tensor states, Tensor tokens, Tensor? parents=None, Tensor? which=None) -> Tensor", _empty_after
+    "advance(SymInt table, Tensor states, Tensor tokens, Tensor? parents=None, Tensor? which=None) -> Tensor", _empty_after
 )
 def advance(
     table: int, states: Tensor, tokens: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None
@@ -218,7 +218,7 @@ def _empty_topk(
 
 
 @_operator(
-    'topk(int table, Tensor logits, Tensor states, SymInt k, str normalization="full", Tensor? which=None)'
+    'topk(SymInt table, Tensor logits, Tensor states, SymInt k, str normalization="full", Tensor? which=None)'
     " -> (Tensor tokens, Tensor log_probs, Tensor states)",
     _empty_topk,
 )
@@ -278,7 +278,7 @@ _ARRAYS = ", ".join(f"Tensor({letter}!) {name}" for letter, name in zip("abcdefg
 # The session's own memory is written, whatever is given: what torch.compile makes functional may be handed clones, which
 # it copies back over the originals. They must then hold what the step has made.
 @_operator(
-    f"step_(int session, Tensor logits, {_ARRAYS}, *, Tensor? slots=None, Tensor? row_map=None, Tensor? lse=None,"
+    f"step_(SymInt session, Tensor logits, {_ARRAYS}, *, Tensor? slots=None, Tensor? row_map=None, Tensor? lse=None,"
     " float inverse_temperature=1.0, float soft_cap=0.0) -> ()",
     _nothing,
 )

@@ -30,6 +30,7 @@ from .table import Table
 from .vocabulary import Vocabulary
 
 ConstraintLike = Union[Index, Constraint]
+_SESSIONS = 8  # sizes of batch and beams for which a search keeps a session
 
 
 class SidTokens:
@@ -93,6 +94,7 @@ class SidTokens:
         return found.masked_fill(beyond, -1), lengths
 
     def _code_matrix(self, tokens: Tensor) -> Tensor:
+        """int32 [n, levels]; -1 for what is no code of its level."""
         tokens = tokens[:, : self.levels].to(self.device)
         outside = (tokens < 0) | (tokens >= self._codes.shape[1])
         found = torch.full((len(tokens), self.levels), -1, dtype=torch.int32, device=self.device)
@@ -128,8 +130,8 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
     generate() reorders rows between steps and says nothing of it, so a row's place is computed anew from its tokens:
     those after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may hold SIDs itself.
     After a whole SID comes ``end_token``, with the score that the model gives it; None: ``max_new_tokens`` must end
-    generate() there. A row that no SID continues is -inf throughout, never unconstrained: where there are fewer SIDs than
-    beams, generate() fills up with sequences of score -1e9, of which :meth:`SidTokens.codes` says what they are.
+    generate() there. A row that no SID continues is -inf throughout, never unconstrained. Where there are fewer SIDs than
+    beams, generate() fills up with repeats and bare prompts, of scores about -1e9; SIDs that do not exist have none.
     """
 
     def __init__(
@@ -199,11 +201,10 @@ class SidBeamSearch:
         pad = generation_config._pad_token_tensor
         search = _Search(self, model, input_ids, width, which, logits_processor, 0 if pad is None else int(pad))
         search.run(generation_config, model_kwargs)
-        sequences = search.sequences[:, :keep].flatten(0, 1)
+        sequences, scores = search.result(keep, generation_config.length_penalty)
         if not generation_config.return_dict_in_generate:
             return sequences
         whole = GenerateBeamEncoderDecoderOutput if model.config.is_encoder_decoder else GenerateBeamDecoderOnlyOutput
-        scores = search.scores(generation_config.length_penalty)[:, :keep].flatten()
         return whole(sequences=sequences, sequences_scores=scores)
 
     def _check(self, input_ids: Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
@@ -218,9 +219,10 @@ class SidBeamSearch:
 
     def session(self, slots: int, beams: int, normalization: str) -> Session:
         """One of its size, kept: taking its memory costs more than a step."""
-        slots = 1 << (slots - 1).bit_length()
         key = (slots, beams, normalization)
         if key not in self._sessions:
+            if len(self._sessions) == _SESSIONS:
+                self._sessions.pop(next(iter(self._sessions)))
             longest = max(self.sids.constraints, key=lambda c: c._info.levels)
             self._sessions[key] = Session(
                 longest,
@@ -241,13 +243,15 @@ class _Search:
     ) -> None:
         self.sids, self.model, self.width, self.processors, self.pad = owner.sids, model, width, processors, pad
         self.requests, self.prompt_length = prompts.shape
+        if which is not None and len(which) != self.requests:
+            raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
         self.which = self.sids.which_of(which, self.requests)
         self.session = owner.session(self.requests, width, "none" if len(processors) else "full")
         chosen = None if which is None else [self.sids.constraints[w] for w in which]
-        self.session.start(range(self.requests), constraints=chosen, stream=ops._stream(self.sids._tokens))
-        every = ops.beams(self.session)
-        self.slots = torch.arange(self.requests, dtype=torch.int32, device=self.sids.device)
-        self.beams = ops.Beams(*(array[: self.requests] for array in every))
+        self.session.start(constraints=chosen, stream=ops._stream(self.sids._tokens))
+        self.beams = ops.beams(self.session)
+        self.every = torch.arange(width, device=self.sids.device)
+        self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
         self.lengths = torch.zeros((self.requests, width), device=self.sids.device)
         shape = (self.requests, width, self.prompt_length + self.sids.levels)
         self.sequences = prompts.new_full(shape, pad)
@@ -280,16 +284,22 @@ class _Search:
             rows = len(logits) // self.requests
             said = self.sequences[:, :rows, : self.prompt_length + level].flatten(0, 1)
             logits = self.processors(said, logits.float().log_softmax(-1))
+        over = self.beams.active.eq(0)[:, None]  # of these requests the step changes nothing
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
-        self.session.step(rows, ops._plain(self.slots, torch.int32), dtype=dtype, stream=ops._stream(logits))
-        parents, tokens = self.beams.parents.long().clamp(min=0), self.beams.tokens
+        self.session.step(rows, dtype=dtype, stream=ops._stream(logits))
+        parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
+        tokens = self.beams.tokens.masked_fill(over, -1)
         self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
-        self.lengths = self.lengths.gather(1, parents) + (tokens >= 0)
         self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, tokens, self.which, self.pad)
-        return (parents + self.width * self.slots[:, None]).flatten()
+        self.lengths = self.lengths.gather(1, parents) + (tokens >= 0)
+        return (self.first + parents).flatten()
 
-    def scores(self, length_penalty: float) -> Tensor:
-        return self.beams.scores / self.lengths.clamp(min=1) ** length_penalty
+    def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:
+        """The best of each request: sequences [requests * keep, length] and scores [requests * keep]."""
+        dead = self.every >= self.beams.live[:, None]
+        self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
+        scores = self.beams.scores / self.lengths.clamp(min=1) ** length_penalty
+        return self.sequences[:, :keep].flatten(0, 1), scores[:, :keep].flatten()
 
 
 def _one_row_a_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
