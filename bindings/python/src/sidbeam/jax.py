@@ -65,9 +65,11 @@ def _runtime_library() -> str:
 
 def build() -> pathlib.Path:
     """Compiles the handlers where that has not been done, by ``$CXX`` or c++; returns their file."""
-    source, library = _here / "jax_ffi.cc", _runtime_library()
-    facts = [source.read_bytes(), jax.__version__.encode(), jax.lib.__version__.encode(), library.encode()]
-    name = f"jax_ffi-{hashlib.sha256(b'|'.join(facts)).hexdigest()[:16]}.so"
+    source = _here / "jax_ffi.cc"
+    command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{_headers()}"]
+    command += [f"-isystem{jax.ffi.include_dir()}", str(source), _runtime_library()]
+    facts = [source.read_text(), *command, jax.__version__, jax.lib.__version__]
+    name = f"jax_ffi-{hashlib.sha256('|'.join(facts).encode()).hexdigest()[:16]}.so"
     default = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sidbeam"
     target = pathlib.Path(os.environ.get("SIDBEAM_JAX_CACHE") or default) / name
     if target.exists():
@@ -75,10 +77,8 @@ def build() -> pathlib.Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         made = pathlib.Path(folder) / name
-        command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-fPIC", "-shared"]
-        command += [f"-I{_headers()}", f"-isystem{jax.ffi.include_dir()}", str(source), library, "-o", str(made)]
         try:
-            subprocess.run(command, check=True, capture_output=True, text=True)
+            subprocess.run([*command, "-o", str(made)], check=True, capture_output=True, text=True)
         except FileNotFoundError as missing:
             raise ImportError(f"sidbeam.jax needs a C++ compiler, once; {command[0]} is not there (set CXX)") from missing
         except subprocess.CalledProcessError as failed:
