@@ -96,6 +96,15 @@ static void table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states
                   r->row_stride, normalization, k, tokens, log_probs, next, stream, err);
 }
 
+/* The table itself, for handlers of JAX, which run without Python: good as long as the caller keeps it open. */
+static int64_t table_address(flat_handle* table, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(table, FLAT_TABLE, err);
+  if (object != NULL) fl_drop_user(table);
+  return (int64_t)(intptr_t)object;
+}
+
 /* A handle as flat_in_i64 takes it. */
 static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)handle; }
 %}

@@ -1,0 +1,208 @@
+"""JAX, by XLA's typed FFI (needs ``pip install jax`` and a C++ compiler once): ``import sidbeam.jax``.
+
+    table = sidbeam.jax.Table(index)                         # device="cuda" where JAX runs there
+    states = table.start(beams)                              # int32 [beams, 2]
+
+    @jax.jit
+    def level(logits, states):
+        return table.topk(logits, states, 8)                 # tokens, log_probs, states
+
+All of a table's methods may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
+word, (-1, -1) dead and (0, 0) the beginning, since JAX has no int64 by default. TPUs cannot call a library:
+:meth:`sidbeam.Index.static_arrays` is for them.
+
+The handlers are compiled for the jaxlib that is there, against its own headers, into ``~/.cache/sidbeam`` (or
+``$SIDBEAM_JAX_CACHE``) when the first table is made; ``python -m sidbeam.jax`` does it ahead. SPDX-License-Identifier:
+Apache-2.0
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import itertools
+import os
+import pathlib
+import subprocess
+import tempfile
+from typing import Any, Optional, Sequence, Union
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ImportError as missing:
+    raise ImportError("sidbeam.jax needs JAX: pip install jax") from missing
+import numpy as np
+
+from . import _native, table
+from .enums import Normalization, member
+from .errors import BadState
+from .index import Constraint, Index
+from .vocabulary import Vocabulary
+
+Array = Any
+_numbers = itertools.count(1)
+_here = pathlib.Path(__file__).resolve().parent
+
+
+def _headers() -> pathlib.Path:
+    """The folder of sidbeam/states.h: in the package, or in the checkout that it lies in."""
+    for folder in (_here / "include", _here.parents[3] / "include"):
+        if (folder / "sidbeam/states.h").exists():
+            return folder
+    raise ImportError(f"sidbeam.jax: no sidbeam/states.h in {_here / 'include'}")
+
+
+def _runtime_library() -> str:
+    """The file of libsidbeam that this process runs with."""
+    for line in pathlib.Path("/proc/self/maps").read_text().splitlines():
+        path = line.partition("/")
+        if os.path.basename(path[2]).startswith("libsidbeam.so"):
+            return "/" + path[2]
+    raise ImportError("sidbeam.jax: the process has no libsidbeam.so")
+
+
+def build() -> pathlib.Path:
+    """Compiles the handlers where that has not been done, by ``$CXX`` or c++; returns their file."""
+    source = _here / "jax_ffi.cc"
+    command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{_headers()}"]
+    command += [f"-isystem{jax.ffi.include_dir()}", str(source), _runtime_library()]
+    facts = [source.read_text(), *command, jax.__version__, jax.lib.__version__]
+    name = f"jax_ffi-{hashlib.sha256('|'.join(facts).encode()).hexdigest()[:16]}.so"
+    default = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sidbeam"
+    target = pathlib.Path(os.environ.get("SIDBEAM_JAX_CACHE") or default) / name
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        made = pathlib.Path(folder) / name
+        try:
+            subprocess.run([*command, "-o", str(made)], check=True, capture_output=True, text=True)
+        except FileNotFoundError as missing:
+            raise ImportError(f"sidbeam.jax needs a C++ compiler, once; {command[0]} is not there (set CXX)") from missing
+        except subprocess.CalledProcessError as failed:
+            raise ImportError(f"sidbeam.jax: {' '.join(command)} failed:\n{failed.stderr}") from failed
+        os.replace(made, target)  # another process may do the same
+    return target
+
+
+@functools.lru_cache(maxsize=None)
+def _library() -> ctypes.CDLL:
+    """The handlers, which JAX knows from here on."""
+    library = ctypes.CDLL(str(build()))
+    for function in ("mask", "topk", "advance", "prefixes"):
+        for platform, suffix in (("cpu", "cpu"), ("CUDA", "cuda")):
+            handler = jax.ffi.pycapsule(getattr(library, f"sidbeam_jax_{function}_{suffix}"))
+            jax.ffi.register_ffi_target(f"sidbeam_{function}", handler, platform=platform)
+    library.sidbeam_jax_put.argtypes = [ctypes.c_int64, ctypes.c_void_p]
+    library.sidbeam_jax_drop.argtypes = [ctypes.c_int64]
+    return library
+
+
+class Table:
+    """:class:`sidbeam.Table` for JAX. Many threads may use it; hold it as long as what was compiled with it may run:
+    a call after :meth:`close` is an error.
+
+    ``which`` int32, of the shape of the rows: the constraint that each follows; None: all follow the first.
+    """
+
+    def __init__(
+        self,
+        constraints: Union[Index, Constraint, Sequence[Union[Index, Constraint]]],
+        *,
+        vocabulary: Optional[Vocabulary] = None,
+        device: Any = None,
+    ) -> None:
+        library = _library()
+        self._table = table.Table(constraints, vocabulary=vocabulary, device=device)
+        self.columns = self._table.columns  #: columns that a row needs at least
+        self._number = next(_numbers)
+        library.sidbeam_jax_put(self._number, _native.table_address(self._table._handle))
+
+    def close(self) -> None:
+        """Returns once no call is inside; again does nothing."""
+        if not self._table.closed:
+            _library().sidbeam_jax_drop(self._number)
+            self._table.close()
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_number"):
+            self.close()
+
+    @staticmethod
+    def start(*shape: int) -> Array:
+        """States int32 ``[*shape, 2]`` of the beginning."""
+        return jnp.zeros((*shape, 2), jnp.int32)
+
+    def prefixes(self, codes: Array, lengths: Array, which: Optional[Array] = None) -> Array:
+        """States ``[.., 2]`` of prefixes: ``codes`` int32 ``[.., stride]``, ``lengths`` int32 ``[..]``; -1: no SID has it."""
+        result = jax.ShapeDtypeStruct((*lengths.shape, 2), jnp.int32)
+        return self._call("prefixes", result, (_int32(codes), _int32(lengths)), which)
+
+    def advance(self, states: Array, tokens: Array, parents: Optional[Array] = None, which: Optional[Array] = None) -> Array:
+        """States ``[.., 2]`` after ``tokens`` ``[..]``, codes; -1 where one may not follow, -1 keeps an ended state.
+
+        ``parents`` int ``[n]``, with states ``[m, 2]``: go on from ``states[parents[i]]``; -1 or out of range: dead.
+        """
+        if parents is not None:
+            known = (parents >= 0) & (parents < states.shape[0])
+            states = jnp.where(known[:, None], states[jnp.where(known, parents, 0)], -1)
+        result = jax.ShapeDtypeStruct((*tokens.shape, 2), jnp.int32)
+        return self._call("advance", result, (_int32(states), _int32(tokens)), which)
+
+    def mask(self, logits: Array, states: Array, which: Optional[Array] = None) -> Array:
+        """``logits`` ``[.., columns]`` with -inf in every column that is no valid code of ``states`` ``[.., 2]``."""
+        result = jax.ShapeDtypeStruct(logits.shape, logits.dtype)
+        return self._call("mask", result, (logits, _int32(states)), which, input_output_aliases={0: 0})
+
+    def topk(
+        self,
+        logits: Array,
+        states: Array,
+        k: int,
+        *,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        which: Optional[Array] = None,
+    ) -> table.TopK:
+        """The k best valid codes of rows ``[.., columns]``: tokens int32 ``[.., k]``, log_probs float32 ``[.., k]``,
+        states int32 ``[.., k, 2]``; places left over: -1, -inf, -1. A bad row has NaN first."""
+        shape = (*logits.shape[:-1], k)
+        results = [jax.ShapeDtypeStruct(shape, jnp.int32), jax.ShapeDtypeStruct(shape, jnp.float32)]
+        results.append(jax.ShapeDtypeStruct((*shape, 2), jnp.int32))
+        how = np.int64(member(Normalization, normalization))
+        return table.TopK(*self._call("topk", results, (logits, _int32(states)), which, normalization=how))
+
+    def _call(
+        self,
+        function: str,
+        results: Any,
+        arguments: tuple[Array, ...],
+        which: Optional[Array],
+        *,
+        input_output_aliases: Optional[dict[int, int]] = None,
+        **attributes: Any,
+    ) -> Any:
+        if self._table.closed:
+            raise BadState("table is closed")
+        chosen = jnp.zeros((*arguments[0].shape[:-1], 0), jnp.int32) if which is None else _int32(which)
+        call = jax.ffi.ffi_call(
+            f"sidbeam_{function}", results, vmap_method="broadcast_all", input_output_aliases=input_output_aliases
+        )
+        return call(*arguments, chosen, table=np.int64(self._number), **attributes)
+
+
+def _int32(array: Array) -> Array:
+    return jnp.asarray(array, jnp.int32)
+
+
+jax.tree_util.register_dataclass(table.TopK, ["tokens", "log_probs", "states"], [])
+
+if __name__ == "__main__":
+    print(build())

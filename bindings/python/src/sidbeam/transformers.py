@@ -1,0 +1,319 @@
+"""Hugging Face transformers (needs ``pip install "transformers>=5" torch``): ``import sidbeam.transformers``.
+
+    sids = SidTokens(index, sidbeam.Vocabulary(offsets=[1000, 1256, 1512]))
+    search = SidBeamSearch(sids)
+    out = model.generate(**inputs, num_beams=20, num_return_sequences=20, custom_generate=search)
+    ordinals = index.find_many(*sids.codes(out[:, inputs.input_ids.shape[1]:]))
+
+:class:`SidBeamSearch` is the whole loop: exact, and without what generate() repeats. Where the loop must be generate()'s
+own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``. Both score as generate() does:
+log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Sequence, Union
+
+try:
+    import torch
+    import transformers
+    from transformers.generation import GenerateBeamDecoderOnlyOutput, GenerateBeamEncoderDecoderOutput
+except ImportError as missing:
+    raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5"') from missing
+from torch import Tensor
+
+from . import torch as ops
+from .errors import InvalidArgument
+from .index import Constraint, Index, constraint_of
+from .session import Session
+from .table import Table
+from .vocabulary import Vocabulary
+
+ConstraintLike = Union[Index, Constraint]
+_SESSIONS = 8  # sizes of batch and beams for which a search keeps a session
+
+
+class SidTokens:
+    """Catalogues in the vocabulary of a model: which token is which code of which level.
+
+    - ``constraints``: an index, or several that requests choose among by number (``which``).
+    - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
+      token ``end_column``. No token may stand for two codes of a level.
+    - ``device``: where the model's logits are, "cpu" or "cuda".
+    """
+
+    def __init__(
+        self,
+        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
+        vocabulary: Optional[Vocabulary] = None,
+        *,
+        device: Any = None,
+    ) -> None:
+        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
+        self.constraints = [constraint_of(c) for c in several]
+        self.vocabulary = vocabulary
+        self.device = torch.device(device or "cpu")
+        self.table = Table(self.constraints, vocabulary=vocabulary, device=device)
+        self.levels = max(c._info.levels for c in self.constraints)
+        self.handle = ops.register(self.table)
+        self._tokens = self._tokens_of_codes(vocabulary or Vocabulary())
+        self._codes = self._codes_of_tokens()
+
+    def _tokens_of_codes(self, vocabulary: Vocabulary) -> Tensor:
+        """int64 [constraints, levels, most codes + 1]; the end after a level's last code."""
+        most = max(max(c._info.codes) for c in self.constraints)
+        tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
+        for which, constraint in enumerate(self.constraints):
+            for level, count in enumerate(constraint._info.codes):
+                offset = vocabulary.offsets if vocabulary.offsets is not None else 0
+                first = offset if isinstance(offset, int) else int(offset[level])
+                mapped = None if vocabulary.maps is None or level >= len(vocabulary.maps) else vocabulary.maps[level]
+                columns = range(first, first + count) if mapped is None else mapped[:count].tolist()
+                tokens[which, level, :count] = torch.tensor(list(columns))
+                tokens[which, level, count] = vocabulary.end_column
+        return tokens.to(self.device)
+
+    def _codes_of_tokens(self) -> Tensor:
+        """int32 [levels, columns], -1 where a token is no code."""
+        codes = torch.full((self.levels, self.table.columns), -1, dtype=torch.int32, device=self.device)
+        for which, constraint in enumerate(self.constraints):
+            for level, count in enumerate(constraint._info.codes):
+                tokens = self._tokens[which, level, :count]
+                codes[level, tokens] = torch.arange(count, dtype=torch.int32, device=self.device)
+                if len(tokens.unique()) < count:
+                    raise InvalidArgument(f"vocabulary has a token for two codes of level {level}, expected one for each")
+        return codes
+
+    def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]`` and their number ``[n]``, to the first token that is
+        none of its level; -1 beyond. On the CPU they are what :meth:`Index.find_many` takes: of a row that is no SID it
+        gives -1."""
+        found = self._code_matrix(tokens)
+        lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
+        beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]
+        return found.masked_fill(beyond, -1), lengths
+
+    def _code_matrix(self, tokens: Tensor) -> Tensor:
+        """int32 [n, levels]; -1 for what is no code of its level."""
+        tokens = tokens[:, : self.levels].to(self.device)
+        outside = (tokens < 0) | (tokens >= self._codes.shape[1])
+        found = torch.full((len(tokens), self.levels), -1, dtype=torch.int32, device=self.device)
+        for level in range(tokens.shape[1]):
+            found[:, level] = self._codes[level, tokens[:, level].masked_fill(outside[:, level], 0)]
+        found[:, : tokens.shape[1]].masked_fill_(outside, -1)
+        return found
+
+    def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
+        """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins so."""
+        lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
+        return ops.prefixes(self.handle, self._code_matrix(tokens), lengths, which)
+
+    def tokens(self, level: int, codes: Tensor, which: Optional[Tensor] = None, dead: int = -1) -> Tensor:
+        """Tokens int64 ``[n, m]`` of codes ``[n, m]`` of a level, ``dead`` where the code is -1; ``which`` ``[n]``."""
+        of_level = self._tokens[:, level][0 if which is None else which.long()]
+        found = of_level.expand(len(codes), -1).gather(1, codes.long().clamp(min=0))
+        return torch.where(codes < 0, dead, found)
+
+    def which_of(self, which: Optional[Sequence[int]], rows: int) -> Optional[Tensor]:
+        """The constraint of each of ``rows`` rows, from that of each request."""
+        if which is None:
+            return None
+        chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
+        if len(chosen) == 0 or rows % len(chosen) or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints):
+            raise InvalidArgument(f"which is {which}, expected a number below {len(self.constraints)} for each request")
+        return chosen.repeat_interleave(rows // len(chosen))
+
+
+class SidLogitsProcessor(transformers.LogitsProcessor):
+    """Restricts generate(), with beams or without, to SIDs; make one for each call.
+
+    generate() reorders rows between steps and says nothing of it, so a row's place is computed anew from its tokens:
+    those after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may hold SIDs itself.
+    After a whole SID comes ``end_token``, with the score that the model gives it; None: ``max_new_tokens`` must end
+    generate() there. A row that no SID continues is -inf throughout, never unconstrained. Where there are fewer SIDs than
+    beams, generate() fills up with repeats and bare prompts, of scores about -1e9; SIDs that do not exist have none.
+    """
+
+    def __init__(
+        self,
+        sids: SidTokens,
+        prompt_length: int,
+        *,
+        which: Optional[Sequence[int]] = None,
+        end_token: Optional[int] = None,
+    ) -> None:
+        self.sids, self.prompt_length, self.which, self.end_token = sids, prompt_length, which, end_token
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """``input_ids`` ``[rows, length]``, ``scores`` ``[rows, vocabulary]``: new scores."""
+        done = input_ids.shape[1] - self.prompt_length
+        if done < 0:
+            raise InvalidArgument(f"prompt_length is {self.prompt_length}, but input_ids has {input_ids.shape[1]} tokens")
+        if done >= self.sids.levels:
+            return self._ended(scores, done)
+        which = self.sids.which_of(self.which, len(input_ids))
+        states = self.sids.states(input_ids[:, self.prompt_length :], which)
+        scores = scores.clone(memory_format=torch.contiguous_format)
+        ops.mask_(self.sids.handle, scores, states, which)
+        return scores
+
+    def _ended(self, scores: Tensor, done: int) -> Tensor:
+        if self.end_token is None:
+            raise InvalidArgument(
+                f"generate() asks for token {done + 1} of SIDs of {self.sids.levels} codes:"
+                f" expected max_new_tokens={self.sids.levels}, or end_token"
+            )
+        ended = torch.full_like(scores, -torch.inf)
+        ended[:, self.end_token] = scores[:, self.end_token]
+        return ended
+
+
+class SidBeamSearch:
+    """A loop for ``generate(..., custom_generate=search)``: exact beam search over SIDs, of ``num_beams`` beams.
+
+    Unlike generate()'s own it runs the prompt once a request instead of once a beam, reads logits where they are, reorders
+    only the cache that differs between beams, and stops when the SIDs are complete. ``which=[..]``, an argument of
+    generate(): the constraint of each request. Other logits processors are applied, before the mask, to log-probabilities.
+
+    It gives ``num_return_sequences`` sequences a request, best first, prompt included; dead beams (fewer SIDs than beams)
+    are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate() does;
+    the order, as the search itself, is that of the plain sums. One thread at a time.
+    """
+
+    def __init__(self, sids: SidTokens) -> None:
+        self.sids = sids
+        self._sessions: dict[tuple[int, int, str], Session] = {}
+
+    @torch.no_grad()
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Tensor,
+        logits_processor: Sequence[Any] = (),
+        stopping_criteria: Any = None,
+        generation_config: Any = None,
+        which: Optional[Sequence[int]] = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        self._check(input_ids, generation_config, model_kwargs)
+        width, keep = generation_config.num_beams, generation_config.num_return_sequences
+        input_ids, model_kwargs = _one_row_a_request(input_ids, model_kwargs, max(width, keep))
+        pad = generation_config._pad_token_tensor
+        search = _Search(self, model, input_ids, width, which, logits_processor, 0 if pad is None else int(pad))
+        search.run(generation_config, model_kwargs)
+        sequences, scores = search.result(keep, generation_config.length_penalty)
+        if not generation_config.return_dict_in_generate:
+            return sequences
+        whole = GenerateBeamEncoderDecoderOutput if model.config.is_encoder_decoder else GenerateBeamDecoderOnlyOutput
+        return whole(sequences=sequences, sequences_scores=scores)
+
+    def _check(self, input_ids: Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
+        if config.do_sample:
+            raise InvalidArgument("do_sample is True, expected False: this is a beam search")
+        room = config.max_length - input_ids.shape[1]
+        if room < self.sids.levels:
+            raise InvalidArgument(f"max_new_tokens is {room}, expected at least {self.sids.levels}, the codes of a SID")
+        cache = model_kwargs.get("past_key_values")
+        if cache is not None and (cache.get_seq_length() > 0 or getattr(cache, "is_compileable", False)):
+            raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")
+
+    def session(self, slots: int, beams: int, normalization: str) -> Session:
+        """One of its size, kept: taking its memory costs more than a step."""
+        key = (slots, beams, normalization)
+        if key not in self._sessions:
+            if len(self._sessions) == _SESSIONS:
+                self._sessions.pop(next(iter(self._sessions)))
+            longest = max(self.sids.constraints, key=lambda c: c._info.levels)
+            self._sessions[key] = Session(
+                longest,
+                slots=slots,
+                beams=beams,
+                normalization=normalization,
+                vocabulary=self.sids.vocabulary,
+                device=self.sids.device,
+            )
+        return self._sessions[key]
+
+
+class _Search:
+    """One call of generate()."""
+
+    def __init__(
+        self, owner: SidBeamSearch, model: Any, prompts: Tensor, width: int, which: Any, processors: Any, pad: int
+    ) -> None:
+        self.sids, self.model, self.width, self.processors, self.pad = owner.sids, model, width, processors, pad
+        self.requests, self.prompt_length = prompts.shape
+        if which is not None and len(which) != self.requests:
+            raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
+        self.which = self.sids.which_of(which, self.requests)
+        self.session = owner.session(self.requests, width, "none" if len(processors) else "full")
+        chosen = None if which is None else [self.sids.constraints[w] for w in which]
+        self.session.start(constraints=chosen, stream=ops._stream(self.sids._tokens))
+        self.beams = ops.beams(self.session)
+        self.every = torch.arange(width, device=self.sids.device)
+        self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
+        self.lengths = torch.zeros((self.requests, width), device=self.sids.device)
+        shape = (self.requests, width, self.prompt_length + self.sids.levels)
+        self.sequences = prompts.new_full(shape, pad)
+        self.sequences[:, :, : self.prompt_length] = prompts[:, None]
+
+    def run(self, config: Any, model_kwargs: dict[str, Any]) -> None:
+        model, encoded = self.model, self.model.config.is_encoder_decoder
+        outputs = model._prefill(self.sequences[:, 0, : self.prompt_length], config, model_kwargs)
+        for level in range(self.sids.levels):
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, is_encoder_decoder=encoded)
+            parents = self.step(level, outputs.logits[:, -1, :])
+            if level == self.sids.levels - 1:
+                break
+            cache = model_kwargs.get("past_key_values")
+            if level == 0:
+                _, model_kwargs = model._expand_inputs_for_generation(self.width, encoded, **model_kwargs)
+                if cache is not None:
+                    cache.batch_repeat_interleave(self.width)
+            elif cache is not None:
+                # What crosses to the encoder is the same for all beams of a request.
+                getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
+            so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
+            new = 1 if cache is not None else None
+            inputs = model.prepare_inputs_for_generation(so_far, next_sequence_length=new, **model_kwargs)
+            outputs = model(**inputs, return_dict=True)
+
+    def step(self, level: int, logits: Tensor) -> Tensor:
+        """Advances every request; gives the rows [requests * beams] that the beams go on from."""
+        if len(self.processors):
+            rows = len(logits) // self.requests
+            said = self.sequences[:, :rows, : self.prompt_length + level].flatten(0, 1)
+            logits = self.processors(said, logits.float().log_softmax(-1))
+        over = self.beams.active.eq(0)[:, None]  # of these requests the step changes nothing
+        rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
+        self.session.step(rows, dtype=dtype, stream=ops._stream(logits))
+        parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
+        tokens = self.beams.tokens.masked_fill(over, -1)
+        self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
+        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, tokens, self.which, self.pad)
+        self.lengths = self.lengths.gather(1, parents) + (tokens >= 0)
+        return (self.first + parents).flatten()
+
+    def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:
+        """The best of each request: sequences [requests * keep, length] and scores [requests * keep]."""
+        dead = self.every >= self.beams.live[:, None]
+        self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
+        scores = self.beams.scores / self.lengths.clamp(min=1) ** length_penalty
+        return self.sequences[:, :keep].flatten(0, 1), scores[:, :keep].flatten()
+
+
+def _one_row_a_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
+    """Undoes what generate() does before it calls a loop: a row for every beam."""
+    if copies == 1:
+        return input_ids, model_kwargs
+
+    def first(value: Any) -> Any:
+        if isinstance(value, transformers.utils.ModelOutput):
+            return type(value)(**{name: first(item) for name, item in value.items()})
+        return value[::copies] if isinstance(value, Tensor) else value
+
+    fewer = {name: first(value) for name, value in model_kwargs.items()}
+    positions = model_kwargs.get("position_ids")
+    if positions is not None and positions.ndim == 3:  # several kinds of position, of the batch in dimension 1
+        fewer["position_ids"] = positions[:, ::copies]
+    return input_ids[::copies], fewer

@@ -1,0 +1,245 @@
+"""sidbeam.jax, and Index.static_arrays() in JAX, against brute force. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX is not installed")
+import jax.numpy as jnp
+
+import sidbeam
+from conftest import index_of, vocabulary_of
+from oracle import BIGRAM_TRAP, DUPLICATES, VARIABLE, Catalogue, beam_search, masked, random_catalogue
+from sidbeam import jax as sidbeam_jax
+
+RANDOM = random_catalogue(np.random.default_rng(1), 300, (12, 20, 9), offsets=(3, 15, 35))
+FLOATS = [jnp.float32, jnp.bfloat16, jnp.float16]
+
+
+@pytest.fixture(params=[BIGRAM_TRAP, DUPLICATES, VARIABLE, RANDOM], ids=["bigrams", "duplicates", "variable", "random"])
+def catalogue(request) -> Catalogue:
+    return request.param
+
+
+def table_of(*catalogues: Catalogue):
+    return sidbeam_jax.Table([index_of(c) for c in catalogues], vocabulary=vocabulary_of(catalogues[0]))
+
+
+def prefixes_of(catalogue: Catalogue) -> list[tuple[int, ...]]:
+    """Every prefix of a SID, and one that is none."""
+    return sorted(catalogue.prefixes) + [(catalogue.codes[0] - 1,) * len(catalogue.codes)]
+
+
+def states_of(table, prefixes):
+    longest = max(map(len, prefixes))
+    codes = jnp.array([[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes])
+    return table.prefixes(codes, jnp.array([len(prefix) for prefix in prefixes]))
+
+
+def logits_of(catalogue: Catalogue, *shape: int, dtype=jnp.float32):
+    return jax.random.normal(jax.random.key(4), (*shape, catalogue.width())).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
+def test_mask(catalogue: Catalogue, dtype) -> None:
+    table, prefixes = table_of(catalogue), prefixes_of(catalogue)
+    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(table, prefixes)
+    before = np.asarray(logits, np.float32)
+    expected = np.stack([masked(catalogue, row, prefix) for row, prefix in zip(before, prefixes)])
+    for mask in (table.mask, jax.jit(table.mask), jax.vmap(table.mask), jax.jit(table.mask, donate_argnums=0)):
+        np.testing.assert_array_equal(np.asarray(mask(jnp.copy(logits), states), np.float32), expected)
+    out = jax.jit(lambda x, s: (table.mask(x, s), x))(logits, states)  # the logits are still wanted: no alias
+    np.testing.assert_array_equal(np.asarray(out[1], np.float32), before)
+    np.testing.assert_array_equal(np.asarray(out[0], np.float32), expected)
+
+
+@pytest.mark.parametrize("normalization", ["full", "valid", "none"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
+def test_topk(catalogue: Catalogue, normalization: str, dtype) -> None:
+    table, prefixes, k = table_of(catalogue), prefixes_of(catalogue), 6
+    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(table, prefixes)
+    found = jax.jit(lambda x, s: table.topk(x, s, k, normalization=normalization))(logits, states)
+    tokens, log_probs = np.asarray(found.tokens), np.asarray(found.log_probs)
+    for row, prefix in enumerate(prefixes):
+        expected = catalogue.log_probs(np.asarray(logits[row], np.float64), prefix, normalization)
+        best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:k]
+        kept = tokens[row, : len(best)].tolist()
+        assert set(kept) <= set(expected) and len(set(kept)) == len(kept)
+        np.testing.assert_allclose(log_probs[row, : len(best)], [value for _, value in best], atol=2e-5)
+        np.testing.assert_allclose([expected[token] for token in kept], [value for _, value in best], atol=2e-5)
+        assert (tokens[row, len(best) :] == -1).all() and (log_probs[row, len(best) :] == -math.inf).all()
+    after = table.advance(jnp.repeat(states, k, axis=0), found.tokens.reshape(-1))
+    np.testing.assert_array_equal(after, found.states.reshape(-1, 2))
+
+
+def test_advance(catalogue: Catalogue) -> None:
+    table = table_of(catalogue)
+    longest = max(map(len, catalogue.distinct))
+    codes = jnp.array([sid for sid in catalogue.distinct if len(sid) == longest])
+    states = table.start(len(codes))
+    for level in range(longest):
+        order = jax.random.permutation(jax.random.key(level), len(codes))  # rows trade places, as in a beam search
+        states = jax.jit(table.advance)(states, codes[order, level], order)
+        codes = codes[order]
+        np.testing.assert_array_equal(states, states_of(table, codes[:, : level + 1].tolist()))
+    outside = table.advance(table.start(2), codes[:2, 0], parents=jnp.array([-1, 2]))
+    assert (outside == -1).all()
+
+
+def test_bigrams_are_not_enough() -> None:
+    states = states_of(table_of(BIGRAM_TRAP), [(0, 1, 2), (0, 1, 4)])
+    assert (states == -1).all(axis=1).tolist() == [False, True]
+
+
+def test_rows_without_candidates() -> None:
+    table = table_of(BIGRAM_TRAP)
+    states = jnp.array([[-1, -1], [0, 0]])
+    logits = jnp.zeros((2, 5)).at[1, jnp.array([0, 3])].set(-math.inf)
+    found = table.topk(logits, states, 3)
+    assert (found.tokens == -1).all() and (found.log_probs == -math.inf).all() and (found.states == -1).all()
+    assert (table.mask(logits, states) == -math.inf).all()
+
+
+def test_constraints_of_rows() -> None:
+    table = table_of(BIGRAM_TRAP, Catalogue([(0, 0, 0), (4, 4, 4)], [5, 5, 5]))
+    which = jnp.array([[0, 1], [1, 0]])
+    out = jax.jit(lambda x, s, w: table.mask(x, s, w))(jnp.zeros((2, 2, 5)), table.start(2, 2), which)
+    allowed = [[set(np.flatnonzero(np.isfinite(row)).tolist()) for row in rows] for rows in np.asarray(out)]
+    assert allowed == [[{0, 3}, {0, 4}], [{0, 4}, {0, 3}]]
+    each = jax.vmap(lambda x, s, w: table.topk(x, s, 2, which=w).tokens)(jnp.zeros((2, 2, 5)), table.start(2, 2), which)
+    assert each.tolist() == [[[0, 3], [0, 4]], [[0, 4], [0, 3]]]
+
+
+def rows_of(catalogue: Catalogue, prefixes) -> np.ndarray:
+    seeds = [hash(prefix) % 2**31 for prefix in prefixes]
+    return np.stack([np.random.default_rng(seed).normal(size=catalogue.width()) for seed in seeds]).astype(np.float32)
+
+
+def search(catalogue: Catalogue, width: int, step) -> list[tuple[tuple[int, ...], float]]:
+    """A beam search in JAX of a step (level, logits [M, V], scores [M], carry) -> (parents, tokens, scores, carry)."""
+    prefixes, scores, carry = [()] * width, jnp.full(width, -math.inf).at[0].set(0.0), None
+    for level in range(len(catalogue.codes)):
+        parents, tokens, scores, carry = step(level, rows_of(catalogue, prefixes), scores, carry)
+        prefixes = [(*prefixes[p], t) for p, t in zip(parents.tolist(), tokens.tolist())]
+    return [(prefix, score) for prefix, score in zip(prefixes, scores.tolist()) if score > -math.inf]
+
+
+def assert_best(catalogue: Catalogue, width: int, found) -> None:
+    best = beam_search(catalogue, lambda prefixes: rows_of(catalogue, prefixes), width)
+    assert [prefix for prefix, _ in found] == [beam.prefix for beam in best]
+    np.testing.assert_allclose([score for _, score in found], [beam.score for beam in best], atol=1e-4)
+
+
+@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("of", [BIGRAM_TRAP, RANDOM], ids=["bigrams", "random"])
+def test_beam_search(of: Catalogue, width: int) -> None:
+    """Built of the masked top-K inside jit: as sidbeam.Session would."""
+    table, k = table_of(of), min(width, max(of.codes))
+
+    @jax.jit
+    def level(logits, scores, states):
+        found = table.topk(logits, states, k)
+        total, flat = jax.lax.top_k((scores[:, None] + found.log_probs).reshape(-1), width)
+        return flat // k, found.tokens.reshape(-1)[flat], total, found.states.reshape(-1, 2)[flat]
+
+    start = table.start(width)
+    assert_best(of, width, search(of, width, lambda _, logits, scores, states: level(logits, scores, start if states is None else states)))
+
+
+def static_step(arrays, level: int, log_probs, states, last):
+    """STATIC's masking step (Su et al. 2026): candidates (log_probs, tokens, next states), each [M, K], of rows [M, V]."""
+    tokens = jnp.broadcast_to(jnp.arange(arrays.vocab_size), log_probs.shape)
+    if level == 0:
+        return jnp.where(arrays.start_mask, log_probs, -math.inf), tokens, 1 + tokens
+    if level == 1 and arrays.dense_levels == 2:
+        return jnp.where(arrays.dense_mask[last], log_probs, -math.inf), tokens, arrays.dense_states[last]
+    slots = arrays.csr_indptr[states][:, None] + jnp.arange(arrays.layer_max_branches[level])
+    inside = slots < arrays.csr_indptr[states + 1][:, None]
+    edges = arrays.packed_csr[jnp.minimum(slots, len(arrays.packed_csr) - 1)]
+    found = jnp.take_along_axis(log_probs, jnp.minimum(edges[..., 0], arrays.vocab_size - 1), axis=1)
+    return jnp.where(inside, found, -math.inf), edges[..., 0], edges[..., 1]
+
+
+@pytest.mark.parametrize("dense_levels", [1, 2])
+@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("of", [BIGRAM_TRAP, DUPLICATES, random_catalogue(np.random.default_rng(8), 400, (9, 9, 9, 9))], ids=["bigrams", "duplicates", "random"])
+def test_static_arrays(of: Catalogue, width: int, dense_levels: int) -> None:
+    """What a TPU would run finds the same beams."""
+    arrays = index_of(of).static_arrays(dense_levels)
+    arrays = type(arrays)(*(jnp.asarray(v) if isinstance(v, np.ndarray) else v for v in vars(arrays).values()))
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def step(level, logits, scores, carry):
+        states, last = (jnp.zeros((2, width), jnp.int32)) if carry is None else carry
+        found, tokens, after = static_step(arrays, level, jax.nn.log_softmax(logits), states, last)
+        total = (scores[:, None] + found).reshape(-1)
+        total = jnp.pad(total, (0, max(0, width - len(total))), constant_values=-math.inf)
+        total, flat = jax.lax.top_k(total, width)
+        flat = jnp.minimum(flat, found.size - 1)
+        tokens = tokens.reshape(-1)[flat]
+        return flat // found.shape[1], tokens, total, (after.reshape(-1)[flat], jnp.minimum(tokens, arrays.vocab_size - 1))
+
+    assert_best(of, width, search(of, width, step))
+
+
+def test_errors() -> None:
+    table = table_of(RANDOM)
+    for call, message in (
+        (lambda: table.mask(jnp.zeros((2, 3)), table.start(2)), "columns"),
+        (lambda: table.topk(jnp.zeros((2, 44)), table.start(3), 2), "states has 6 elements, expected 4"),
+        (lambda: table.topk(jnp.zeros((2, 44), jnp.int32), table.start(2), 2), "logits have another dtype than float32"),
+        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3)), "which has 3 elements, expected 2"),
+        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 0), "k is 0"),
+        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.array([0, 7])), "which"),
+    ):
+        with pytest.raises(jax.errors.JaxRuntimeError, match=f"sidbeam: .*{message}"):
+            jax.block_until_ready(call())
+
+
+def test_closed() -> None:
+    """A program that was compiled before fails, rather than read what is gone; a new table is not taken for the old."""
+    table = table_of(RANDOM)
+    step = jax.jit(lambda x: table.mask(x, table.start(2)))
+    logits = logits_of(RANDOM, 2)
+    assert np.isfinite(np.asarray(step(logits))).any()
+    table.close()
+    table.close()
+    another = table_of(RANDOM)
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"sidbeam: table \d+ is closed"):
+        jax.block_until_ready(step(logits))
+    with pytest.raises(sidbeam.BadState, match="table is closed"):
+        table.mask(logits, table.start(2))
+    another.close()
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-c", program] if " " in program else [sys.executable, "-m", program]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+
+
+def test_compiler(tmp_path: pathlib.Path) -> None:
+    made = run("sidbeam.jax")  # what this process has compiled already
+    assert made.returncode == 0 and pathlib.Path(made.stdout.strip()).exists()
+    program = "import sidbeam, sidbeam.jax as j; j.Table(sidbeam.Index.build([(0, 1)]))"
+    failed = run(program, CXX="no-such-compiler", SIDBEAM_JAX_CACHE=str(tmp_path))
+    assert "ImportError: sidbeam.jax needs a C++ compiler, once; no-such-compiler is not there (set CXX)" in failed.stderr
+    failed = run(program, CXX="false", SIDBEAM_JAX_CACHE=str(tmp_path))
+    assert "ImportError: sidbeam.jax: false -std=c++17" in failed.stderr and not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not any(d.platform == "gpu" for d in jax.devices()), reason="CUDA: JAX has no GPU on this machine")
+def test_cuda() -> None:
+    table = sidbeam_jax.Table(index_of(RANDOM), vocabulary=vocabulary_of(RANDOM), device="cuda")
+    plain, logits = table_of(RANDOM), logits_of(RANDOM, 3)
+    found = jax.jit(lambda x: table.topk(x, table.start(3), 4))(logits)
+    cpu = jax.devices("cpu")[0]
+    expected = plain.topk(jax.device_put(logits, cpu), jax.device_put(table.start(3), cpu), 4)
+    np.testing.assert_array_equal(found.tokens, expected.tokens)
