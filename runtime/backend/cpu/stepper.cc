@@ -8,6 +8,7 @@
 
 #include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
+#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
 #include "support/float_mode.h"
@@ -237,6 +238,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
         find_only_children(*slot.index, slot.level, {slot.states + m, n, only + (m - begin), only_next + m});
       for (int32_t i = 0; i < n; ++i)
         scan_beam(job, scan, piece, m + i, only[m + i - begin], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
+      piece.found->selection.flush();
     }
   }
 }
@@ -246,6 +248,7 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
+  RowSum* before = nullptr;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
     RowTask task = task_for(job, slot, first + i);
@@ -253,7 +256,10 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
     if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
       task.next = row_data(job, slot, row_number(job, slot, next));
     lane.sums[i] = sum_ahead(scan, task, lane.workspace, i);
+    if (before != nullptr) before->log = log_of(before->sum);
+    before = &lane.sums[i];
   }
+  if (before != nullptr) before->log = log_of(before->sum);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,
