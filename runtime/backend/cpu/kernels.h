@@ -116,6 +116,8 @@ struct Chain {
   const float* lse = nullptr;    // by row; nullptr: all are 0
 };
 
+inline constexpr int32_t kMostInChain = 128;  // beams that are followed together
+
 // What becomes of each beam: its only child's score, place and state.
 struct ChainOut {
   float* scores = nullptr;
@@ -149,7 +151,7 @@ struct Kernels {
   // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
   // -inf where there is no telling.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // Follows n beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
+  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
   // how many, or fewer, and 0 where the target has no instructions for it. What it writes of others is of no account.
   int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
   // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
