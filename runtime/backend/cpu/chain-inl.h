@@ -77,8 +77,8 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
     lse = chain.map != nullptr ? hn::GatherIndex(d, chain.lse, row) : hn::LoadU(d, chain.lse + at);
   const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), hn::Add(hn::Sub(x, lse), hn::Zero(d)));
   const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  if (!hn::AllTrue(d, hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(lse, infinity)), hn::Lt(score, infinity))))
-    return false;
+  const auto is_good = hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(lse, infinity)), hn::Lt(hn::Abs(score), infinity));
+  if (!hn::AllTrue(d, is_good)) return false;
   const auto place = hn::ShiftLeft<kTokenBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);
   hn::StoreU(hn::Or(place, token), du, out.places + at);

@@ -151,8 +151,9 @@ struct Kernels {
   // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
   // -inf where there is no telling.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
-  // how many, or fewer, and 0 where the target has no instructions for it. What it writes of others is of no account.
+  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd
+  // in any way (a score of -inf is): returns how many, or fewer, and 0 where the target has no instructions for it. What it
+  // writes of others is of no account.
   int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
   // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
   // behind them.

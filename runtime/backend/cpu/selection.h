@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "backend/cpu/kernels.h"
 #include "support/memory.h"
@@ -50,6 +51,14 @@ class Selection {
   void append_slice(const RowScore& row, const Slice& slice);
   // Appends the slices noted.
   void flush();
+  // Where n candidates can be put as they are, since all are taken anyway; no room where a threshold holds or they are too
+  // many. All of those then put there are above -inf.
+  Room room_for(int32_t n) {
+    flush();
+    const bool takes_all = threshold_ == -std::numeric_limits<float>::infinity() && n <= capacity_ - count_;
+    return takes_all ? room() : Room{};
+  }
+  void take(int32_t n) { count_ += n; }
   // Candidates of later beams than all that are held.
   void append(const Selection& later);
   // Leaves the best; returns how many. Calls visit(rank, score, place) for each of them, once and in any order, where

@@ -77,9 +77,17 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
                            uint32_t* only, Lane& lane) {
   float scores[kTogether];
   uint32_t places[kTogether];
-  const ChainOut out{scores, places, piece.found->only_next.data() + first};
+  Selection& selection = piece.found->selection;
+  const Room room = selection.room_for(last - first);
+  const bool direct = room.count > 0;
+  const ChainOut out{direct ? room.scores : scores, direct ? room.places : places,
+                     piece.found->only_next.data() + first};
   const int32_t done = score_only_children(job, scan, *piece.slot, first, last - first, only, out);
-  piece.found->selection.append({0.0F, {}, false, 0}, scores, places, done);
+  if (direct) {
+    selection.take(done);
+  } else {
+    selection.append({0.0F, {}, false, 0}, scores, places, done);
+  }
   lane.stats.rows_read += done;
   lane.stats.single_rows += done;
   lane.stats.candidates += done;
