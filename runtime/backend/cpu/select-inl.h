@@ -45,8 +45,8 @@ struct Cut {
   int32_t above = 0;
 };
 
-// By bisection over the 32 bits of a float; ends early where k lie above a bound, or up to `slack` more. (std::nth_element on 64-bit
-// keys took five to nine times as long, from 140 scores to 8192.)
+// By bisection over the 32 bits of a float; ends early where k lie above a bound, or up to `slack` more. (std::nth_element
+// on 64-bit keys took five to nine times as long, from 140 scores to 8192.)
 inline Cut find_cut(const float* scores, int32_t n, int32_t k, int32_t slack = 0) {
   const F32 d;
   Floats least = hn::LoadU(d, scores), most = least;
