@@ -74,7 +74,7 @@ struct TestChain {
     score = scores[at] + ((x - given) + 0.0F);
     place = place_of(900 + i, tokens[begin]);
     next = chain.next_level | static_cast<int64_t>(begin);
-    return x < kInfinity && given < kInfinity && score < kInfinity;
+    return x < kInfinity && given < kInfinity && std::fabs(score) < kInfinity;
   }
 };
 

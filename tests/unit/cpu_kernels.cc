@@ -1,6 +1,8 @@
 // The kernels that choose candidates, against code that is plain. SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/kernels.h"
 
+#include <functional>
+
 #include "cpu_rows.h"
 
 namespace sidbeam::cpu {
@@ -69,32 +71,36 @@ TEST(CpuKernels, RankCountsWhatIsHigher) {
   });
 }
 
-// Where the lanes of the maxima end tells how wide the vectors are.
+// Of each group of blocks its own maximum, then those of its blocks. Where the lanes of the maxima end tells how wide the
+// vectors are.
 void check_maxima(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto dtype = static_cast<int32_t>(random.below(3));
   SCOPED_TRACE(::testing::Message() << "seed " << seed << ": dtype " << dtype);
   Values values = draw_values(random, dtype);
-  const int64_t columns = 1 + random.below(random.among({70, 1100, 9000})), blocks = (columns + kBlock - 1) / kBlock;
+  const int64_t columns = 1 + random.below(random.among({70, 1100, 9000}));
+  const int64_t maxima_count = maxima_size(columns) / kVectorSlack;
   const TestRow row = draw_row(values, dtype, columns);
   Elements elements = row.elements();
   if (random.one_in(4)) elements.soft_cap = 20.0F;
   if (random.one_in(4)) elements.inverse_temperature = 0.75F;
-  std::vector<float> maxima(static_cast<size_t>((blocks + kGroup) * kVectorSlack), kNan);
+  std::vector<float> maxima(static_cast<size_t>(maxima_size(columns)), kNan);
   kernels.sum_exp(elements, columns, maxima.data());
   const int64_t written =
       std::find_if(maxima.begin(), maxima.end(), [](float x) { return std::isnan(x); }) - maxima.begin();
-  ASSERT_EQ(written % (blocks + kGroup), 0);
-  const int64_t width = written / (blocks + kGroup);
+  ASSERT_EQ(written % maxima_count, 0);
+  const int64_t width = written / maxima_count;
   std::vector<float> x(static_cast<size_t>(columns + kVectorSlack));
   kernels.load(elements, 0, columns, x.data());
-  for (int64_t b = 0; b < blocks + kGroup; ++b) {
-    const float bound = *std::max_element(maxima.begin() + b * width, maxima.begin() + (b + 1) * width);
+  for (int64_t i = 0; i < maxima_count; ++i) {
+    const int64_t group = i / (1 + kGroup), block = i % (1 + kGroup) - 1;
+    const int64_t first = group * kGroupColumns + (block < 0 ? 0 : block * kBlock);
+    const float bound = *std::max_element(maxima.begin() + i * width, maxima.begin() + (i + 1) * width);
     float largest = -kInfinity;
-    for (int64_t c = b * kBlock; c < std::min((b + 1) * kBlock, columns); ++c)
+    for (int64_t c = first; c < std::min(first + (block < 0 ? kGroupColumns : kBlock), columns); ++c)
       largest = std::max(largest, x[static_cast<size_t>(c)]);
-    ASSERT_TRUE(bound == largest || (b < blocks && bound == kInfinity && values.shape == Shape::kHuge))
-        << "block " << b << " of " << blocks << ": " << bound << ", expected " << largest;
+    ASSERT_TRUE(bound == largest || (bound == kInfinity && values.shape == Shape::kHuge))
+        << "group " << group << ", block " << block << ": " << bound << ", expected " << largest;
   }
 }
 
@@ -161,35 +167,124 @@ TEST(CpuKernels, AppendTakesExactlyWhatIsAboveTheThreshold) {
   });
 }
 
-// Blocks are passed over by a bound on x: none that holds a candidate may be, whatever scores and normalisers are.
-void check_append_slice(const Kernels& kernels, uint64_t seed) {
-  Random random(seed);
+// A row that a slice is of: scores of every size of rounding among them.
+RowScore draw_slice_score(Random& random, const Values& values, int32_t beam) {
+  RowScore score = draw_score(random, values.shape, place_of(beam, 0));
+  if (!random.one_in(3)) return score;
+  const auto magnitude = static_cast<float>(random.among({1, 1000, 1000000, 1000000000}));
+  score.score = -magnitude * static_cast<float>(1 + random.below(1000)) / 999.0F;
+  score.normalizer.ref = magnitude * static_cast<float>(random.below(1000)) / 777.0F;
+  score.normalizer.rest = static_cast<float>(random.below(1000)) * 1e-6F;
+  return score;
+}
+
+// A batch of slices, and all of their candidates.
+struct SliceBatch {
+  TestSlice tests[kMostSlices];
+  RowSlice rows[kMostSlices];
+  int32_t count = 0;
+  std::vector<Candidate> all;
+  std::vector<size_t> ends;  // of the rows' candidates in `all`
+};
+
+void draw_batch(const Kernels& kernels, Random& random, SliceBatch& batch) {
   const auto dtype = static_cast<int32_t>(random.below(3));
   Values values = draw_values(random, dtype);
-  TestSlice test;
-  draw_slice(random, kernels, values, dtype, 1 + random.below(random.among({20, 200, 2000, 9000})), test);
-  SCOPED_TRACE(::testing::Message() << "seed " << seed << ": dtype " << dtype << ", columns " << test.slice.first_column
-                                    << " + " << test.slice.codes << " of " << test.slice.columns
-                                    << (test.mask.empty() ? "" : ", mask") << (test.maxima.empty() ? "" : ", maxima"));
-  RowScore score = draw_score(random, values.shape, 7U << 20);
-  if (random.one_in(3)) {  // roundings of every size
-    const auto magnitude = static_cast<float>(random.among({1, 1000, 1000000, 1000000000}));
-    score.score = -magnitude * static_cast<float>(1 + random.below(1000)) / 999.0F;
-    score.normalizer.ref = magnitude * static_cast<float>(random.below(1000)) / 777.0F;
-    score.normalizer.rest = static_cast<float>(random.below(1000)) * 1e-6F;
+  batch.count = static_cast<int32_t>(1 + random.below(kMostSlices));
+  for (int32_t r = 0; r < batch.count; ++r) {
+    TestSlice& test = batch.tests[r];
+    draw_slice(random, kernels, values, dtype, 1 + random.below(random.among({20, 200, 2000, 9000})), test);
+    batch.rows[r] = {draw_slice_score(random, values, 7 + r), test.slice};
+    for (int64_t t = 0; t < test.slice.codes; ++t)
+      if (test.counts(t)) add_candidate(batch.all, batch.rows[r].score, test.x(t), static_cast<uint32_t>(t));
+    batch.ends.push_back(batch.all.size());
   }
-  std::vector<Candidate> all;
-  for (int64_t t = 0; t < test.slice.codes; ++t)
-    if (test.counts(t)) add_candidate(all, score, test.x(t), static_cast<uint32_t>(t));
-  const float threshold = draw_threshold(random, all);
-  expect_appended(random, all, threshold, [&](int32_t from, const Room& room) {
-    return kernels.append_slice(score, threshold, test.slice, from, room);
+}
+
+// Blocks are passed over by a bound on x: none that holds a candidate may be, whatever scores and normalisers are.
+void check_append_slices(const Kernels& kernels, uint64_t seed) {
+  Random random(seed);
+  SliceBatch batch;
+  draw_batch(kernels, random, batch);
+  SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << batch.count << " rows of dtype "
+                                    << batch.tests[0].row.dtype);
+  const float threshold = draw_threshold(random, batch.all);
+  SliceCursor next;
+  expect_appended(random, batch.all, threshold, [&](int32_t call, const Room& room) {
+    const SliceCursor before = next;
+    const int32_t kept = kernels.append_slices(batch.rows, batch.count, threshold, next, room);
+    EXPECT_TRUE(kept > 0 || next.row > before.row || next.block > before.block) << "stays at row " << next.row;
+    return Appended{next.row == batch.count || ::testing::Test::HasFailure() ? -1 : call + 1, kept};
   });
 }
 
-TEST(CpuKernels, AppendSliceTakesExactlyWhatIsAboveTheThreshold) {
+// A guess that costs time where it is wrong, never a candidate; where valid codes are like all others it lets through
+// those that are wanted, and not many more.
+void check_likely_threshold(const Kernels& kernels, uint64_t seed) {
+  Random random(seed);
+  Values values{random, Shape::kRandom, 0};
+  const int64_t codes = 1500 + random.below(1000), density = random.among({1, 2, 5});
+  TestSlice tests[kMostSlices];
+  RowSlice rows[kMostSlices];
+  std::vector<Candidate> all;
+  for (int32_t r = 0; r < kMostSlices; ++r) {
+    do {
+      tests[r] = {};
+      draw_slice(random, kernels, values, SIDBEAM_F32, codes, tests[r]);
+    } while (tests[r].maxima.empty() || tests[r].mask.size() > 0);
+    tests[r].mask.assign(static_cast<size_t>(codes / 64 + 1), 0);
+    for (int64_t t = 0; t < codes; ++t)
+      if (random.one_in(density)) tests[r].mask[static_cast<size_t>(t / 64)] |= uint64_t{1} << t % 64;
+    tests[r].slice.mask = tests[r].mask.data();
+    tests[r].slice.valid = codes / density;
+    rows[r] = {{-0.25F * static_cast<float>(r), {}, false, place_of(r, 0)}, tests[r].slice};
+    for (int64_t t = 0; t < codes; ++t)
+      if (tests[r].counts(t)) add_candidate(all, rows[r].score, tests[r].x(t), static_cast<uint32_t>(t));
+  }
+  const auto count = static_cast<int32_t>(50 + random.below(50));
+  const float threshold = kernels.likely_threshold(rows, kMostSlices, count);
+  const auto above = std::count_if(all.begin(), all.end(), [&](const Candidate& c) { return c.score > threshold; });
+  EXPECT_GE(above, count) << "seed " << seed;
+  const bool narrow = std::string(kernels.name) == "baseline";  // whose maxima, without lanes, say too little
+  if (!narrow) {
+    EXPECT_LE(above, 3 * count) << "seed " << seed;
+  }
+  rows[random.below(kMostSlices)].slice.maxima = nullptr;
+  EXPECT_EQ(kernels.likely_threshold(rows, kMostSlices, count), -kInfinity);
+}
+
+TEST(CpuKernels, LikelyThresholdLetsThroughALittleMore) {
   on_every_target([](const Kernels& kernels) {
-    for (uint64_t seed = 1; seed <= 1500 && !::testing::Test::HasFailure(); ++seed) check_append_slice(kernels, seed);
+    for (uint64_t seed = 1; seed <= 30 && !::testing::Test::HasFailure(); ++seed) check_likely_threshold(kernels, seed);
+  });
+}
+
+// The k-th best does not fall below it, and few more than k are above.
+void check_near_best(const Kernels& kernels, uint64_t seed) {
+  Random random(seed);
+  Values values = draw_values(random, SIDBEAM_F32);
+  const int64_t n = 2 + random.below(random.among({10, 300, 3000}));
+  const auto k = static_cast<int32_t>(1 + random.below(n - 1));
+  std::vector<float> scores;
+  for (int64_t i = 0; i < n; ++i) scores.push_back(values.next() + 0.0F);
+  std::vector<float> sorted = scores;
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  scores.resize(static_cast<size_t>(n + kVectorSlack), kInfinity);
+  const float bound = kernels.near_best(scores.data(), static_cast<int32_t>(n), k);
+  EXPECT_LE(bound, sorted[static_cast<size_t>(k) - 1]) << "seed " << seed;
+  EXPECT_LE(std::count_if(sorted.begin(), sorted.end(), [&](float score) { return score > bound; }), k + k / 8)
+      << "seed " << seed;
+}
+
+TEST(CpuKernels, NearBestIsReached) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 400 && !::testing::Test::HasFailure(); ++seed) check_near_best(kernels, seed);
+  });
+}
+
+TEST(CpuKernels, AppendSlicesTakesExactlyWhatIsAboveTheThreshold) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 800 && !::testing::Test::HasFailure(); ++seed) check_append_slices(kernels, seed);
   });
 }
 

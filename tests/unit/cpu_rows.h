@@ -165,10 +165,11 @@ inline void draw_slice(Random& random, const Kernels& kernels, Values& values, i
     out.slice.mask = out.mask.data();
   }
   if (random.one_in(2)) {
-    out.maxima.assign(static_cast<size_t>(((columns + kBlock - 1) / kBlock + kGroup) * kVectorSlack), kInfinity);
+    out.maxima.assign(static_cast<size_t>(maxima_size(columns)), kInfinity);
     kernels.sum_exp(out.slice.elements, columns, out.maxima.data());
     out.slice.maxima = out.maxima.data();
   }
+  for (int64_t t = 0; t < codes; ++t) out.slice.valid += out.counts(t) ? 1 : 0;
 }
 
 }  // namespace sidbeam::cpu

@@ -17,6 +17,7 @@ struct Feed {
   int32_t dtype = 0, width = 0;
   int32_t beam = 0;
   std::vector<Candidate> all;
+  std::vector<TestSlice> slices = {};  // which the selection may not have read yet
 
   // One beam, in one of the ways there are.
   void beam_to(Selection& selection) {
@@ -45,7 +46,8 @@ struct Feed {
     selection.append(row, x.data(), tokens.data(), static_cast<int32_t>(count));
   }
   void slice(Selection& selection, const RowScore& row, int64_t codes) {
-    TestSlice test;
+    slices.emplace_back();
+    TestSlice& test = slices.back();
     draw_slice(random, kernels, values, dtype, codes, test);
     selection.append_slice(row, test.slice);
     for (int64_t t = 0; t < codes; ++t)
@@ -100,8 +102,10 @@ TEST(CpuSelection, IsAStableSort) {
       SCOPED_TRACE(name_of(feed, seed));
       selection.reset(feed.width);
       EXPECT_EQ(selection.threshold(), -kInfinity);
-      for (int64_t beams = random.below(12); beams > 0; --beams) {
+      for (int64_t beams = random.below(30); beams > 0; --beams) {
         feed.beam_to(selection);
+        if (!random.one_in(3)) continue;  // slices wait for what comes next
+        selection.flush();
         expect_bounds(selection, feed, 0);
       }
       expect_best(selection, feed.all, feed.width);
@@ -120,10 +124,12 @@ TEST(CpuSelection, PartsOfLaterBeamsAreAppended) {
       SCOPED_TRACE(name_of(feed, seed));
       whole.reset(feed.width);
       for (int64_t beams = random.below(6); beams > 0; --beams) feed.beam_to(whole);
+      whole.flush();
       for (int64_t parts = 1 + random.below(3); parts > 0; --parts) {
         const size_t first = feed.all.size();
         part.reset(feed.width);
         for (int64_t beams = random.below(6); beams > 0; --beams) feed.beam_to(part);
+        part.flush();
         expect_bounds(part, feed, first);
         whole.append(part);
         expect_bounds(whole, feed, 0);
@@ -156,6 +162,7 @@ TEST(CpuSelection, MinusInfinityIsNoCandidate) {
     selection.push(-kInfinity, 0);
     selection.append(RowScore{}, x.data(), tokens.data(), 300);
     selection.append_slice(RowScore{}, {{x.data(), SIDBEAM_F32, 1.0F, 0.0F}, 300, 0, 300, nullptr, nullptr});
+    selection.flush();
     EXPECT_EQ(selection.count(), 0);
     EXPECT_EQ(selection.finish(), 0);
   });

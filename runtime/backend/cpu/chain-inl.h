@@ -7,6 +7,8 @@
 #define SIDBEAM_CPU_CHAIN_INL
 #endif
 
+#include <algorithm>
+
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
 
@@ -29,11 +31,19 @@ HWY_INLINE hn::Vec<U32> gather_narrow(const uint16_t* numbers, hn::Vec<U32> at) 
   return hn::IfThenElse(first, hn::And(word, hn::Set(du, 0xFFFFU)), hn::ShiftRight<16>(word));
 }
 
-// Beams [at, at + kWidth); false where one of them is not as simple as that.
-HWY_INLINE bool follow_vector(const Chain& chain, int32_t at, const ChainOut& out) {
-  const F32 d;
-  const I32 di;
+// Calls visit(i, at) for vectors of beams, numbers from i on, of which `at` is the first: the last vector begins early enough
+// to be whole. Ends with the first that gives false; returns its i.
+template <class Visit>
+HWY_INLINE int32_t each_vector(int32_t n, int32_t end, const Visit& visit) {
+  int32_t i = 0;
+  while (i < end && visit(i, std::min(i, n - kWidth))) i += kWidth;
+  return i;
+}
+
+// The only edges of beams [at, at + kWidth); false where one of them is not as simple as that.
+HWY_INLINE bool find_edges(const Chain& chain, int32_t at, uint32_t* edges) {
   const U32 du;
+  const I32 di;
   hn::Vec<U32> node, high;
   hn::LoadInterleaved2(du, reinterpret_cast<const uint32_t*>(chain.states + at), node, high);
   const auto is_node =
@@ -41,10 +51,23 @@ HWY_INLINE bool follow_vector(const Chain& chain, int32_t at, const ChainOut& ou
   if (!hn::AllTrue(du, is_node)) return false;
   const auto begin = hn::GatherIndex(du, chain.pointers, hn::BitCast(di, node));
   const auto end = hn::GatherIndex(du, chain.pointers + 1, hn::BitCast(di, node));
-  const auto is_edge = hn::And(hn::Eq(hn::Sub(end, begin), hn::Set(du, 1)), hn::Lt(begin, hn::Set(du, chain.edges)));
-  if (!hn::AllTrue(du, is_edge)) return false;
-  const auto token = gather_narrow(chain.tokens, begin);
-  if (!hn::AllTrue(du, hn::Lt(token, hn::Set(du, chain.codes)))) return false;
+  hn::StoreU(begin, du, edges);
+  return hn::AllTrue(du, hn::And(hn::Eq(hn::Sub(end, begin), hn::Set(du, 1)), hn::Lt(begin, hn::Set(du, chain.edges))));
+}
+
+HWY_INLINE bool find_tokens(const Chain& chain, const uint32_t* edges, uint32_t* tokens) {
+  const U32 du;
+  const auto token = gather_narrow(chain.tokens, hn::LoadU(du, edges));
+  hn::StoreU(token, du, tokens);
+  return hn::AllTrue(du, hn::Lt(token, hn::Set(du, chain.codes)));
+}
+
+HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edges, const uint32_t* tokens,
+                             const ChainOut& out) {
+  const F32 d;
+  const I32 di;
+  const U32 du;
+  const auto token = hn::LoadU(du, tokens);
   const auto beam = hn::Add(hn::Set(di, at), hn::Iota(di, 0));
   const auto row = chain.map != nullptr ? hn::LoadU(di, chain.map + at) : beam;
   const auto column = hn::Add(hn::Mul(row, hn::Set(di, chain.stride)), hn::BitCast(di, token));
@@ -54,22 +77,25 @@ HWY_INLINE bool follow_vector(const Chain& chain, int32_t at, const ChainOut& ou
     lse = chain.map != nullptr ? hn::GatherIndex(d, chain.lse, row) : hn::LoadU(d, chain.lse + at);
   const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), hn::Add(hn::Sub(x, lse), hn::Zero(d)));
   const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  if (!hn::AllTrue(d, hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(lse, infinity)), hn::Lt(score, infinity))))
-    return false;
+  const auto is_good = hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(lse, infinity)), hn::Lt(hn::Abs(score), infinity));
+  if (!hn::AllTrue(d, is_good)) return false;
   const auto place = hn::ShiftLeft<kTokenBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);
   hn::StoreU(hn::Or(place, token), du, out.places + at);
   const auto level = hn::Set(du, static_cast<uint32_t>(chain.next_level >> 32));
-  hn::StoreInterleaved2(begin, level, du, reinterpret_cast<uint32_t*>(out.next + at));
+  hn::StoreInterleaved2(hn::LoadU(du, edges), level, du, reinterpret_cast<uint32_t*>(out.next + at));
   return true;
 }
 
-// The last vector begins early enough to be whole.
+// Array by array, not vector by vector: a gather is so many operations that the core sees no more than two or three vectors
+// ahead, and the misses of one array are to overlap.
 inline int32_t follow_chain(const Chain& chain, int32_t n, const ChainOut& out) {
   if (n < kWidth) return 0;
-  int32_t i = 0;
-  while (i < n && follow_vector(chain, std::min(i, n - kWidth), out)) i += kWidth;
-  return std::min(i, n);
+  uint32_t edges[kMostInChain + kWidth], tokens[kMostInChain + kWidth];
+  int32_t end = each_vector(n, n, [&](int32_t i, int32_t at) { return find_edges(chain, at, edges + i); });
+  end = each_vector(n, end, [&](int32_t i, int32_t) { return find_tokens(chain, edges + i, tokens + i); });
+  end = each_vector(n, end, [&](int32_t i, int32_t at) { return score_tokens(chain, at, edges + i, tokens + i, out); });
+  return std::min(end, n);
 }
 
 #else

@@ -2,6 +2,7 @@
 #include "backend/cpu/chain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backend/cpu/only_children.h"
@@ -74,7 +75,7 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
     const float x = float_of(elements[row * rows.stride + only[i]]);
     const float lse = rows.lse != nullptr ? rows.lse[row] : 0.0F;
     const float score = before[i] + ((x - lse) + 0.0F);
-    if (!(x < kInfinity && lse < kInfinity && score < kInfinity)) return i;
+    if (!(x < kInfinity && lse < kInfinity && std::fabs(score) < kInfinity)) return i;
     out.scores[i] = score;
     out.places[i] = place_of(first + i, only[i]);
   }

@@ -8,8 +8,6 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int32_t kMostInChain = 128;
-
 // Scores the only children of beams [first, first + n), n at most kMostInChain, whose rows are not read for a normaliser;
 // returns how many there are before a beam that has not one child or whose numbers are odd in any way. For the others
 // `only` has the code of the only child or kNotOne. `out.next` is filled for all.

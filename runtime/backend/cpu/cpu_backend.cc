@@ -5,6 +5,7 @@
 #include <new>
 
 #include "backend/backend.h"
+#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/stepper.h"
 #include "index/state.h"
 #include "support/float_mode.h"
@@ -113,7 +114,10 @@ class CpuBackend final : public Backend {
     task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;
     cpu::RowSum sum;
-    if (scan.sums_ahead) sum = cpu::sum_ahead(scan, task, workspace, 0);
+    if (scan.sums_ahead) {
+      sum = cpu::sum_ahead(scan, task, workspace, 0);
+      sum.log = cpu::log_of(sum.sum);
+    }
     task.sum = &sum;
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);

@@ -49,9 +49,13 @@ SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
 }
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
-inline constexpr int kGroup = 4;         // blocks whose maxima are looked at together
+inline constexpr int kGroup = 4;         // blocks that have a maximum in common, too
 inline constexpr int kChunk = 512;       // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
+inline constexpr int64_t kGroupColumns = kGroup * kBlock;
+inline constexpr int64_t maxima_size(int64_t columns) {
+  return (columns + kGroupColumns - 1) / kGroupColumns * (1 + kGroup) * kVectorSlack;
+}
 
 // Codes of 2 or 4 bytes each, as the trie holds them.
 struct TokenList {
@@ -67,7 +71,22 @@ struct Slice {
   int64_t codes = 0;
   const uint64_t* mask = nullptr;  // bit t: code t counts; nullptr: all do
   const float* maxima = nullptr;   // as sum_exp left them for this row: blocks below the threshold are passed over
+  int64_t valid = 0;               // how many codes count, to estimate by
 };
+
+// A row of which a slice is looked at, and where to go on in a batch of such rows.
+struct RowSlice {
+  RowScore score;
+  Slice slice;
+};
+struct SliceCursor {
+  int32_t row = 0, block = 0;
+};
+inline constexpr int kMostSlices = 16;  // of a batch
+inline constexpr int kTokenBits = 20;   // of a place; beams have the other 12
+inline uint32_t place_of(int32_t beam, uint32_t token) { return static_cast<uint32_t>(beam) << kTokenBits | token; }
+inline int32_t beam_of(uint32_t place) { return static_cast<int32_t>(place >> kTokenBits); }
+inline uint32_t token_of(uint32_t place) { return place & ((1U << kTokenBits) - 1); }
 
 // Where candidates go: at most `count` of them, and kVectorSlack elements more may be overwritten.
 struct Room {
@@ -80,8 +99,6 @@ struct Appended {
   int32_t next = -1;  // where to go on; -1: all is done
   int32_t kept = 0;
 };
-
-inline constexpr int kTokenBits = 20;  // of a place; beams have the other 12
 
 // Beams whose normaliser is given, or none, at a level where most have one child; arrays are by beam. Offsets of 32 bits
 // reach everything, and there are two edges or more.
@@ -99,6 +116,8 @@ struct Chain {
   const float* lse = nullptr;    // by row; nullptr: all are 0
 };
 
+inline constexpr int32_t kMostInChain = 128;  // beams that are followed together
+
 // What becomes of each beam: its only child's score, place and state.
 struct ChainOut {
   float* scores = nullptr;
@@ -108,8 +127,8 @@ struct ChainOut {
 
 struct Kernels {
   const char* name;
-  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every 64 columns, for append_slice:
-  // [(ceil(n / kBlock) + kGroup) * 16], of which narrow vectors use less.
+  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of its
+  // blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less.
   PartialSum (*sum_exp)(const Elements& elements, int64_t n, float* maxima);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
@@ -126,11 +145,19 @@ struct Kernels {
   // kBlock); the token of x[i] is tokens[i].
   Appended (*append)(const RowScore& row, float threshold, const float* x, const uint32_t* tokens, int32_t from,
                      int32_t n, const Room& room);
-  // The same for a slice; `from` is 0 or what the call before said.
-  Appended (*append_slice)(const RowScore& row, float threshold, const Slice& slice, int32_t from, const Room& room);
-  // Follows n beams to their only children, up to one that has none or several, or numbers that are odd in any way: returns
-  // how many, or fewer, and 0 where the target has no instructions for it. What it writes of others is of no account.
+  // The same for slices of up to kMostSlices rows of one dtype, from `next` on, which is moved; all is done when its row
+  // is n. Returns how many were kept.
+  int32_t (*append_slices)(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room);
+  // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
+  // -inf where there is no telling.
+  float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
+  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd
+  // in any way (a score of -inf is): returns how many, or fewer, and 0 where the target has no instructions for it. What it
+  // writes of others is of no account.
   int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
+  // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
+  // behind them.
+  float (*near_best)(float* scores, int32_t n, int32_t k);
   // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
   // score kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);

@@ -197,6 +197,20 @@ HWY_INLINE void fetch_ahead(const char* at, uintptr_t near, uintptr_t far) {
   }
 }
 
+// Where the maxima of a block are among those of a row: behind its group's.
+HWY_INLINE int64_t block_offset(int64_t block) { return (block + block / kGroup + 1) * kWidth; }
+
+// The maxima of groups, from those of their blocks. (In the pass itself, which is bound by its operations, they took a
+// little longer.)
+inline void find_group_maxima(float* maxima, int64_t groups) {
+  const F32 d;
+  for (; groups > 0; --groups, maxima += (1 + kGroup) * kWidth) {
+    Floats top = hn::LoadU(d, maxima + kWidth);
+    for (int i = 2; i <= kGroup; ++i) top = hn::Max(top, hn::LoadU(d, maxima + i * kWidth));
+    hn::StoreU(top, d, maxima);
+  }
+}
+
 // A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, PartialSum& out) {
@@ -217,15 +231,15 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
       fetch_ahead<kBlock * kBytes>(at, near, far);
-      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima);
-      if (kKeepMaxima) maxima += kWidth;
+      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima + block_offset(b));
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
       pad_block<kDtype>(at, rest, padded);
-      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima);
+      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima + block_offset(blocks));
     }
+    if (kKeepMaxima) maxima += block_offset(kChunk / kBlock) - block_offset(0);
     if (move == Move::kTooFar) return false;
     if (move == Move::kBad) {
       out = kBadSum;
@@ -277,8 +291,9 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
   bool near = true;
   for_each_piece(elements, n, [&](float* x, int64_t first, int64_t count) {
     PartialSum sum;
-    near =
-        near && sum_near<SIDBEAM_F32>({x}, count, maxima == nullptr ? nullptr : maxima + first / kBlock * kWidth, sum);
+    near = near &&
+           sum_near<SIDBEAM_F32>(
+               {x}, count, maxima == nullptr ? nullptr : maxima + first / kGroupColumns * (1 + kGroup) * kWidth, sum);
     if (near) out = merge(out, sum);
   });
   return near;
@@ -287,8 +302,8 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
 inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
   PartialSum sum;
   bool near = false;
-  const int64_t blocks = (n + kBlock - 1) / kBlock;
-  if (maxima != nullptr) std::fill_n(maxima + blocks * kWidth, kGroup * kWidth, -kInfinity);
+  const int64_t groups = (n + kGroupColumns - 1) / kGroupColumns, group = (1 + kGroup) * kWidth;
+  if (maxima != nullptr && n > 0) std::fill_n(maxima + (groups - 1) * group, group, -kInfinity);
   if (elements.transformed()) {
     near = sum_transformed(elements, n, maxima, sum);
   } else if (elements.dtype == SIDBEAM_F32) {
@@ -298,8 +313,9 @@ inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
   } else {
     near = sum_near<SIDBEAM_BF16>(elements, n, maxima, sum);
   }
+  if (near && maxima != nullptr) find_group_maxima(maxima, groups);
   if (near) return sum;
-  if (maxima != nullptr) std::fill_n(maxima, blocks * kWidth, kInfinity);
+  if (maxima != nullptr) std::fill_n(maxima, groups * group, kInfinity);
   return sum_far(elements, n);
 }
 

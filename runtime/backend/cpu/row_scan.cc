@@ -67,7 +67,7 @@ Slice level_slice(const Scan& scan) {
   const auto codes = static_cast<int64_t>(scan.level.codes);
   const LevelColumns& columns = scan.slot.columns;
   if (columns.map == nullptr && !scan.slot.elements.transformed())
-    return {scan.elements(0), scan.slot.column_count, columns.offset, codes, nullptr, nullptr};
+    return {scan.elements(0), scan.slot.column_count, columns.offset, codes, nullptr, nullptr, codes};
   float* x = scan.workspace.x.data();
   if (columns.map == nullptr) {
     scan.kernels.load(scan.elements(0), columns.offset, codes, x);
@@ -76,7 +76,7 @@ Slice level_slice(const Scan& scan) {
     for (int64_t t = 0; t < codes; ++t) x[t] = element_at(elements, columns.map[t]);
     scan.kernels.transform(elements, x, codes);
   }
-  return {{x, SIDBEAM_F32, 1.0F, 0.0F}, codes, 0, codes, nullptr, nullptr};
+  return {{x, SIDBEAM_F32, 1.0F, 0.0F}, codes, 0, codes, nullptr, nullptr, codes};
 }
 
 // x of a slice, one after the other.
@@ -86,13 +86,15 @@ const float* slice_x(const Scan& scan, const Slice& slice) {
   return scan.workspace.x.data();
 }
 
-Outcome use_sum(const PartialSum& sum, RowScore& row) {
-  if (is_bad(sum)) return Outcome::kBad;
-  if (sum.sum == 0.0) return Outcome::kEmpty;
-  row.normalizer = log_of(sum);
+Outcome use_sum(const RowSum& sum, RowScore& row) {
+  if (is_bad(sum.sum)) return Outcome::kBad;
+  if (sum.sum.sum == 0.0) return Outcome::kEmpty;
+  row.normalizer = sum.log;
   row.clamp = true;
   return Outcome::kReady;
 }
+
+Outcome use_sum(const PartialSum& sum, RowScore& row) { return use_sum({sum, log_of(sum), nullptr}, row); }
 
 // The same codes as columns from 0 on: the maxima of a level's sum are those of this.
 Slice rebased(Slice slice) {
@@ -128,7 +130,7 @@ Outcome normalize(const Scan& scan, Slice* slice) {
     if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
     // With FULL and a map the slice is a copy, whose blocks are others than the row's.
     if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.sum->maxima;
-    return use_sum(task.sum->sum, task.row);
+    return use_sum(*task.sum, task.row);
   }
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL)
     return use_sum(scan.kernels.sum_exp(scan.elements(0), scan.slot.column_count, nullptr), task.row);
@@ -173,6 +175,8 @@ bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
   if (!scan.slot.reads_row && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
     return false;
   scan.selection.append_slice(scan.task.row, slice);
+  // A copy of the codes, or of maxima made here, lies where the next row's will.
+  if (!scan.slot.sums_ahead || scan.slot.columns.map != nullptr) scan.selection.flush();
   if (with_end)
     scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
   return true;
@@ -222,6 +226,7 @@ bool scan_trie(const Scan& scan) {
   const Outcome outcome = normalize(scan, &slice);
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   if (dense >= 0) slice.mask = level.masks + static_cast<uint64_t>(dense) * level.mask_words();
+  slice.valid = codes;
   ++(dense >= 0 ? scan.stats.dense_rows : scan.stats.unconstrained_rows);
   scan.stats.candidates += codes;
   return append_slice(scan, slice, with_end);
@@ -305,8 +310,7 @@ int32_t rows_summed_together(int64_t columns) {
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
-      maxima(allocator, rows_summed_together(limits.codes) * ((2 * int64_t{limits.codes} + kChunk) / kBlock + kGroup) *
-                            kVectorSlack),
+      maxima(allocator, rows_summed_together(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
@@ -330,7 +334,7 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   elements.data = task.data;
   const float x = element_at(elements, slot.columns.offset + token);
   if (slot.reads_row) {
-    const Outcome outcome = use_sum(task.sum->sum, row);
+    const Outcome outcome = use_sum(*task.sum, row);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   } else {
     const float lse = task.lse != nullptr ? *task.lse : 0.0F;
@@ -353,9 +357,9 @@ RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& worksp
   elements.data = static_cast<const char*>(task.data) + offset;
   if (task.next != nullptr) elements.next = static_cast<const char*>(task.next) + offset;
   const PartialSum sum = slot.kernels->sum_exp(elements, columns, maxima);
-  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, maxima};
+  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, {}, maxima};
   elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;
-  return {merge(sum, slot.kernels->sum_exp(elements, 1, nullptr)), maxima};
+  return {merge(sum, slot.kernels->sum_exp(elements, 1, nullptr)), {}, maxima};
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

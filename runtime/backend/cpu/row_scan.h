@@ -14,7 +14,7 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int64_t kMostTogether = 8;
+inline constexpr int64_t kMostTogether = kMostSlices;
 int32_t rows_summed_together(int64_t columns);
 
 // Working memory of one row, sized for the widest level.
@@ -31,7 +31,7 @@ struct RowWorkspace {
   // Where the maxima of so many columns go, for the i-th row of those; or nullptr.
   float* maxima_of(int64_t columns, int32_t i = 0) {
     const int64_t room = maxima.size() / rows_together;
-    return ((columns + kBlock - 1) / kBlock + kGroup) * kVectorSlack <= room ? maxima.data() + i * room : nullptr;
+    return maxima_size(columns) <= room ? maxima.data() + i * room : nullptr;
   }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
@@ -58,6 +58,7 @@ struct SlotScan {
 // The sum of a row, where it was made beforehand, and the maxima that came with it.
 struct RowSum {
   PartialSum sum;
+  LogSum log;  // of a sum that is neither bad nor empty
   const float* maxima = nullptr;
 };
 
@@ -82,7 +83,8 @@ inline float element_at(const Elements& elements, int64_t column) {
 // Decides the last of a SlotScan.
 void decide(SlotScan& slot, bool lse_given);
 
-// Where sums_ahead: the sum that a row's normaliser needs, of the i-th of the rows that are summed together.
+// Where sums_ahead: the sum that a row's normaliser needs, of the i-th of the rows that are summed together. Its log is
+// left to the caller: best after the next row's sum, which needs not wait for this one's end then.
 RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& workspace, int32_t i);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.

@@ -45,9 +45,9 @@ struct Cut {
   int32_t above = 0;
 };
 
-// By bisection over the 32 bits of a float; ends early where exactly k lie above a bound. (std::nth_element on 64-bit
-// keys took five to nine times as long, from 140 scores to 8192.)
-inline Cut find_cut(const float* scores, int32_t n, int32_t k) {
+// By bisection over the 32 bits of a float; ends early where k lie above a bound, or up to `slack` more. (std::nth_element
+// on 64-bit keys took five to nine times as long, from 140 scores to 8192.)
+inline Cut find_cut(const float* scores, int32_t n, int32_t k, int32_t slack = 0) {
   const F32 d;
   Floats least = hn::LoadU(d, scores), most = least;
   for (int32_t i = kWidth; i < n; i += kWidth) {
@@ -60,7 +60,7 @@ inline Cut find_cut(const float* scores, int32_t n, int32_t k) {
   while (int64_t{high} - low > 1) {
     const auto middle = static_cast<int32_t>((int64_t{low} + high) >> 1);
     const int32_t count = count_above(scores, n, unordered(middle));
-    if (count == k) return {unordered(middle), k};
+    if (count >= k && count <= k + slack) return {unordered(middle), count};
     if (count > k) {
       low = middle;
     } else {
@@ -82,12 +82,20 @@ inline hn::Mask<F32> first_of(hn::Mask<F32> mask, int32_t n) {
   return hn::Ne(hn::Load(d, lanes), hn::Zero(d));
 }
 
+// To whole vectors: what is added is worse than anything. Returns how many there are then.
+HWY_INLINE int32_t pad_scores(float* scores, int32_t n) {
+  for (; n % kWidth != 0; ++n) scores[n] = -std::numeric_limits<float>::infinity();
+  return n;
+}
+
+inline float near_best(float* scores, int32_t n, int32_t k) {
+  return find_cut(scores, pad_scores(scores, n), k, k / 8).bound;
+}
+
 inline float keep_best(float* scores, uint32_t* places, int32_t n, int32_t k) {
   const F32 d;
   const U32 du;
-  // Whole vectors: what is added is worse than anything.
-  for (int32_t i = n; i % kWidth != 0; ++i) scores[i] = -std::numeric_limits<float>::infinity();
-  const int32_t padded = (n + kWidth - 1) / kWidth * kWidth;
+  const int32_t padded = pad_scores(scores, n);
   const Cut cut = find_cut(scores, padded, k);
   const Floats bound = hn::Set(d, cut.bound);
   int32_t kept = 0, ties = k - cut.above;

@@ -14,6 +14,8 @@ namespace {
 // against 1.7).
 constexpr int32_t kMostRanked = 224;
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 // Rises as the score falls. Scores are neither NaN nor -0.
 uint32_t falling(float score) {
   const auto bits = std::bit_cast<uint32_t>(score);
@@ -34,12 +36,15 @@ Selection::Selection(const Kernels& kernels, const Allocator& allocator, int64_t
 void Selection::reset(int32_t width) {
   width_ = width;
   capacity_ = static_cast<int32_t>(capacity_for(width));
-  count_ = 0;
-  threshold_ = -std::numeric_limits<float>::infinity();
+  count_ = waiting_ = 0;
+  limit_ = capacity_;
+  threshold_ = -kInfinity;
   shrinks_ = 0;
+  next_raise_ = width + width / 4 + 1;
 }
 
 void Selection::append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n) {
+  flush();
   for (int32_t next = 0; next >= 0 && n > 0;) {
     if (capacity_ - count_ < kBlock) shrink();
     const Appended got = kernels_->append(row, threshold_, x, tokens, next, n, room());
@@ -49,12 +54,31 @@ void Selection::append(const RowScore& row, const float* x, const uint32_t* toke
 }
 
 void Selection::append_slice(const RowScore& row, const Slice& slice) {
-  for (int32_t next = 0; next >= 0;) {
+  if (waiting_ == kMostSlices) flush();
+  slices_[waiting_++] = {row, slice};
+  limit_ = 0;
+}
+
+void Selection::append_waiting() {
+  for (SliceCursor next; next.row < waiting_;) {
     if (capacity_ - count_ < kBlock) shrink();
-    const Appended got = kernels_->append_slice(row, threshold_, slice, next, room());
-    count_ += got.kept;
-    next = got.next;
+    count_ += kernels_->append_slices(slices_, waiting_, threshold_, next, room());
   }
+}
+
+void Selection::flush() {
+  if (waiting_ == 0) return;
+  const bool guesses = count_ == 0 && threshold_ == -kInfinity;
+  if (guesses) threshold_ = kernels_->likely_threshold(slices_, waiting_, width_);
+  append_waiting();
+  if (guesses && count_ < width_ && threshold_ > -kInfinity) {
+    threshold_ = -kInfinity;
+    count_ = 0;
+    append_waiting();
+  }
+  waiting_ = 0;
+  limit_ = capacity_;
+  if (count_ >= next_raise_) raise();
 }
 
 void Selection::append(const Selection& later) {
@@ -65,7 +89,15 @@ void Selection::shrink() {
   if (count_ <= width_) return;
   threshold_ = kernels_->keep_best(scores_.data(), places_.data(), count_, width_);
   count_ = width_;
+  next_raise_ = width_ + width_ / 4 + 1;
   ++shrinks_;
+}
+
+// A higher threshold before there is no room left, since many rows may still be to come: to near the width-th
+// best, which takes fewer rounds than to the best itself, and nothing is moved.
+void Selection::raise() {
+  threshold_ = std::max(threshold_, kernels_->near_best(scores_.data(), count_, width_));
+  next_raise_ = count_ + width_ / 4 + 1;
 }
 
 // Four stable passes over bytes of the score, of which those are left out in which all scores agree.

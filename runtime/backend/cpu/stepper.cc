@@ -8,6 +8,7 @@
 
 #include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
+#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
 #include "support/float_mode.h"
@@ -76,9 +77,17 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
                            uint32_t* only, Lane& lane) {
   float scores[kTogether];
   uint32_t places[kTogether];
-  const ChainOut out{scores, places, piece.found->only_next.data() + first};
+  Selection& selection = piece.found->selection;
+  const Room room = selection.room_for(last - first);
+  const bool direct = room.count > 0;
+  const ChainOut out{direct ? room.scores : scores, direct ? room.places : places,
+                     piece.found->only_next.data() + first};
   const int32_t done = score_only_children(job, scan, *piece.slot, first, last - first, only, out);
-  piece.found->selection.append({0.0F, {}, false, 0}, scores, places, done);
+  if (direct) {
+    selection.take(done);
+  } else {
+    selection.append({0.0F, {}, false, 0}, scores, places, done);
+  }
   lane.stats.rows_read += done;
   lane.stats.single_rows += done;
   lane.stats.candidates += done;
@@ -237,6 +246,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
         find_only_children(*slot.index, slot.level, {slot.states + m, n, only + (m - begin), only_next + m});
       for (int32_t i = 0; i < n; ++i)
         scan_beam(job, scan, piece, m + i, only[m + i - begin], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
+      piece.found->selection.flush();
     }
   }
 }
@@ -246,6 +256,7 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
+  RowSum* before = nullptr;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
     RowTask task = task_for(job, slot, first + i);
@@ -253,7 +264,10 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
     if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
       task.next = row_data(job, slot, row_number(job, slot, next));
     lane.sums[i] = sum_ahead(scan, task, lane.workspace, i);
+    if (before != nullptr) before->log = log_of(before->sum);
+    before = &lane.sums[i];
   }
+  if (before != nullptr) before->log = log_of(before->sum);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,

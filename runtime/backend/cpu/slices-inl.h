@@ -1,0 +1,315 @@
+// Candidates of slices: several rows at a time, so that the loops over blocks and over hits are long ones, and a branch
+// mispredicted is paid for once a batch instead of once a row.
+// SPDX-License-Identifier: Apache-2.0
+#if defined(SIDBEAM_CPU_SLICES_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef SIDBEAM_CPU_SLICES_INL
+#undef SIDBEAM_CPU_SLICES_INL
+#else
+#define SIDBEAM_CPU_SLICES_INL
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/cpu/append-inl.h"
+#include "backend/cpu/select-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sidbeam::cpu::HWY_NAMESPACE {
+
+// An x such that neither it nor a smaller one has a score above the threshold. The true bound lies within a few
+// roundings of the guess; where even that fails, -inf, which lets every block through.
+inline float x_bound(const RowScore& row, float threshold) {
+  const double ref = row.normalizer.ref, guess = static_cast<double>(threshold) - row.score + ref + row.normalizer.rest;
+  const double magnitude = std::fabs(threshold) + std::fabs(row.score) + std::fabs(ref);
+  const auto bound = static_cast<float>(guess - magnitude * 0x1p-21);
+  return score_of_one(row, bound) <= threshold ? bound : -std::numeric_limits<float>::infinity();
+}
+
+// 64 bits of a slice's mask from code `first` on, which may be negative; bits that are no codes are 0.
+HWY_INLINE uint64_t mask_word(const Slice& slice, int64_t first) {
+  const int64_t codes = slice.codes;
+  if (HWY_LIKELY(first >= 0 && first + 64 <= codes)) {
+    if (slice.mask == nullptr) return ~uint64_t{0};
+    if ((first & 63) == 0) return slice.mask[first >> 6];
+  }
+  uint64_t word = ~uint64_t{0};
+  if (slice.mask != nullptr) {
+    const int64_t at = first >> 6;
+    const auto shift = static_cast<unsigned>(first & 63);
+    word = at >= 0 && first < codes ? slice.mask[at] >> shift : 0;
+    if (shift != 0 && (at + 1) * 64 < codes) word |= slice.mask[at + 1] << (64 - shift);
+  }
+  if (first < 0) word &= ~uint64_t{0} << -first;
+  if (codes - first < 64) word &= codes <= first ? 0 : (uint64_t{1} << (codes - first)) - 1;
+  return word;
+}
+
+HWY_INLINE uint64_t lanes_above(Floats x, Floats bound) {
+  uint64_t lanes = 0;
+  hn::StoreMaskBits(F32(), hn::Gt(x, bound), reinterpret_cast<uint8_t*>(&lanes));
+  return lanes;
+}
+
+// Bit i: column i of the block at `data` is above `bound`.
+template <int32_t kDtype>
+HWY_INLINE uint64_t columns_above(const void* data, float bound) {
+  constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const Floats limit = hn::Set(F32(), bound);
+  uint64_t above = 0;
+  for (int v = 0; v < kVectors; ++v)
+    above |= lanes_above(load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes), limit)
+             << v * kWidth;
+  return above;
+}
+
+// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`.
+template <int32_t kDtype>
+HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void* data, uint64_t word, int64_t token,
+                                float* scores, uint32_t* places) {
+  constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const F32 d;
+  const U32 du;
+  const Floats limit = hn::Set(d, threshold);
+  int32_t kept = 0;
+  for (int v = 0; v < kVectors; ++v) {
+    const uint64_t bits = word >> v * kWidth & ((uint64_t{1} << kWidth) - 1);
+    if (bits == 0) continue;
+    const Floats score = score_of(row, load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes));
+    const auto keep = hn::And(hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&bits)), hn::Gt(score, limit));
+    if (hn::AllFalse(d, keep)) continue;
+    const auto place = hn::Or(hn::Set(du, row.place_base), hn::Iota(du, static_cast<uint32_t>(token + v * kWidth)));
+    kept += store_kept(keep, score, place, scores + kept, places + kept);
+  }
+  return kept;
+}
+
+// Columns of a block whose maximum over the vectors of the block lies in a lane of `lanes`.
+template <int32_t kDtype>
+HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
+  if constexpr (kDtype == SIDBEAM_BF16) {  // unpacked out of order
+    return lanes != 0 ? ~uint64_t{0} : 0;
+  } else {
+    uint64_t spread = 0;
+    for (int i = 0; i < kBlock; i += kWidth) spread |= uint64_t{1} << i;
+    return lanes * spread;
+  }
+}
+
+// A block of a slice: the address of its columns, in `padded` where it reaches beyond the row.
+template <int32_t kDtype>
+HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padded) {
+  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  const char* data = static_cast<const char*>(slice.elements.data) + column * kBytes;
+  if (column + kBlock <= slice.columns) return data;
+  pad_block<kDtype>(data, slice.columns - column, padded);
+  return padded;
+}
+
+// Where the maxima of a group of blocks are, its own before those of its blocks.
+HWY_INLINE const float* group_maxima(const float* maxima, int64_t group) {
+  return maxima + group * (1 + kGroup) * kWidth;
+}
+
+// What the loops over blocks need of a row.
+struct BlockRow {
+  const float* maxima;
+  const uint64_t* valid;  // words of the mask, where they lie as the blocks do
+  int64_t words;          // of those; else 0
+  float bound;            // a block whose maxima are no higher holds no candidate
+  int32_t first_block;
+  int32_t first_group, end_group;
+};
+
+inline BlockRow block_row(const RowSlice& row, float threshold) {
+  const Slice& slice = row.slice;
+  const auto first = static_cast<int32_t>(slice.first_column / kBlock);
+  const auto end = static_cast<int32_t>((slice.first_column + slice.codes + kBlock - 1) / kBlock);
+  const bool aligned = slice.mask != nullptr && slice.first_column % kBlock == 0;
+  return {slice.maxima, slice.mask,     aligned ? end - first : 0,  x_bound(row.score, threshold),
+          first,        first / kGroup, (end + kGroup - 1) / kGroup};
+}
+
+// Places in the rows of a batch: place_of(row, group or block).
+struct Found {
+  static constexpr int32_t kMost = 128;  // groups
+  int32_t count = 0;
+  uint32_t at[(kMost + 1) * kGroup];
+};
+
+// Finds groups of blocks in which something is above its row's bound. Nothing branches: with a fifth of the columns
+// valid, every fourth group is found.
+inline SliceCursor find_groups(const BlockRow* rows, int32_t n, SliceCursor at, Found& groups) {
+  const F32 d;
+  for (; at.row < n; at = {at.row + 1, 0}) {
+    const BlockRow& row = rows[at.row];
+    const Floats limit = hn::Set(d, row.bound);
+    int32_t group = std::max(at.block / kGroup, row.first_group), count = groups.count;
+    for (; group < row.end_group && count < Found::kMost; ++group) {
+      groups.at[count] = place_of(at.row, static_cast<uint32_t>(group));
+      count += hn::AllFalse(d, hn::Gt(hn::LoadU(d, group_maxima(row.maxima, group)), limit)) ? 0 : 1;
+    }
+    groups.count = count;
+    if (group < row.end_group) return {at.row, group * kGroup};
+  }
+  return at;
+}
+
+// Those blocks of the groups where it may be a valid code; blocks beyond the slice may be among them.
+template <int32_t kDtype>
+HWY_INLINE void find_blocks(const BlockRow* rows, const Found& groups, Found& blocks) {
+  const F32 d;
+  int32_t count = 0;
+  for (int32_t g = 0; g < groups.count; ++g) {
+    const BlockRow& row = rows[beam_of(groups.at[g])];
+    const uint32_t group = token_of(groups.at[g]);
+    const float* maxima = group_maxima(row.maxima, group) + kWidth;
+    const Floats limit = hn::Set(d, row.bound);
+    // Words of the mask: those of blocks beyond it are not there to be read, which only the last group has.
+    static constexpr uint64_t kAll[kGroup] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
+    const int64_t word = int64_t{group} * kGroup - row.first_block;
+    const uint64_t* valid = HWY_LIKELY(word >= 0 && word + kGroup <= row.words) ? row.valid + word : kAll;
+    const uint32_t first = groups.at[g] - group + group * kGroup;
+    for (uint32_t i = 0; i < kGroup; ++i) {
+      const uint64_t lanes = lanes_above(hn::LoadU(d, maxima + i * kWidth), limit);
+      blocks.at[count] = first + i;
+      count += (valid[i] & columns_of_lanes<kDtype>(lanes)) != 0 ? 1 : 0;
+    }
+  }
+  blocks.count = count;
+}
+
+// Groups are found whole: drops the blocks that were done before. (Where all blocks were passed on, that they may start
+// anywhere cost 2 % of a step.)
+inline HWY_NOINLINE void drop_before(const SliceCursor& begin, Found& blocks) {
+  const uint32_t first = place_of(begin.row, static_cast<uint32_t>(begin.block));
+  const uint32_t* keep = std::lower_bound(blocks.at, blocks.at + blocks.count, first);
+  blocks.count =
+      static_cast<int32_t>(std::copy<const uint32_t*>(keep, blocks.at + blocks.count, blocks.at) - blocks.at);
+}
+
+// Leaves the blocks that do hold valid codes above the bound, with a bit for each.
+template <int32_t kDtype>
+HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Found& blocks, uint64_t* words) {
+  HWY_ALIGN char padded[kBlock * (kDtype == SIDBEAM_F32 ? 4 : 2)];
+  int32_t kept = 0;
+  for (int32_t i = 0; i < blocks.count; ++i) {
+    const uint32_t at = blocks.at[i];
+    const Slice& slice = rows[beam_of(at)].slice;
+    const int64_t column = int64_t{token_of(at)} * kBlock, token = column - slice.first_column;
+    if (HWY_UNLIKELY(token <= -kBlock || token >= slice.codes)) continue;
+    const void* data = block_data<kDtype>(slice, column, padded);
+    const uint64_t word = columns_above<kDtype>(data, block_rows[beam_of(at)].bound) & mask_word(slice, token);
+    words[kept] = word;
+    blocks.at[kept] = at;
+    kept += word != 0 ? 1 : 0;
+  }
+  blocks.count = kept;
+}
+
+// Scores those codes while there is room; returns how many blocks are done.
+template <class Element>
+HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Found& blocks, const uint64_t* words,
+                                const Room& room, int32_t& kept) {
+  int32_t i = 0;
+  for (; i < blocks.count && kept + kBlock <= room.count; ++i) {
+    const RowSlice& row = rows[beam_of(blocks.at[i])];
+    const int64_t column = int64_t{token_of(blocks.at[i])} * kBlock;
+    const auto* elements = static_cast<const Element*>(row.slice.elements.data) + column;
+    const uint32_t place = row.score.place_base + static_cast<uint32_t>(column - row.slice.first_column);
+    uint64_t word = words[i];
+    do {  // mostly once
+      const auto bit = static_cast<uint32_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(word));
+      const float score = score_of_one(row.score, float_of(elements[bit]));
+      room.scores[kept] = score;
+      room.places[kept] = place + bit;
+      kept += score > threshold ? 1 : 0;
+      word &= word - 1;
+    } while (word != 0);
+  }
+  return i;
+}
+
+// Of a row without maxima, or without a bound: block by block.
+template <int32_t kDtype>
+inline int32_t append_all_blocks(const RowSlice& row, float threshold, SliceCursor& next, const Room& room) {
+  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  HWY_ALIGN char padded[kBlock * kBytes];
+  const Slice& slice = row.slice;
+  int32_t kept = 0;
+  int64_t column = std::max(int64_t{next.block} * kBlock, slice.first_column / kBlock * kBlock);
+  const int64_t end = slice.first_column + slice.codes;
+  for (; column < end && kept + kBlock <= room.count; column += kBlock) {
+    const int64_t token = column - slice.first_column;
+    kept += append_block<kDtype>(row.score, threshold, block_data<kDtype>(slice, column, padded),
+                                 mask_word(slice, token), token, room.scores + kept, room.places + kept);
+  }
+  next.block = static_cast<int32_t>(column / kBlock);
+  if (column >= end) next = {next.row + 1, 0};
+  return kept;
+}
+
+template <int32_t kDtype, class Element>
+inline int32_t append_slices_of(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room) {
+  BlockRow block_rows[kMostSlices];
+  for (int32_t r = next.row; r < n; ++r) block_rows[r] = block_row(rows[r], threshold);
+  const auto is_bounded = [&](const BlockRow& row) {
+    return row.maxima != nullptr && row.bound > -std::numeric_limits<float>::infinity();
+  };
+  int32_t end = next.row;
+  while (end < n && is_bounded(block_rows[end])) ++end;
+  if (end == next.row) return append_all_blocks<kDtype>(rows[end], threshold, next, room);
+  Found groups, blocks;
+  uint64_t words[sizeof blocks.at / sizeof blocks.at[0]];
+  const SliceCursor beyond = find_groups(block_rows, end, next, groups);
+  find_blocks<kDtype>(block_rows, groups, blocks);
+  if (HWY_UNLIKELY(next.block % kGroup != 0)) drop_before(next, blocks);
+  find_codes<kDtype>(rows, block_rows, blocks, words);
+  int32_t kept = 0;
+  const int32_t done = append_codes<Element>(rows, threshold, blocks, words, room, kept);
+  next = done < blocks.count ? SliceCursor{beam_of(blocks.at[done]), static_cast<int32_t>(token_of(blocks.at[done]))}
+                             : beyond;
+  return kept;
+}
+
+inline int32_t append_slices(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room) {
+  const int32_t dtype = rows[0].slice.elements.dtype;
+  if (dtype == SIDBEAM_F32) return append_slices_of<SIDBEAM_F32, float>(rows, n, threshold, next, room);
+  if (dtype == SIDBEAM_F16) return append_slices_of<SIDBEAM_F16, F16>(rows, n, threshold, next, room);
+  return append_slices_of<SIDBEAM_BF16, Bf16>(rows, n, threshold, next, room);
+}
+
+// Of the groups' maxima a sample, as scores: as many of all columns as it takes for `count` valid ones, if these are like
+// the others. A group's maximum stands for all of its columns in a lane, of which several may count.
+inline float likely_threshold(const RowSlice* rows, int32_t n, int32_t count) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  constexpr int64_t kMost = 512;
+  const F32 d;
+  BlockRow block_rows[kMostSlices];
+  int64_t groups = 0, codes = 0, valid = 0;
+  for (int32_t r = 0; r < n; ++r) {
+    if (rows[r].slice.maxima == nullptr) return kNone;
+    block_rows[r] = block_row(rows[r], 0.0F);
+    groups += block_rows[r].end_group - block_rows[r].first_group;
+    codes += rows[r].slice.codes;
+    valid += rows[r].slice.valid;
+  }
+  const int64_t stride = (groups * kWidth + kMost - 1) / kMost;
+  float scores[kMost + kMostSlices * kVectorSlack];
+  int32_t size = 0;
+  for (int32_t r = 0; r < n; ++r)
+    for (int64_t g = block_rows[r].first_group; g < block_rows[r].end_group; g += stride, size += kWidth)
+      hn::StoreU(score_of(rows[r].score, hn::LoadU(d, group_maxima(block_rows[r].maxima, g))), d, scores + size);
+  const double lanes = static_cast<double>(groups) * kWidth;
+  const double columns = 1.3 * count * static_cast<double>(codes) / static_cast<double>(std::max<int64_t>(valid, 1));
+  const double expected = size * (1.0 - std::exp(-columns / lanes)), wanted = expected + std::sqrt(expected);
+  if (!(wanted < 0.9 * size)) return kNone;
+  const auto k = static_cast<int32_t>(wanted) + 1;
+  return find_cut(scores, size, k, k / 8).bound;
+}
+
+}  // namespace sidbeam::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
