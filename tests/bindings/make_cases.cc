@@ -246,54 +246,57 @@ void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* co
   count_case(world, coverage);
 }
 
-// The name of something that no case has, nullptr where all is there.
-const char* missing(const Coverage& coverage) {
-  for (const char* name : {"given lse",
-                           "soft-cap",
-                           "temperature",
-                           "vocabulary offsets",
-                           "vocabulary maps",
-                           "widths",
-                           "variable length",
-                           "stateless forms",
-                           "more beams than SIDs",
-                           "dtype 0",
-                           "dtype 1",
-                           "dtype 2",
-                           "layout 0",
-                           "layout 1",
-                           "layout 4",
-                           "layout 5",
-                           "layout 6",
-                           "ids of type 0",
-                           "ids of type 1",
-                           "ids of type 2",
-                           "steps that leave nothing",
-                           "steps with fewer candidates than the width",
-                           "bad rows that are errors",
-                           "bad rows that cannot matter",
-                           "ended beams that compete",
-                           "starts at a prefix",
-                           "starts at a prefix that no SID has",
-                           "stops in the middle",
-                           "steps of slots at different levels",
-                           "steps of slots with different constraints",
-                           "beams with several items",
-                           "item lists cut by a limit",
-                           "states advanced",
-                           "states ended",
-                           "rows of rows_topk"}) {
+// What some case must have.
+constexpr const char* kFeatures[] = {"given lse",
+                                     "soft-cap",
+                                     "temperature",
+                                     "vocabulary offsets",
+                                     "vocabulary maps",
+                                     "widths",
+                                     "variable length",
+                                     "stateless forms",
+                                     "more beams than SIDs",
+                                     "dtype 0",
+                                     "dtype 1",
+                                     "dtype 2",
+                                     "layout 0",
+                                     "layout 1",
+                                     "layout 4",
+                                     "layout 5",
+                                     "layout 6",
+                                     "ids of type 0",
+                                     "ids of type 1",
+                                     "ids of type 2",
+                                     "steps that leave nothing",
+                                     "steps with fewer candidates than the width",
+                                     "bad rows that are errors",
+                                     "bad rows that cannot matter",
+                                     "ended beams that compete",
+                                     "starts at a prefix",
+                                     "starts at a prefix that no SID has",
+                                     "stops in the middle",
+                                     "steps of slots at different levels",
+                                     "steps of slots with different constraints",
+                                     "beams with several items",
+                                     "item lists cut by a limit",
+                                     "states advanced",
+                                     "states ended",
+                                     "rows of rows_topk"};
+
+// The name of something that no case has, "" where all is there.
+std::string missing(const Coverage& coverage) {
+  for (const char* name : kFeatures) {
     if (coverage.find(name) == coverage.end()) return name;
   }
   for (int strategy = 0; strategy < 5; ++strategy) {
     for (int normalization = 0; normalization < 4; ++normalization) {
       if (strategy > 2 && normalization == SIDBEAM_NORMALIZE_VALID) continue;  // refused
-      static std::string name;
-      name = "strategy " + std::to_string(strategy) + ", normalization " + std::to_string(normalization);
-      if (coverage.find(name) == coverage.end()) return name.c_str();
+      const std::string name =
+          "strategy " + std::to_string(strategy) + ", normalization " + std::to_string(normalization);
+      if (coverage.find(name) == coverage.end()) return name;
     }
   }
-  return nullptr;
+  return "";
 }
 
 int run(const char* path) {
@@ -308,8 +311,8 @@ int run(const char* path) {
   write_case(out, machine, small_case(kRareSeed), &coverage);
   file.close();
   if (!file) throw std::runtime_error(std::string(path) + " could not be written");
-  const char* none = missing(coverage);
-  if (none != nullptr) throw std::runtime_error(std::string("no case has: ") + none);
+  const std::string none = missing(coverage);
+  if (!none.empty()) throw std::runtime_error("no case has: " + none);
   return 0;
 }
 

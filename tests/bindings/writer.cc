@@ -3,6 +3,7 @@
 #include "writer.h"
 
 #include <cctype>
+#include <cstring>
 
 namespace shared_cases {
 namespace {
@@ -27,15 +28,19 @@ std::string percent_encoded(const std::string& text) {
 void Writer::comment(std::string_view text) { out_ << "# " << text << '\n'; }
 
 template <typename Bits>
-void Writer::line(const char* name, const char* type, const Bits* data, int64_t count) {
+void Writer::line(const char* name, const char* type, const void* data, int64_t count) {
   if (data == nullptr) return;
   out_ << name << ' ' << type << ' ' << count;
-  for (int64_t i = 0; i < count; ++i) out_ << ' ' << data[i];
+  for (int64_t i = 0; i < count; ++i) {
+    Bits bits;
+    std::memcpy(&bits, static_cast<const char*>(data) + i * static_cast<int64_t>(sizeof bits), sizeof bits);
+    out_ << ' ' << bits;
+  }
   out_ << '\n';
 }
 
-void Writer::field(const char* name, const int32_t* data, int64_t count) { line(name, "i32", data, count); }
-void Writer::field(const char* name, const int64_t* data, int64_t count) { line(name, "i64", data, count); }
+void Writer::field(const char* name, const int32_t* data, int64_t count) { line<int32_t>(name, "i32", data, count); }
+void Writer::field(const char* name, const int64_t* data, int64_t count) { line<int64_t>(name, "i64", data, count); }
 void Writer::field(const char* name, const float* data, int64_t count) { elements(name, SIDBEAM_F32, data, count); }
 
 void Writer::field(const char* name, const std::vector<std::string>& values) {
@@ -46,9 +51,9 @@ void Writer::field(const char* name, const std::vector<std::string>& values) {
 
 void Writer::elements(const char* name, int32_t dtype, const void* data, int64_t count) {
   if (dtype == SIDBEAM_F32) {
-    line(name, "f32", static_cast<const uint32_t*>(data), count);
+    line<uint32_t>(name, "f32", data, count);
   } else {
-    line(name, dtype == SIDBEAM_F16 ? "f16" : "bf16", static_cast<const uint16_t*>(data), count);
+    line<uint16_t>(name, dtype == SIDBEAM_F16 ? "f16" : "bf16", data, count);
   }
 }
 

@@ -31,7 +31,7 @@ class Writer {
 
  private:
   template <typename Bits>
-  void line(const char* name, const char* type, const Bits* data, int64_t count);
+  void line(const char* name, const char* type, const void* data, int64_t count);
 
   std::ostream& out_;
 };
