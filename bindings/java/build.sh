@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The jar: build/java/sidbeam.jar, with the native libraries inside, and build/java/javadoc.
 # bindings/java/build.sh [BUILD]   a CMake build folder of this repository (default: build/release)
-# Plain javac and jar, not Maven: Maven fetches its compiler, jar and surefire plugins from a registry, and this build runs
-# without a network. Needs swig and a JDK of 17 or later (Debian: swig openjdk-17-jdk-headless).
+# Plain javac and jar, not Maven: Maven fetches its compiler, jar and surefire plugins from a registry, and this build
+# runs without a network. Needs swig and a JDK of 17 or later (Debian: swig openjdk-17-jdk-headless).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

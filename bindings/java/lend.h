@@ -90,8 +90,8 @@ static void* java_elements(JNIEnv* jenv, jarray array, char type) {
   }
 }
 
-/* Lends null, a direct buffer, a DevicePointer or an array of type I, J, F or B (int, long, float, byte); the classes by
- * hand pass nothing else. Returns 0 with an exception; copies lent before it are then lost, when memory is out anyway. */
+/* Lends null, a direct buffer, a DevicePointer or an array of type I, J, F or B (int, long, float, byte); the classes
+ * by hand pass nothing else. Returns 0 with an exception; copies lent before it are then lost, but memory is out. */
 static int java_lend(JNIEnv* jenv, jobject object, char type, const char* name, java_loan* out) {
   out->count = 0;
   out->array = NULL;

@@ -7,6 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
 out=build/java
 log=$out/test.log
+export LC_ALL=C.UTF-8 # what the tests call files needs a locale that has the letters
 bash bindings/java/build.sh "$build"
 trap 'status=$?; [ $status = 0 ] || tail -n 80 "$log" >&2' EXIT
 : >$log
@@ -15,7 +16,7 @@ libraries=$(printf '/usr/share/java/%s.jar:' junit-jupiter-api junit-jupiter-eng
   opentest4j opentest4j-reporting-{events,schema} apiguardian-api picocli)
 rm -rf $out/test-classes $out/stub
 mkdir -p $out/test-classes $out/stub
-javac --release 17 -Xlint:all,-processing,-path,-try -Werror -d $out/test-classes -cp "$out/sidbeam.jar:$libraries" \
+javac -encoding UTF-8 --release 17 -Xlint:all,-processing,-path,-try -Werror -d $out/test-classes -cp "$out/sidbeam.jar:$libraries" \
   bindings/java/src/test/java/io/sidbeam/*.java >>$log 2>&1
 
 # A library with all the names and another ABI.

@@ -22,8 +22,8 @@ import java.util.stream.IntStream;
 
 /** A session and all that a request needs beside it, made once: one thread at a time takes it out of the pool. */
 final class Decoder implements AutoCloseable {
-  /** One beam's answer: its item rows, best first, none where the SID does not exist. */
-  record Found(float score, int[] sid, long[] rows) {}
+  /** One beam's answer: whether its SID exists, and its item rows, best first, as far as a request can ask for them. */
+  record Found(float score, boolean legal, long[] rows) {}
 
   private final Session session;
   private final Beams beams;
@@ -111,7 +111,7 @@ final class Decoder implements AutoCloseable {
     }
     List<Found> found = new ArrayList<>();
     for (int m = 0; m < beams.live(slot); m++) {
-      found.add(new Found(beams.score(slot, m), items.sid(slot, m), items.rows(slot, m)));
+      found.add(new Found(beams.score(slot, m), items.ordinal(slot, m) >= 0, items.rows(slot, m)));
     }
     return found;
   }

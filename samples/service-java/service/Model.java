@@ -5,9 +5,10 @@ import java.nio.FloatBuffer;
 import java.util.List;
 
 /**
- * Stands in for a neural model, as samples/recommend/model.h does for the C++ sample, but learns nothing: the same history
- * always gets the same logits, which favour what shares codes with the latest items, over noise that is a hash. Like a neural
- * model it gives every code of a level some probability, also after a prefix where that code leads to no item.
+ * Stands in for a neural model, as samples/recommend/model.h does for the C++ sample, but learns nothing: the same
+ * history always gets the same logits, which favour what shares codes with the latest items, over noise that is a hash.
+ * Like a neural model it gives every code of a level some probability, also after a prefix where that code leads to no
+ * item.
  */
 final class Model {
   private static final int RECENT = 5; // items of a history that count

@@ -28,7 +28,8 @@ record Options(Path index, int port, int pool, int slots, int beams, Strategy st
         case "--pool" -> new Options(index, port, Integer.parseInt(value), slots, beams, strategy);
         case "--slots" -> new Options(index, port, pool, Integer.parseInt(value), beams, strategy);
         case "--beams" -> new Options(index, port, pool, slots, Integer.parseInt(value), strategy);
-        case "--strategy" -> new Options(index, port, pool, slots, beams, Strategy.valueOf(value.toUpperCase(Locale.ROOT)));
+        case "--strategy" -> new Options(index, port, pool, slots, beams,
+            Strategy.valueOf(value.toUpperCase(Locale.ROOT)));
         default -> throw new IllegalArgumentException();
       };
     } catch (IllegalArgumentException e) {

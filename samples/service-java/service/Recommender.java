@@ -32,7 +32,7 @@ final class Recommender {
       }
       return all;
     });
-    found.forEach(list -> metrics.beams(list.size(), list.stream().filter(one -> one.rows().length > 0).count()));
+    found.forEach(list -> metrics.beams(list.size(), list.stream().filter(Decoder.Found::legal).count()));
     return json(serving, found, k);
   }
 
@@ -100,7 +100,8 @@ final class Recommender {
   }
 
   private static String json(Serving serving, List<List<Decoder.Found>> found, int k) {
-    StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version)).append(", \"results\": [");
+    StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version))
+        .append(", \"results\": [");
     for (int i = 0; i < found.size(); i++) {
       out.append(i == 0 ? "[" : ", [").append(String.join(", ", items(serving, found.get(i), k))).append(']');
     }

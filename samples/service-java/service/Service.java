@@ -17,7 +17,8 @@ import sun.misc.Signal;
 /**
  * Recommendations over HTTP: POST /recommend, GET /metrics, POST /reload or SIGHUP. README.md has the requests.
  *
- * <pre>java -cp sidbeam.jar:service.jar service.Service INDEX [--port N] [--pool N] [--slots N] [--beams N] [--strategy NAME]</pre>
+ * <pre>java -cp sidbeam.jar:service.jar service.Service INDEX [--port N] [--pool N] [--slots N] [--beams N] [--strategy
+ * NAME]</pre>
  */
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
@@ -168,7 +169,8 @@ public final class Service {
 
   /** Starts the service; it runs until the process is ended. */
   public static void main(String[] arguments) throws IOException {
-    System.setProperty("sun.net.httpserver.nodelay", "true"); // else an answer waits 40 ms for its own first packet's receipt
+    System.setProperty("sun.net.httpserver.nodelay", "true");
+        // else answers wait 40 ms for an ack
     try {
       new Service(Options.parse(arguments)).run();
     } catch (IllegalArgumentException | SidbeamException e) {

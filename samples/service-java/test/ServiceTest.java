@@ -177,7 +177,8 @@ public final class ServiceTest {
       process.destroy();
       check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");
     }
-    check(Files.size(Path.of(file + ".log")) == 0 || errors() <= 1, "unexpected:\n" + Files.readString(Path.of(file + ".log")));
+    check(Files.size(Path.of(file + ".log")) == 0 || errors() <= 1, "unexpected:\n" + Files.readString(Path.of(file
+        + ".log")));
   }
 
   private long errors() throws Exception {

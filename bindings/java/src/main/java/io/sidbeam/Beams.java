@@ -8,9 +8,9 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 
 /**
- * Views of a session's arrays: read-only direct buffers over its own memory, S slots of M beams, live ones first. Contents
- * change with start, step and stop, so they are read by the thread that steps. The memory lives as long as any buffer of
- * here, slices and duplicates included, also after the session is closed.
+ * Views of a session's arrays: read-only direct buffers over its own memory, S slots of M beams, live ones first.
+ * Contents change with start, step and stop, so they are read by the thread that steps. The memory lives as long as any
+ * buffer of here, slices and duplicates included, also after the session is closed.
  */
 public final class Beams {
   private final int slots;
@@ -40,14 +40,19 @@ public final class Beams {
   }
 
   /**
-   * A buffer that holds the session's memory. Buffers made from a buffer hold it in turn, so that the cleaner waits for the
-   * last of them; it must not know the buffer itself.
+   * A buffer that holds the session's memory. Buffers made from a buffer hold it in turn, so that the cleaner waits for
+   * the last of them; it must not know the buffer itself.
    */
   private static ByteBuffer view(long session, long address, long bytes) {
     Native.flat_view_retain(session); // fails if the session is closed; until then the address was good
     ByteBuffer root = (ByteBuffer) Native.java_view(address, bytes);
-    NativeObject.CLEANER.register(root, () -> Native.flat_view_release(session));
+    NativeObject.CLEANER.register(root, () -> release(session));
     return root.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
+  }
+
+  private static void release(long session) {
+    Native.flat_view_release(session);
+    Loans.collect();
   }
 
   /**
@@ -133,7 +138,8 @@ public final class Beams {
 
   private int at(int slot, int beam) {
     if (slot < 0 || slot >= slots || beam < 0 || beam >= width) {
-      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + slots + " slots of " + width + " beams");
+      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + slots + " slots of " + width
+          + " beams");
     }
     return slot * width + beam;
   }

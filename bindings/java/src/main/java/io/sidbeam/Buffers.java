@@ -118,7 +118,8 @@ public final class Buffers {
 
   static <B extends Buffer> B check(B buffer, ByteOrder order, String name) {
     if (!buffer.isDirect()) {
-      throw SidbeamException.invalid(name + " is a heap buffer, expected a direct one, as of Buffers or allocateDirect");
+      throw SidbeamException.invalid(name
+          + " is a heap buffer, expected a direct one, as of Buffers or allocateDirect");
     }
     if (order != NATIVE) {
       throw SidbeamException.invalid(name + " is in " + order + " order, expected " + NATIVE

@@ -6,8 +6,8 @@ import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 
 /**
- * A build on a thread of its own, so that the caller's can be interrupted and can report: C knows of neither. (A callback
- * from C was not taken: it would run Java on a thread of the library's, inside a call.)
+ * A build on a thread of its own, so that the caller's can be interrupted and can report: C knows of neither. (A
+ * callback from C was not taken: it would run Java on a thread of the library's, inside a call.)
  */
 final class Build<T> {
   private static final long REPORT_MILLIS = 100;

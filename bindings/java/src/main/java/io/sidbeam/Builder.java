@@ -11,14 +11,14 @@ import java.util.List;
 import java.util.function.Supplier;
 
 /**
- * From a catalogue, which is a list of (SID, item) pairs, to an index: add, add ... then {@link #write} or {@link #finish}.
- * Many items may share a SID and an item may have several. The same pairs and options give the same bytes, whatever their
- * order and the number of threads.
+ * From a catalogue, which is a list of (SID, item) pairs, to an index: add, add ... then {@link #write} or {@link
+ * #finish}. Many items may share a SID and an item may have several. The same pairs and options give the same bytes,
+ * whatever their order and the number of threads.
  *
  * <p>Codes are [count, levels], row-major. Buffers are direct and in the machine's order, and are read from position to
- * limit; what is needed of them is copied. Arrays may stand in for buffers. One thread at a time, any thread: another that
- * comes meanwhile gets {@link Status#BAD_STATE}, but {@link #cancel} and {@link #close} are welcome at any time. A thread
- * that is interrupted while it builds cancels the build, gets {@link Status#CANCELLED} and stays interrupted.
+ * limit; what is needed of them is copied. Arrays may stand in for buffers. One thread at a time, any thread: another
+ * that comes meanwhile gets {@link Status#BAD_STATE}, but {@link #cancel} and {@link #close} are welcome at any time. A
+ * thread that is interrupted while it builds cancels the build, gets {@link Status#CANCELLED} and stays interrupted.
  */
 public final class Builder extends NativeObject {
   /** Is told how far a build is, on the thread that called it; what it throws cancels the build and comes out of it. */
@@ -152,7 +152,8 @@ public final class Builder extends NativeObject {
 
   private long rows(int codes) {
     if (codes % levels != 0) {
-      throw SidbeamException.invalid("codes has " + codes + " elements, expected a multiple of the " + levels + " levels");
+      throw SidbeamException.invalid("codes has " + codes + " elements, expected a multiple of the " + levels
+          + " levels");
     }
     return codes / levels;
   }
@@ -208,8 +209,8 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Writes the index beside a file, syncs it and renames it to that file: a reader sees the old one or the whole new one.
-   * On a failure the old file is as it was and nothing else is left.
+   * Writes the index beside a file, syncs it and renames it to that file: a reader sees the old one or the whole new
+   * one. On a failure the old file is as it was and nothing else is left.
    *
    * @param path file to make or replace
    */

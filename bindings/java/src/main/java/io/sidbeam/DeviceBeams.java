@@ -2,8 +2,8 @@
 package io.sidbeam;
 
 /**
- * Arrays of a session on a CUDA device, at fixed addresses of the device as long as the session is open. Shapes and meaning
- * are those of {@link Beams}.
+ * Arrays of a session on a CUDA device, at fixed addresses of the device as long as the session is open. Shapes and
+ * meaning are those of {@link Beams}.
  */
 public final class DeviceBeams {
   private final Session session;

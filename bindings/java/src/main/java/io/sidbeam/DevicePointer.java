@@ -2,8 +2,8 @@
 package io.sidbeam;
 
 /**
- * An array in a CUDA device's memory: what sessions and tables on a device take in place of buffers. Nothing here owns the
- * memory; it must live until the work that reads it is done.
+ * An array in a CUDA device's memory: what sessions and tables on a device take in place of buffers. Nothing here owns
+ * the memory; it must live until the work that reads it is done.
  *
  * @param address of its first element, as cudaMalloc gives it
  * @param count elements from there on

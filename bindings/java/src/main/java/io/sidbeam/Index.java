@@ -16,8 +16,8 @@ import java.util.function.Supplier;
  * An opened index. Immutable: open it once, share it with every session and thread; what uses it holds it, so it may be
  * closed before them.
  *
- * <p>SIDs are sorted (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item
- * row is a position in the list of items, ordered by ordinal, then priority falling, then id rising.
+ * <p>SIDs are sorted (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal.
+ * An item row is a position in the list of items, ordered by ordinal, then priority falling, then id rising.
  */
 public final class Index extends NativeObject implements Catalogue {
   private Constraint constraint;
@@ -38,7 +38,8 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Opens a file. Fails with {@link Status#IO_ERROR}, {@link Status#CORRUPT} or {@link Status#UNSUPPORTED} (a newer format).
+   * Opens a file. Fails with {@link Status#IO_ERROR}, {@link Status#CORRUPT} or {@link Status#UNSUPPORTED} (a newer
+   * format).
    *
    * @param path of the file
    * @param config read, not kept
@@ -56,8 +57,9 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Opens the bytes of a file that are in memory, without a copy: the buffer is held, and must not be written to, until the
-   * index and all that uses it are closed. With {@link Residency#COPY} it is copied instead, and may be at any address.
+   * Opens the bytes of a file that are in memory, without a copy: the buffer is held, and must not be written to, until
+   * the index and all that uses it are closed. With {@link Residency#COPY} it is copied instead, and may be at any
+   * address.
    *
    * @param bytes direct, from position to limit, at an address that is a multiple of 64 ({@link Buffers#bytes})
    * @param config read, not kept; {@link Residency#LOCK} is refused
@@ -353,7 +355,8 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Copies the index to a CUDA device and returns when it is there. Sessions and tables on a device do so by themselves.
+   * Copies the index to a CUDA device and returns when it is there. Sessions and tables on a device do so by
+   * themselves.
    *
    * @param config read, not kept
    */

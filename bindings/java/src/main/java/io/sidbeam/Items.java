@@ -6,8 +6,8 @@ import java.nio.LongBuffer;
 import java.util.Arrays;
 
 /**
- * Buffers for what beams stand for: {@link Session#items(Items)}. Make one and use it again. C is the number of slots asked
- * for, M and L the session's beams and levels. A beam has an ordinal once its SID is complete and in the index.
+ * Buffers for what beams stand for: {@link Session#items(Items)}. Make one and use it again. C is the number of slots
+ * asked for, M and L the session's beams and levels. A beam has an ordinal once its SID is complete and in the index.
  */
 public final class Items {
   private final int count;
@@ -81,7 +81,8 @@ public final class Items {
    * @param offsets int64 [C, M + 1]
    * @param truncated int32 [C]
    */
-  public Items(Session session, int count, long limit, DevicePointer ordinals, DevicePointer sids, DevicePointer lengths,
+  public Items(Session session, int count, long limit, DevicePointer ordinals, DevicePointer sids,
+      DevicePointer lengths,
       DevicePointer rows, DevicePointer offsets, DevicePointer truncated) {
     this(session, count, limit, new Object[] {ordinals, sids, lengths, rows, offsets, truncated});
   }
@@ -131,7 +132,8 @@ public final class Items {
 
   void fill(Session session, int deviceType) {
     if (session.width() != beams || session.levels() != levels) {
-      throw SidbeamException.invalid("items are for sessions of " + beams + " beams and " + levels + " levels, this has "
+      throw SidbeamException.invalid("items are for sessions of " + beams + " beams and " + levels
+          + " levels, this has "
           + session.width() + " and " + session.levels());
     }
     for (Object array : new Object[] {ordinals, sids, lengths, rows, offsets, truncated}) {
@@ -154,7 +156,8 @@ public final class Items {
 
   private int at(int slot, int beam) {
     if (slot < 0 || slot >= count || beam < 0 || beam >= beams) {
-      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + count + " slots of " + beams + " beams");
+      throw SidbeamException.invalid("slot " + slot + ", beam " + beam + " of " + count + " slots of " + beams
+          + " beams");
     }
     return slot * beams + beam;
   }

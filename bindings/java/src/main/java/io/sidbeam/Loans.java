@@ -24,7 +24,7 @@ final class Loans {
     LENT.remove(number);
   }
 
-  /** Lets go of what has come back: at each loan and each close, so that nothing waits for long. */
+  /** Lets go of what has come back: at each loan, each close and each end of a view. */
   static void collect() {
     if (LENT.isEmpty()) {
       return;

@@ -5,8 +5,8 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 
 /**
- * What owns something native. The handle is a box that outlives the object in it (bindings/flat/handle.h): any call at any
- * time is safe, also beside or after close. A call that passes a handle keeps its object reachable until it is back
+ * What owns something native. The handle is a box that outlives the object in it (bindings/flat/handle.h): any call at
+ * any time is safe, also beside or after close. A call that passes a handle keeps its object reachable until it is back
  * (reachabilityFence), for the cleaner gives the box back once the object is not.
  */
 abstract class NativeObject implements AutoCloseable {
@@ -25,9 +25,9 @@ abstract class NativeObject implements AutoCloseable {
   }
 
   /**
-   * Closes the object; again does nothing. May be called while another thread is in a call of it: that call goes on, and
-   * the memory is given back when it returns. Later calls fail with {@link Status#BAD_STATE}. An object that is never
-   * closed is given back some time after it was last reachable.
+   * Closes the object; again does nothing. May be called while another thread is in a call of it: that call goes on,
+   * and the memory is given back when it returns. Later calls fail with {@link Status#BAD_STATE}. An object that is
+   * never closed is given back some time after it was last reachable.
    */
   @Override
   public void close() {

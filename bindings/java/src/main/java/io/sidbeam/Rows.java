@@ -9,9 +9,10 @@ import java.nio.FloatBuffer;
  * Logits or log-probabilities where they lie: read in place, neither copied nor converted. Immutable: make one for each
  * buffer that the model writes to and use it for every step.
  *
- * <p>Shape: [slots, rows, columns], where the row of beam m of the i-th slot of a call is (i, m) (a slot that has only just
- * started uses beam 0 alone); or, with slots 0, [rows, columns], with a row map that names each beam's row. Element (i, r, c)
- * is i * slotStride + r * rowStride + c elements after the buffer's position as it was when this was made.
+ * <p>Shape: [slots, rows, columns], where the row of beam m of the i-th slot of a call is (i, m) (a slot that has only
+ * just started uses beam 0 alone); or, with slots 0, [rows, columns], with a row map that names each beam's row.
+ * Element (i, r, c) is i * slotStride + r * rowStride + c elements after the buffer's position as it was when this was
+ * made.
  */
 public final class Rows {
   final Object memory;
@@ -26,7 +27,8 @@ public final class Rows {
   final long slotStride;
   final long rowStride;
 
-  private Rows(Object memory, boolean readOnly, long elements, DType dtype, int deviceType, int deviceId, long[] shape) {
+  private Rows(Object memory, boolean readOnly, long elements, DType dtype, int deviceType, int deviceId,
+      long[] shape) {
     this.memory = memory;
     this.readOnly = readOnly;
     this.elements = elements;

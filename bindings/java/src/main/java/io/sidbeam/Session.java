@@ -8,17 +8,19 @@ import java.nio.IntBuffer;
  * The decoder session: slots x beams, one level a step.
  *
  * <pre>
- * start slots -&gt; [ the model's logits -&gt; step -&gt; parents, tokens, scores ] a level -&gt; items -&gt; stop or start
+ * start slots -&gt; [ the model's logits -&gt; step -&gt; parents, tokens, scores ] a level -&gt; items -&gt; stop or
+ * start
  * </pre>
  *
- * <p>A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all memory:
- * a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. It keeps the best
- * of all (beam, code that may follow it), by score falling, then parent rising, then token rising; places left over are dead.
- * One thread at a time, any thread: another that comes meanwhile gets {@link Status#BAD_STATE}. {@link #close} is welcome at
- * any time; memory is given back when the running call has returned and the last view ({@link Beams}) is collected.
+ * <p>A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
+ * memory: a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. It
+ * keeps the best of all (beam, code that may follow it), by score falling, then parent rising, then token rising;
+ * places left over are dead. One thread at a time, any thread: another that comes meanwhile gets {@link
+ * Status#BAD_STATE}. {@link #close} is welcome at any time; memory is given back when the running call has returned and
+ * the last view ({@link Beams}) is collected.
  *
- * <p>On CUDA ({@link SessionConfig#cuda}) work is enqueued on the caller's stream and nothing waits for it; logits and the
- * arrays of a {@link Step} are then in the device's memory, see sidbeam/session.h.
+ * <p>On CUDA ({@link SessionConfig#cuda}) work is enqueued on the caller's stream and nothing waits for it; logits and
+ * the arrays of a {@link Step} are then in the device's memory, see sidbeam/session.h.
  */
 public final class Session extends NativeObject {
   private final int deviceType;
@@ -91,8 +93,8 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Starts slots at their prefix: one live beam of score 0, or none where no SID has that prefix. Running ones are restarted.
-   * After a failure no slot has changed.
+   * Starts slots at their prefix: one live beam of score 0, or none where no SID has that prefix. Running ones are
+   * restarted. After a failure no slot has changed.
    *
    * @param start which slots, and how
    */
@@ -126,8 +128,8 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link Status#BAD_STATE} (a
-   * slot that is idle or done); then no slot has changed.
+   * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link
+   * Status#BAD_STATE} (a slot that is idle or done); then no slot has changed.
    *
    * @param step logits and which slots
    */
@@ -166,8 +168,8 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Views of the session's arrays, without a copy; contents change with start, step and stop. They stay readable after the
-   * session is closed, which keeps its memory until they are collected.
+   * Views of the session's arrays, without a copy; contents change with start, step and stop. They stay readable after
+   * the session is closed, which keeps its memory until they are collected.
    *
    * @return always the same, for a session on the CPU
    */
@@ -197,8 +199,8 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Enqueues copies of a device's beams to pinned memory of the session; to be read once the stream has got there. On the CPU
-   * the same as {@link #beams}.
+   * Enqueues copies of a device's beams to pinned memory of the session; to be read once the stream has got there. On
+   * the CPU the same as {@link #beams}.
    *
    * @param stream a cudaStream_t as a number
    * @return views of the pinned memory, always the same

@@ -114,8 +114,8 @@ public final class SessionConfig {
   }
 
   /**
-   * Promises that rows of {@link Normalization#NONE}, or element - lse, never exceed 0, so that rows which cannot matter are
-   * skipped. A broken promise costs exactness, nothing else.
+   * Promises that rows of {@link Normalization#NONE}, or element - lse, never exceed 0, so that rows which cannot
+   * matter are skipped. A broken promise costs exactness, nothing else.
    *
    * @param promised default false
    * @return this

@@ -4,8 +4,8 @@ package io.sidbeam;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A call that failed. Its message is one line: what, what was expected, what came. What was to be written has not been, and
- * the objects of the call are as they were.
+ * A call that failed. Its message is one line: what, what was expected, what came. What was to be written has not been,
+ * and the objects of the call are as they were.
  */
 public final class SidbeamException extends RuntimeException {
   private static final long serialVersionUID = 1;

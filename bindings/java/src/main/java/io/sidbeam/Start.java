@@ -4,8 +4,8 @@ package io.sidbeam;
 import java.nio.IntBuffer;
 
 /**
- * What {@link Session#start(Start)} is given; every setter returns this object. May be used again, and by one thread at a
- * time.
+ * What {@link Session#start(Start)} is given; every setter returns this object. May be used again, and by one thread at
+ * a time.
  */
 public final class Start {
   final long count;

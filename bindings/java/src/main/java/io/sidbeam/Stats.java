@@ -2,8 +2,8 @@
 package io.sidbeam;
 
 /**
- * Counted since a session was made. What can be skipped depends on the number of threads and their pace: rows read, skipped
- * and bad, candidates, shrinks and splits are outside the promise of same bits.
+ * Counted since a session was made. What can be skipped depends on the number of threads and their pace: rows read,
+ * skipped and bad, candidates, shrinks and splits are outside the promise of same bits.
  *
  * @param steps calls of step
  * @param slotSteps slots stepped

@@ -5,8 +5,9 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 
 /**
- * What {@link Session#step(Step)} is given; every setter returns this object. Make one and use it for every step: a step
- * then allocates nothing. Buffers are looked at when the step is made, from position to limit. One thread at a time.
+ * What {@link Session#step(Step)} is given; every setter returns this object. Make one and use it for every step: a
+ * step then allocates nothing. Buffers are looked at when the step is made, from position to limit. One thread at a
+ * time.
  */
 public final class Step {
   Rows rows;
@@ -40,7 +41,8 @@ public final class Step {
   /**
    * Which slots: different ones that are started and not done.
    *
-   * @param slots [count]; null: slot i of the rows is slot i of the session, and those that are idle or done are passed over
+   * @param slots [count]; null: slot i of the rows is slot i of the session, and those that are idle or done are passed
+   * over
    * @return this
    */
   public Step slots(IntBuffer slots) {

@@ -7,13 +7,14 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 
 /**
- * Stateless forms, for engines that own the beam loop and keep one state a sequence. A state is a word: -1 is dead, 0 the
- * beginning; it means something only with the catalogue that made it, and any other value is safe and dead. Of each row,
- * `which` names the catalogue by its place in the table; null: the first for all. Any threads may use a table at once.
+ * Stateless forms, for engines that own the beam loop and keep one state a sequence. A state is a word: -1 is dead, 0
+ * the beginning; it means something only with the catalogue that made it, and any other value is safe and dead. Of each
+ * row, `which` names the catalogue by its place in the table; null: the first for all. Any threads may use a table at
+ * once.
  *
  * <p>Buffers are direct, in the machine's order, and are used from position to limit. On a table of a device
- * ({@link TableConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without waiting. After a
- * failure nothing has been written.
+ * ({@link TableConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without waiting. After
+ * a failure nothing has been written.
  */
 public final class Table extends NativeObject {
   private final int deviceType;
@@ -116,7 +117,8 @@ public final class Table extends NativeObject {
     advance((Object) which, states, parents, tokens, Buffers.given(tokens, "tokens").count(), out, stream);
   }
 
-  private void advance(Object which, Object states, Object parents, Object tokens, long count, Object out, long stream) {
+  private void advance(Object which, Object states, Object parents, Object tokens, long count, Object out,
+      long stream) {
     try {
       Native.flat_table_advance(handle, which, states, parents, tokens, count, out, stream);
     } finally {
@@ -210,8 +212,8 @@ public final class Table extends NativeObject {
   }
 
   /**
-   * The k best valid codes of each row, log-probability falling, then token rising. Places left over: token -1, -inf, -1. A bad
-   * row (NaN or +inf) has none, and log-probability NaN in its first place.
+   * The k best valid codes of each row, log-probability falling, then token rising. Places left over: token -1, -inf,
+   * -1. A bad row (NaN or +inf) has none, and log-probability NaN in its first place.
    *
    * @param which [rows] or null
    * @param states [rows]
@@ -222,7 +224,8 @@ public final class Table extends NativeObject {
    * @param logProbs gets [rows, k]
    * @param next gets the state after each, [rows, k]; may be null
    */
-  public void topK(IntBuffer which, LongBuffer states, Rows logits, Normalization normalization, int k, IntBuffer tokens,
+  public void topK(IntBuffer which, LongBuffer states, Rows logits, Normalization normalization, int k,
+      IntBuffer tokens,
       FloatBuffer logProbs, LongBuffer next) {
     topK((Object) Buffers.in(which, "which"), Buffers.in(states, "states"), logits, normalization, k,
         Buffers.out(tokens, "tokens"), Buffers.out(logProbs, "logProbs"), Buffers.out(next, "next"), 0);

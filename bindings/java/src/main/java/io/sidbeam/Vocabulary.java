@@ -4,8 +4,8 @@ package io.sidbeam;
 import java.util.Arrays;
 
 /**
- * Where codes stand in a row of logits: code t of level l is column offsets[l] + t, or maps[l][t] where that level has a map.
- * Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
+ * Where codes stand in a row of logits: code t of level l is column offsets[l] + t, or maps[l][t] where that level has
+ * a map. Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
  */
 public final class Vocabulary {
   private static final int MAX_LEVELS = Native.SIDBEAM_MAX_LEVELS;

@@ -3,13 +3,14 @@
 /**
  * Beam search over Semantic IDs that returns only items that exist: sidbeam for Java 17 and later.
  *
- * <p>{@link io.sidbeam.Builder} makes an {@link io.sidbeam.Index} of a catalogue, {@link io.sidbeam.Session} searches in it a
- * level at a time, {@link io.sidbeam.Table} is for engines that own the loop. samples/Minimal.java is a complete program.
+ * <p>{@link io.sidbeam.Builder} makes an {@link io.sidbeam.Index} of a catalogue, {@link io.sidbeam.Session} searches
+ * in it a level at a time, {@link io.sidbeam.Table} is for engines that own the loop. samples/Minimal.java is a
+ * complete program.
  *
- * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line. Buffers are
- * direct and in the machine's order ({@link io.sidbeam.Buffers}); they are used in place, from position to limit, and lent for
- * the call. Everything that owns memory is {@link java.lang.AutoCloseable}: closing twice, closing while a call runs and using
- * what is closed are all safe.
+ * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line.
+ * Buffers are direct and in the machine's order ({@link io.sidbeam.Buffers}); they are used in place, from position to
+ * limit, and lent for the call. Everything that owns memory is {@link java.lang.AutoCloseable}: closing twice, closing
+ * while a call runs and using what is closed are all safe.
  *
  * <p>The native part, libsidbeam_java.so and libsidbeam.so.1 beside it, is loaded with the first use, from
  * <ol>

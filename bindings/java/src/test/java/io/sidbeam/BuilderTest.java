@@ -22,7 +22,8 @@ import org.junit.jupiter.api.io.TempDir;
 class BuilderTest {
   @Test
   void arraysAndBuffersMakeTheSameIndex() {
-    try (Builder arrays = new Builder(new BuilderConfig(4, 4)); Builder buffers = new Builder(new BuilderConfig(4, 4))) {
+    try (Builder arrays = new Builder(new BuilderConfig(4, 4)); Builder buffers = new Builder(new BuilderConfig(4,
+        4))) {
       arrays.add(Fixtures.CATALOGUE);
       buffers.add(Buffers.ints(Fixtures.CATALOGUE), null, null, null);
       try (Index one = arrays.finish(); Index other = buffers.finish()) {

@@ -98,13 +98,15 @@ class CasesTest {
 
   private void index() {
     BuilderConfig config = new BuilderConfig(now.ints("codes")).variableLength(now.integer("variable_length") != 0)
-        .idType(at(IdType.values(), now.integer("id_type"))).collisions(at(Collisions.values(), now.integer("collisions")))
+        .idType(at(IdType.values(), now.integer("id_type"))).collisions(at(Collisions.values(),
+            now.integer("collisions")))
         .kinds(BuilderConfig.kinds(now.number("kinds")).toArray(new Kind[0]));
     try (Builder builder = new Builder(config)) {
       if (now.has("names")) {
         builder.addNamed(now.ints("sids"), now.ints("lengths"), now.texts("names"), now.longs("priorities"));
       } else {
-        builder.add(now.intBuffer("sids"), now.intBuffer("lengths"), now.longBuffer("ids"), now.longBuffer("priorities"));
+        builder.add(now.intBuffer("sids"), now.intBuffer("lengths"), now.longBuffer("ids"),
+            now.longBuffer("priorities"));
       }
       indexes.add(builder.finish());
     }
@@ -165,7 +167,8 @@ class CasesTest {
 
   private void start() {
     int[] slots = now.ints("slots");
-    Start start = new Start(slots.length).slots(Buffers.ints(slots)).catalogues(catalogues()).widths(now.intBuffer("widths"));
+    Start start = new Start(slots.length).slots(Buffers.ints(slots)).catalogues(catalogues())
+        .widths(now.intBuffer("widths"));
     if (now.has("prefixes")) {
       start.prefixes(now.intBuffer("prefixes"), now.intBuffer("prefix_lengths"), now.number("prefix_stride"));
     }
@@ -260,7 +263,8 @@ class CasesTest {
 
   private void advance() {
     LongBuffer out = Buffers.longs(now.ints("tokens").length);
-    table.advance(now.intBuffer("which"), now.longBuffer("states"), now.longBuffer("parents"), now.intBuffer("tokens"), out);
+    table.advance(now.intBuffer("which"), now.longBuffer("states"), now.longBuffer("parents"),
+        now.intBuffer("tokens"), out);
     same("want_states", out);
   }
 

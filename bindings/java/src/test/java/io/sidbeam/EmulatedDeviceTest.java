@@ -13,8 +13,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The ways of a CUDA device, on the emulator of tests/gpu, which refuses to read the host's memory as a device's. Nothing here
- * has run on a GPU.
+ * The ways of a CUDA device, on the emulator of tests/gpu, which refuses to read the host's memory as a device's.
+ * Nothing here has run on a GPU.
  */
 class EmulatedDeviceTest {
   private static final Path PLUGIN = Path.of(System.getProperty("sidbeam.test.plugin")).toAbsolutePath();

@@ -61,8 +61,10 @@ class IndexTest {
       assertEquals(Buffers.longs(new long[] {3, 6}), ordinals);
       refused(Status.INVALID_ARGUMENT, "codes has 3 elements, expected at least 4",
           () -> index.sids(ordinals, codes.duplicate().limit(3), lengths));
-      refused(Status.INVALID_ARGUMENT, "codes is read-only", () -> index.sids(ordinals, codes.asReadOnlyBuffer(), lengths));
-      refused(Status.INVALID_ARGUMENT, "codes is a heap buffer", () -> index.sids(ordinals, IntBuffer.allocate(4), lengths));
+      refused(Status.INVALID_ARGUMENT, "codes is read-only", () -> index.sids(ordinals, codes.asReadOnlyBuffer(),
+          lengths));
+      refused(Status.INVALID_ARGUMENT, "codes is a heap buffer", () -> index.sids(ordinals, IntBuffer.allocate(4),
+          lengths));
     }
   }
 
@@ -79,7 +81,8 @@ class IndexTest {
       assertEquals(1, info.collisions());
       assertArrayEquals(new int[] {4, 4}, info.codes());
       assertEquals(info.sectionCount(), index.sections().size());
-      assertTrue(index.sections().stream().anyMatch(section -> section.kind().equals("tokens")), index.sections().toString());
+      assertTrue(index.sections().stream().anyMatch(section -> section.kind().equals("tokens")),
+          index.sections().toString());
       index.verify(Verify.FULL);
       assertEquals(0, index.uploaded(0).bytes());
     }
@@ -159,7 +162,8 @@ class IndexTest {
   void refusesBytesThatCannotBeRead() throws Exception {
     ByteBuffer bytes = bytes();
     int lent = Loans.count();
-    refused(Status.INVALID_ARGUMENT, "64", () -> Index.fromBuffer(bytes.slice(1, bytes.capacity() - 1), new OpenConfig()));
+    refused(Status.INVALID_ARGUMENT, "64", () -> Index.fromBuffer(bytes.slice(1, bytes.capacity() - 1),
+        new OpenConfig()));
     refused(Status.INVALID_ARGUMENT, "heap buffer", () -> Index.fromBuffer(ByteBuffer.allocate(100), new OpenConfig()));
     refused(Status.CORRUPT, "", () -> Index.fromBuffer(bytes.slice(0, 64), new OpenConfig()));
     assertEquals(lent, Loans.count());

@@ -56,7 +56,8 @@ class LifetimeTest {
   @Test
   void whatIsUsedMayBeClosedBeforeItsUsers() {
     Index index = Fixtures.index();
-    try (Session session = new Session(new SessionConfig(index).beams(2)); Table table = new Table(new TableConfig(index))) {
+    try (Session session = new Session(new SessionConfig(index).beams(2));
+        Table table = new Table(new TableConfig(index))) {
       index.close();
       session.start();
       session.step(row(0, 0, 0, 5));

@@ -92,7 +92,8 @@ class ProcessTest {
   @Test
   void extractsToTheFolderOfTheEnvironment() throws Exception {
     Path other = Files.createDirectory(folder.resolve("of the environment"));
-    ProcessBuilder builder = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+    ProcessBuilder builder = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-cp",
         Fixtures.JAR + ":" + TESTS, "io.sidbeam.LoadProgram").redirectErrorStream(true);
     builder.environment().put("SIDBEAM_NATIVE_DIR", other.toString());
     Process process = builder.start();

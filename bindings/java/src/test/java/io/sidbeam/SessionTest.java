@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
@@ -150,7 +152,8 @@ class SessionTest {
     DevicePointer device = new DevicePointer(4096, 100);
     session.start();
     Step step = new Step(row(0, 0, 0, 0));
-    refused(Status.INVALID_ARGUMENT, "lse is in a device's memory, expected a buffer", () -> session.step(step.lse(device)));
+    refused(Status.INVALID_ARGUMENT, "lse is in a device's memory, expected a buffer",
+        () -> session.step(step.lse(device)));
     step.lse((DevicePointer) null);
     refused(Status.INVALID_ARGUMENT, "slots is in a device's memory", () -> session.step(step.slots(device)));
     refused(Status.INVALID_ARGUMENT, "an array of items is in a device's memory",
@@ -205,6 +208,22 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "", () -> new Session(new SessionConfig(index).beams(0)));
     refused(Status.MISSING_SECTION, "", () -> new Session(new SessionConfig(index).strategy(Strategy.SORTED)));
     refused(Status.BAD_STATE, "the session is on the CPU", session::deviceBeams);
+  }
+
+  @Test
+  void aStepThatIsMadeOnceAllocatesNothing() {
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    Step step = new Step(row(0, 0, 0, 5)).lse(Buffers.floats(2));
+    Start start = new Start(1);
+    long most = 0;
+    for (int i = 0; i < 1000; i++) {
+      session.start(start);
+      long before = threads.getCurrentThreadAllocatedBytes();
+      session.step(step);
+      session.step(step);
+      most = Math.max(most, i < 10 ? 0 : threads.getCurrentThreadAllocatedBytes() - before);
+    }
+    assertEquals(0, most, "bytes allocated by two steps");
   }
 
   @Test

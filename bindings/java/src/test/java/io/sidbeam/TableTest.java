@@ -49,7 +49,8 @@ class TableTest {
       refused(Status.INVALID_ARGUMENT, "tokens has 1 elements, expected at least 2",
           () -> table.topK(null, states, Rows.dense(logits, 0, 1, 4), Normalization.FULL, 2, Buffers.ints(1),
               Buffers.floats(2), null));
-      refused(Status.INVALID_ARGUMENT, "out is missing", () -> table.advance(null, states, null, Buffers.ints(1), null));
+      refused(Status.INVALID_ARGUMENT, "out is missing", () -> table.advance(null, states, null, Buffers.ints(1),
+          null));
       refused(Status.INVALID_ARGUMENT, "", () -> new Table(new TableConfig()));
       try (Index sorted = Fixtures.index(Kind.SORTED)) {
         refused(Status.MISSING_SECTION, "", () -> new Table(new TableConfig(sorted)));
