@@ -120,8 +120,7 @@ static int py_buffer(PyObject* object, const char* name, int flags, Py_buffer* b
   }
   if (PyObject_GetBuffer(object, buffer, flags) == 0) return 1;
   *buffer = py_no_buffer;
-  return py_invalid("%s: expected an array that is %s%s", name, flags & PyBUF_WRITABLE ? "writable and " : "",
-                    (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ? "contiguous" : "of f32, f16 or bf16");
+  return py_invalid("%s: expected an array that is %scontiguous", name, flags & PyBUF_WRITABLE ? "writable and " : "");
 }
 
 /* The one letter of a native format; 0 for structs and foreign byte orders. */

@@ -77,6 +77,7 @@ class Builder(Handle):
         """
         codes, sizes = catalogue.sids_of(sids, lengths)
         count = len(codes)
+        ids = None if ids is None else catalogue.column(ids)
         if count and codes.shape[1] > self._levels:
             raise InvalidArgument(f"sids have {codes.shape[1]} codes, expected at most {self._levels}")
         if count and codes.shape[1] < self._levels:
