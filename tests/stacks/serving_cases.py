@@ -54,7 +54,9 @@ def token_sids(name: str) -> set[tuple[int, ...]]:
     """The SIDs as tokens, the end's too where a SID needs one."""
     name = name.removesuffix("-tagged")
     offsets = OFFSETS[name]
-    return {tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets)) for sid in CATALOGUES[name]}
+    return {
+        tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets)) for sid in CATALOGUES[name]
+    }
 
 
 def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> Optional[set[int]]:
@@ -94,6 +96,10 @@ def install_entry_points(folder: pathlib.Path) -> None:
         info = folder / "sidbeam-0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sidbeam\nVersion: 0\n")
-        lines = [f"[{group}]\n{name} = {target}\n" for group, e in project["entry-points"].items() for name, target in e.items()]
+        lines = [
+            f"[{group}]\n{name} = {target}\n"
+            for group, e in project["entry-points"].items()
+            for name, target in e.items()
+        ]
         (info / "entry_points.txt").write_text("\n".join(lines))
         sys.path.insert(0, str(folder))

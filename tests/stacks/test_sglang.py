@@ -1,7 +1,7 @@
-"""sidbeam.sglang in SGLang's own beam search, imported from the real package: its plugin loader and hooks, BeamCoordinator,
-BeamGroup, joint_select, the remapping of KV rows. What surrounds that in a scheduler (pools, batches, requests, and five
-modules that would import kernels) is written below; a model's logits are a function of the tokens that a row's KV slots
-hold, so that a beam with a wrong history gets wrong scores. SPDX-License-Identifier: Apache-2.0"""
+"""sidbeam.sglang in SGLang's own beam search, imported from the real package: its plugin loader and hooks,
+BeamCoordinator, BeamGroup, joint_select, the remapping of KV rows. What surrounds that in a scheduler (pools, batches,
+requests, five modules that would import kernels) is written below; a model's logits are a function of the tokens that
+a row's KV slots hold, so that a beam with a wrong history gets wrong scores. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def environment(tmp_path_factory):
     nothing = lambda: SimpleNamespace(  # noqa: E731
         disaggregation_mode="null", page_size=1, enable_hisparse=False, pp_size=1, enable_hierarchical_cache=False
     )
-    module("sglang.srt.runtime_context", **dict.fromkeys(("get_disagg", "get_memory", "get_parallel", "get_schedule"), nothing))
+    module(
+        "sglang.srt.runtime_context",
+        **dict.fromkeys(("get_disagg", "get_memory", "get_parallel", "get_schedule"), nothing),
+    )
     module("sglang.srt.layers.dp_attention", is_dp_attention_enabled=lambda: False)
     module("sglang.srt.managers.overlap_utils", FutureMap=object, RelayPayload=SimpleNamespace)
     reason = lambda kind: lambda *a, **k: SimpleNamespace(kind=kind, given=(*a, *k.values()))  # noqa: E731
@@ -58,7 +61,9 @@ class Engine:
         from sglang.srt.beam_search import coordinator
 
         self.model, self.dtype = model, dtype or torch.float32
-        self.pool = SimpleNamespace(device="cpu", size=SLOTS, req_to_token=torch.zeros(SLOTS, LENGTH, dtype=torch.int64))
+        self.pool = SimpleNamespace(
+            device="cpu", size=SLOTS, req_to_token=torch.zeros(SLOTS, LENGTH, dtype=torch.int64)
+        )
         self.free = list(range(SLOTS))
         self.pool.alloc_rows = lambda n: [self.free.pop(0) for _ in range(n)]
         self.pool.free_rows = lambda rows: self.free.__setitem__(slice(0, 0), rows)
@@ -95,8 +100,8 @@ class Engine:
                               eos_token_ids=None, tokenizer=None, to_finish=None, is_retracted=False, output_ids=[],
                               beam_group=None, finished_reason=None)  # fmt: skip
         req.finished = lambda: req.finished_reason is not None
-        recv = SimpleNamespace(session_params=None, **dict.fromkeys(
-            ("return_logprob", "return_hidden_states", "return_sampling_mask", "return_routed_experts"), False))  # fmt: skip
+        returned = ("return_logprob", "return_hidden_states", "return_sampling_mask", "return_routed_experts")
+        recv = SimpleNamespace(session_params=None, **dict.fromkeys(returned, False))
         error = self.coordinator.validate_and_init(req, recv)
         if error is None:
             row = self.free.pop(0)
@@ -139,7 +144,9 @@ class Engine:
         mode = SimpleNamespace(is_decode=lambda: decoding, is_extend=lambda: not decoding)
         output = SimpleNamespace(next_token_logits=capture.leader_logits, beam=capture)
         none = SimpleNamespace(is_none=lambda: True)
-        batch = SimpleNamespace(reqs=reqs, forward_mode=mode, forward_iter=self.tick, beam_tail=tail, spec_algorithm=none)
+        batch = SimpleNamespace(
+            reqs=reqs, forward_mode=mode, forward_iter=self.tick, beam_tail=tail, spec_algorithm=none
+        )
         self.coordinator.maybe_select_and_relay(batch, SimpleNamespace(logits_output=output))
 
     def _collect(self, reqs):
@@ -272,7 +279,9 @@ def test_all_allowed_logits_impossible(worst, level):
 def test_bad_rows_spoil_their_own_beams():
     """A row with NaN gives nothing, and takes no place from the beams of others."""
     usual, prompt = model_of(10), [4]
-    spoilt = lambda worst: lambda history: np.full(COLUMNS, worst, np.float32) if 13 in history else usual(history)  # noqa: E731
+    spoilt = lambda worst: lambda history: (
+        np.full(COLUMNS, worst, np.float32) if 13 in history else usual(history)
+    )  # noqa: E731
     for width in (2, 3, 6):
         engine = Engine(spoilt(np.nan))
         results = engine.run([engine.admit("r", prompt, width, {"sidbeam": "bigrams"})])[0]

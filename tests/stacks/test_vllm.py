@@ -1,7 +1,7 @@
-"""sidbeam.vllm in vLLM's own machinery, imported from the real package: its loaders, V1's InputBatch (which adds, removes,
-condenses and swaps rows), the newer runner's RequestState and LogitsContext. There is no GPU and no engine: of the newer
-runner, pinned buffers are those that vLLM's CPU worker puts there itself, and the one Triton kernel that writes token
-histories is written in Python below; a model's logits are random numbers. SPDX-License-Identifier: Apache-2.0"""
+"""sidbeam.vllm in vLLM's own machinery, imported from the real package: its loaders, V1's InputBatch (which adds,
+removes, condenses and swaps rows), the newer runner's RequestState and LogitsContext. No GPU, no engine: of
+the newer runner, pinned buffers are those that vLLM's CPU worker puts there itself, the one Triton kernel that writes
+token histories is written in Python below; a model's logits are random. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from serving_cases import BEGIN, CATALOGUES, COLUMNS, END, allowed_after, assert_row, install_entry_points, name_catalogues, token_sids
+from serving_cases import (
+    BEGIN,
+    CATALOGUES,
+    COLUMNS,
+    END,
+    allowed_after,
+    assert_row,
+    install_entry_points,
+    name_catalogues,
+    token_sids,
+)
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("vllm", exc_type=ImportError)
@@ -87,13 +97,16 @@ class V1:
 
     def add(self, request):
         self.requests[request.name] = request
-        state = CachedRequestState(request.name, request.prompt, [], params(request.choice), None, ([0],), 0, request.output)
+        state = CachedRequestState(
+            request.name, request.prompt, [], params(request.choice), None, ([0],), 0, request.output
+        )
         self.batch.add_request(state)
 
     def remove(self, request):
         del self.requests[request.name]
         self.batch.remove_request(request.name)
 
+    @torch.inference_mode()
     def step(self, logits, rng):
         self.batch.condense()
         if len(self.requests) > 1:
@@ -119,22 +132,24 @@ class V2:
         self.requests[request.name] = request
         self.states.add_request(request.name, len(request.prompt), request.prompt + request.output, 0, 32)
         slot = self.states.req_id_to_index[request.name]
-        wanted = [processor.add_request(slot, params(request.choice)) for processor in self.processors]
-        assert any(wanted) == (request.choice is not None)
+        self.modified = [processor.add_request(slot, params(request.choice)) for processor in self.processors]
         self.states.apply_staged_writes()
 
     def remove(self, request):
         del self.requests[request.name]
         self.states.remove_request(request.name)
 
+    @torch.inference_mode()
     def step(self, logits, rng, drafts=None):
         """Drafts: {request: tokens}; a request then has a row before each of them and one after the last."""
         order = [self.requests[name] for name in rng.permutation(sorted(self.requests))]
         slot_of = {request: self.states.req_id_to_index[request.name] for request in order}
         rows = [(r, local) for r in order for local in range(1 + len((drafts or {}).get(r, ())))]
         slots = torch.tensor([slot_of[request] for request in order], dtype=torch.int32)
-        ids = [(request.prompt + request.output + (drafts or {}).get(request, []))[: len(request.prompt + request.output) + local]
-               for request, local in rows]  # fmt: skip
+        full = {request: request.prompt + request.output for request in order}
+        ids = [
+            (full[request] + (drafts or {}).get(request, []))[: len(full[request]) + local] for request, local in rows
+        ]
         context = LogitsContext(
             expanded_idx_mapping=torch.tensor([slot_of[request] for request, _ in rows], dtype=torch.int32),
             idx_mapping=slots,
@@ -142,7 +157,7 @@ class V2:
             expanded_local_pos=torch.tensor([local for _, local in rows], dtype=torch.int32),
             input_ids=torch.tensor([history[-1] for history in ids], dtype=torch.int32),
             pos=torch.tensor([len(history) - 1 for history in ids], dtype=torch.int64),
-            seq_lens_upper_bound_np=np.array([len(request.prompt + request.output) for request in order]),
+            seq_lens_upper_bound_np=np.array([len(full[request]) for request in order]),
         )
         for processor in self.processors:
             processor.apply_staged_writes()
@@ -183,7 +198,7 @@ def prompt_of(rng):
 @runners
 @pytest.mark.parametrize("seed", range(8))
 def test_requests_come_and_go(Runner, seed):
-    """Slots and rows are used again by others, rows move and swap, and every row of every step is as brute force says."""
+    """Slots and rows are used again by others, rows move and swap; every row of every step is as brute force says."""
     rng = np.random.default_rng(seed)
     runner, made = Runner(), 0
     for _ in range(40):
@@ -201,7 +216,11 @@ def test_requests_come_and_go(Runner, seed):
         for request, old, new in zip(rows, before, after):
             request.check(old, new)
         for request, row in zip(rows, after):
-            wish = BEGIN if request.choice is not None and rng.random() < 0.3 and torch.isfinite(row[BEGIN]) else row.argmax()
+            wish = (
+                BEGIN
+                if request.choice is not None and rng.random() < 0.3 and torch.isfinite(row[BEGIN])
+                else row.argmax()
+            )
             runner.told(request, int(wish))
     assert made > SLOTS
 
@@ -270,6 +289,8 @@ def test_declined_rows_untouched(Runner):
     runner = Runner()
     for number, choice in enumerate(["bigrams", None, "single", None]):
         runner.add(Request(number, choice, [1, 2]))
+        if Runner is V2:
+            assert any(runner.modified) == (choice is not None)
     before = logits_of(rng, 4)
     before[:, 5], before[:, 6] = torch.nan, torch.inf
     rows, after = runner.step(before.clone(), rng)
@@ -313,7 +334,10 @@ def test_each_runner_gets_its_own():
         ({"index": "bigrams", "ends": 3}, "sidbeam has ['ends'], expected index, begin and end"),
         ({"index": "bigrams", "begin": -1}, "sidbeam: begin is -1, expected a token or null"),
         ({"index": "bigrams", "begin": 10}, "catalogue 'bigrams': begin 10 is the token of a code of level 0"),
-        ({"index": "bigrams", "end": None}, "catalogue 'bigrams' has no end token, expected one there or in the request"),
+        (
+            {"index": "bigrams", "end": None},
+            "catalogue 'bigrams' has no end token, expected one there or in the request",
+        ),
         (3, 'sidbeam is 3, expected a name, {"index": name, "begin": token, "end": token} or false'),
     ],
 )
@@ -336,7 +360,9 @@ def test_bad_arguments_fail_the_request(wanted, message):
 def test_catalogue_beyond_the_model():
     """Refused when the engine starts, and not when a request comes."""
     small = states.RequestState(SLOTS, LENGTH, 64, 2, COLUMNS - 8, torch.device("cpu"))
-    with pytest.raises(sidbeam.InvalidArgument, match="catalogue 'variable' has tokens below 58, the model's vocabulary has 56"):
+    with pytest.raises(
+        sidbeam.InvalidArgument, match="catalogue 'variable' has tokens below 58, the model's vocabulary has 56"
+    ):
         build_custom_logits_processors(CONFIG, small, False, ())
 
 
@@ -345,7 +371,9 @@ def test_end_beyond_the_model(Runner):
     """A request may name any number; the engine lives."""
     request = Request(0, {"index": "bigrams", "end": 2**31 - 1}, [1])
     request.output += [10, 21, 32]
-    assert torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist() == [COLUMNS - 1]
+    assert torch.isfinite(one_step(Runner, request, torch.zeros(1, COLUMNS))[0]).nonzero()[:, 0].tolist() == [
+        COLUMNS - 1
+    ]
 
 
 def test_unfinished_history_is_an_error():
@@ -364,16 +392,7 @@ def test_default_catalogue():
     try:
         for codes, allowed in [([], [10, 13]), ([13], [21, 22]), ([13, 21], [34])]:
             for Runner in (V1, V2):
-                runner, request = Runner(), Request(0, None, [4, BEGIN, *codes])
-                runner.requests[request.name] = request
-                if Runner is V1:
-                    state = CachedRequestState("r0", request.prompt, [], params(), None, ([0],), 0, [])
-                    runner.batch.add_request(state)
-                else:
-                    runner.states.add_request("r0", len(request.prompt), request.prompt, 0, 1)
-                    assert runner.processors[-1].add_request(runner.states.req_id_to_index["r0"], params())
-                    runner.states.apply_staged_writes()
-                after = runner.step(torch.zeros(1, COLUMNS), np.random.default_rng(0))[1]
+                after = one_step(Runner, Request(0, None, [4, BEGIN, *codes]), torch.zeros(1, COLUMNS))
                 assert torch.isfinite(after[0]).nonzero()[:, 0].tolist() == allowed
         assert serving.choice_of({"sidbeam": False}) is None
     finally:

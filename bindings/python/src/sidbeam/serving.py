@@ -5,8 +5,8 @@ The operator names catalogues once, in the environment of every process of the e
     SIDBEAM_CATALOGUES='{"shop": {"path": "shop.sidx", "offsets": [1000, 1256, 1512], "begin": 999, "end": 2}}'
 
 or the path of a file that holds the same, or :func:`register` in the engine's own process. A request says which:
-``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with what it wants otherwise. It gives names,
-never paths: it must not open files of the server.
+``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with what it wants otherwise. It gives
+names, never paths: it must not open files of the server.
 
     path      index file
     offsets   token of each level's code 0; or one number for all levels
@@ -77,7 +77,7 @@ class Catalogue:
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
-        """int64 ``[levels, codes]``: the token of each code, the end's too; beyond a level's codes its first token again."""
+        """int64 ``[levels, codes]``: the token of each code, the end's too; beyond those the level's first again."""
         counts, end = self.index.info.codes, self.vocabulary.end_column
         padded = np.empty((self.levels, max(counts) + 1), np.int64)
         for level, count in enumerate(counts):
@@ -91,10 +91,12 @@ class Catalogue:
         for level in range(self.levels):
             tokens = self.tokens(level)
             if len(np.unique(tokens)) != len(tokens):
-                raise InvalidArgument(f"catalogue {self.name!r}: level {level} has a token that stands for several codes")
+                raise InvalidArgument(f"catalogue {self.name!r}: a token stands for several codes of level {level}")
             for name, token in (("begin", self.begin), ("end", self.end), ("end_column", self.vocabulary.end_column)):
                 if token is not None and token in tokens:
-                    raise InvalidArgument(f"catalogue {self.name!r}: {name} {token} is the token of a code of level {level}")
+                    raise InvalidArgument(
+                        f"catalogue {self.name!r}: {name} {token} is the token of a code of level {level}"
+                    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +145,7 @@ def find(name: str) -> Catalogue:
 
 
 def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
-    """What the arguments of a request ask for under "sidbeam"; None: no constraint. False there declines the default."""
+    """What a request's arguments ask for under "sidbeam"; None: no constraint. False there declines the default."""
     wanted = (arguments or {}).get(KEY)
     if wanted is None:
         _read_environment()
@@ -153,7 +155,9 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     if isinstance(wanted, str):
         wanted = {"index": wanted}
     if not isinstance(wanted, Mapping) or not isinstance(wanted.get("index"), str):
-        raise InvalidArgument(f'{KEY} is {wanted!r}, expected a name, {{"index": name, "begin": token, "end": token}} or false')
+        raise InvalidArgument(
+            f'{KEY} is {wanted!r}, expected a name, {{"index": name, "begin": token, "end": token}} or false'
+        )
     unknown = set(wanted) - {"index", "begin", "end"}
     if unknown:
         raise InvalidArgument(f"{KEY} has {sorted(unknown)}, expected index, begin and end")
@@ -166,6 +170,15 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     if tokens != {"begin": catalogue.begin, "end": catalogue.end}:
         dataclasses.replace(catalogue, **tokens).check()
     return chosen
+
+
+def stream_of(tensor: Any) -> Optional[int]:
+    """torch's current stream where a tensor of torch is, for calls of a table."""
+    if not tensor.is_cuda:
+        return None
+    import torch
+
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
 
 
 @functools.lru_cache(maxsize=1)

@@ -29,7 +29,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
-from .serving import KEY, Catalogue, choice_of
+from .serving import KEY, Catalogue, choice_of, stream_of
 from .table import TopK
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
@@ -75,7 +75,7 @@ class Search:
             torch.where(known, codes, -1).to(torch.int32),
             parents=parents.contiguous(),
             out=states,
-            stream=_stream(tokens),
+            stream=stream_of(tokens),
         )
         self._states = states
         self._level += 1
@@ -84,12 +84,8 @@ class Search:
         codes = torch.empty((len(states), k), dtype=torch.int32, device=states.device)
         log_probs = torch.empty((len(states), k), dtype=torch.float32, device=states.device)
         out = TopK(codes, log_probs, None)
-        self._table.topk(logits, states.contiguous(), k, next_states=False, out=out, stream=_stream(states))
+        self._table.topk(logits, states.contiguous(), k, next_states=False, out=out, stream=stream_of(states))
         return codes, log_probs
-
-
-def _stream(tensor: Tensor) -> Optional[int]:
-    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
 
 
 def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:

@@ -1,10 +1,10 @@
 """vLLM: requests that may only say SIDs of a catalogue (needs vLLM with its PyTorch).
 
-Installing sidbeam is enough: vLLM finds :class:`LogitsProcessor` by the entry point ``vllm.logits_processors``, and it is
-what the engine's model runner wants, the newer one or V1. Catalogues have names (:mod:`sidbeam.serving`), and a request
-chooses one:
+Installing sidbeam is enough: vLLM finds :class:`LogitsProcessor` by the entry point ``vllm.logits_processors``, and it
+is what the engine's model runner wants, the newer one or V1. Catalogues have names (:mod:`sidbeam.serving`), and a
+request chooses one:
 
-    SamplingParams(max_tokens=3, extra_args={"sidbeam": "shop"})       # over HTTP: "vllm_xargs", which takes no nested ones
+    SamplingParams(max_tokens=3, extra_args={"sidbeam": "shop"})       # over HTTP: "vllm_xargs", which does not nest
 
 Where a SID begins: with ``begin``, after that token, wherever it stands last, in the prompt too; all else is free text.
 Without, the first generated token is a SID's first, whatever the prompt holds, and nothing but ``end`` follows the SID.
@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from .errors import BadState, InvalidArgument
-from .serving import Catalogue, Choice, choice_of, named
+from .serving import Catalogue, Choice, choice_of, named, stream_of
 from .table import TopK
 
 try:
@@ -74,13 +74,12 @@ class _Mask:
     def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
         """Masks rows in place; those that are free, or not `mine`, stay as they are. Nothing waits for the device."""
         level, free, whole = self._place(rows)
-        # A SID's states are asked for whatever the row is, so that shapes do not depend on data; free ones are put back.
+        # All rows are worked on, whatever they are, so that shapes do not depend on data; free ones are put back.
         states = torch.where(whole, -1, self._states(rows.tail, level))
         keep = free if mine is None else free | ~mine
         masked = logits.clone()
-        stream = torch.cuda.current_stream(logits.device).cuda_stream if logits.is_cuda else None
-        best = self._best(masked, states, stream)
-        self.table.mask(masked, states, stream=stream)
+        best = self._best(masked, states)
+        self.table.mask(masked, states, stream=stream_of(masked))
         end = rows.end[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
         masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
         return torch.where(keep[:, None], logits, masked, out=logits)
@@ -108,19 +107,16 @@ class _Mask:
         codes = self.codes[self.level_numbers, tokens.clamp(0, self.codes.shape[1] - 1)]
         codes = torch.where(known, codes, -1).to(torch.int32)
         states = torch.empty_like(length, dtype=torch.int64)
-        stream = torch.cuda.current_stream(tail.device).cuda_stream if tail.is_cuda else None
-        self.table.prefixes(codes, length.to(torch.int32), out=states, stream=stream)
+        self.table.prefixes(codes, length.to(torch.int32), out=states, stream=stream_of(tail))
         return states
 
-    def _best(self, logits: Tensor, states: Tensor, stream: Optional[int]) -> Tensor:
+    def _best(self, logits: Tensor, states: Tensor) -> Tensor:
         """The best valid code of each row, -1 where there is none: -inf and NaN are none. Reads valid codes only."""
-        shape = (len(states), 1)
-        out = TopK(
-            torch.empty(shape, dtype=torch.int32, device=states.device),
-            torch.empty(shape, dtype=torch.float32, device=states.device),
-            None,
-        )
-        return self.table.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream).tokens
+        tokens = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
+        out = TopK(tokens, torch.empty_like(tokens, dtype=torch.float32), None)
+        stream = stream_of(logits)
+        self.table.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream)
+        return tokens
 
 
 class _Masks:
@@ -138,8 +134,9 @@ class _Masks:
         if catalogue not in self._numbers:
             needed = catalogue.table(str(self.device)).columns
             if needed > self._columns:
+                name, most = catalogue.name, self._columns
                 raise InvalidArgument(
-                    f"catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {self._columns}"
+                    f"catalogue {name!r} has tokens below {needed}, the model's vocabulary has {most}"
                 )
             self._masks.append(_Mask(catalogue, self.device))
             self._numbers[catalogue] = len(self._masks) - 1
@@ -161,18 +158,20 @@ _DECLINED = _Wanted(_NOBODY, _NEVER, 0)
 def _choice(sampling_params: Any) -> Optional[Choice]:
     choice = choice_of(sampling_params.extra_args)
     if choice is not None and choice.end is None:
-        raise InvalidArgument(f"catalogue {choice.catalogue.name!r} has no end token, expected one there or in the request")
+        raise InvalidArgument(
+            f"catalogue {choice.catalogue.name!r} has no end token, expected one there or in the request"
+        )
     return choice
 
 
 def _wanted(sampling_params: Any, masks: _Masks) -> _Wanted:
     choice = _choice(sampling_params)
-    if choice is None:
+    if choice is None or choice.end is None:
         return _DECLINED
     return _Wanted(masks.number(choice.catalogue), _NEVER if choice.begin is None else choice.begin, choice.end)
 
 
-class _Slots(_V2 or object):
+class _Slots(_V2 or object):  # type: ignore[misc]
     """The newer runner's: a request has a slot, histories are on the device, rows name their slots."""
 
     def __init__(self, vllm_config: Any, req_states: Any) -> None:
@@ -207,7 +206,7 @@ class _Slots(_V2 or object):
         return logits
 
     def _tail(self, slots: Tensor, ctx: Any, levels: int) -> Tensor:
-        """The last tokens up to each row's own: drafts are in the rows before it only, the rest in its slot's history."""
+        """The last tokens up to each row's own: drafts are in the rows before it, the rest in its slot's history."""
         ages = torch.arange(levels, -1, -1, device=slots.device)
         row = torch.arange(len(slots), device=slots.device)[:, None]
         places = ctx.pos.long()[:, None] - ages
@@ -223,7 +222,7 @@ class _Request(NamedTuple):
     output: list[int]  # vLLM's own, which it appends to
 
 
-class _Batch(_V1 or object):
+class _Batch(_V1 or object):  # type: ignore[misc]
     """V1's: row i is the batch's request i; requests are removed, added and moved."""
 
     def __init__(self, vllm_config: Any, device: Any, is_pin_memory: bool) -> None:
@@ -274,7 +273,7 @@ class _Batch(_V1 or object):
         return _Rows(torch.from_numpy(tail).to(device), generated, wanted[:, 1], wanted[:, 2])
 
 
-class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):
+class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]
     """What both runners load. Each makes it with its own arguments, and gets the processor that fits.
 
     One class, and not a choice at import: which runner an engine takes is known to its configuration alone, and each
