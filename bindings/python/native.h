@@ -38,15 +38,16 @@ static const char py_handle_name[] = "sidbeam.handle", py_view_name[] = "sidbeam
 
 static void py_free_handle(PyObject* capsule) {
   flat_handle* handle = (flat_handle*)PyCapsule_GetPointer(capsule, py_handle_name);
-  Py_BEGIN_ALLOW_THREADS /* on CUDA this may wait for the device */
-      flat_free(handle);
-  Py_END_ALLOW_THREADS
+  PyThreadState* const state = PyEval_SaveThread(); /* on CUDA this may wait for the device */
+  flat_free(handle);
+  PyEval_RestoreThread(state);
 }
 
 static void py_free_view(PyObject* capsule) {
   flat_handle* handle = (flat_handle*)PyCapsule_GetPointer(capsule, py_view_name);
-  Py_BEGIN_ALLOW_THREADS flat_view_release(handle);
-  Py_END_ALLOW_THREADS
+  PyThreadState* const state = PyEval_SaveThread();
+  flat_view_release(handle);
+  PyEval_RestoreThread(state);
 }
 
 static PyObject* py_box_handle(flat_handle* handle) {
@@ -119,8 +120,7 @@ static int py_buffer(PyObject* object, const char* name, int flags, Py_buffer* b
   }
   if (PyObject_GetBuffer(object, buffer, flags) == 0) return 1;
   *buffer = py_no_buffer;
-  return py_invalid("%s: expected an array that is %s%s", name, flags & PyBUF_WRITABLE ? "writable and " : "",
-                    (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ? "contiguous" : "of f32, f16 or bf16");
+  return py_invalid("%s: expected an array that is %scontiguous", name, flags & PyBUF_WRITABLE ? "writable and " : "");
 }
 
 /* The one letter of a native format; 0 for structs and foreign byte orders. */

@@ -108,22 +108,33 @@ static int py_buffer_tensor(const Py_buffer* buffer, const char* name, int bfloa
   return 1;
 }
 
+/* Takes an object's buffer: 1; 0: an exception; -1: the object has none for this (JAX's arrays on a device, say), but has
+ * DLPack. What refuses to be written is not asked again that way, where it could not refuse. */
+static int py_take_buffer(PyObject* object, const char* name, int writable, py_rows* out, int* bfloat16) {
+  const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
+  *bfloat16 = 0;
+  if (PyObject_GetBuffer(object, &out->buffer, flags | PyBUF_FORMAT) == 0) return 1;
+  PyErr_Clear();
+  *bfloat16 = py_is_bfloat16(object); /* NumPy has no format letter for it */
+  if (*bfloat16 && PyObject_GetBuffer(object, &out->buffer, flags) == 0) return 1;
+  PyErr_Clear();
+  out->buffer = py_no_buffer;
+  if (!writable && strcmp(Py_TYPE(object)->tp_name, "numpy.ndarray") != 0 &&
+      PyObject_HasAttrString(object, "__dlpack_device__"))
+    return -1;
+  return py_invalid("%s: expected an array %sof f32, f16 or bf16", name, writable ? "that is writable, " : "");
+}
+
 /* Logits of an argument: [slots, rows, columns] or [rows, columns]. */
 static int py_rows_of(PyObject* object, const char* name, int writable, py_rows* out) {
-  const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
   sidbeam_error err = SIDBEAM_ERROR_INIT;
   sidbeam_dl_tensor described = {0};
   const sidbeam_dl_tensor* tensor = &described;
   int64_t shape[3], strides[3];
-  int bits = 0;
-  if (PyObject_CheckBuffer(object)) {
-    int bfloat16 = 0;
-    if (PyObject_GetBuffer(object, &out->buffer, flags | PyBUF_FORMAT) != 0) {
-      out->buffer = py_no_buffer;
-      PyErr_Clear();
-      bfloat16 = py_is_bfloat16(object); /* NumPy has no format letter for it */
-      if (!py_buffer(object, name, bfloat16 ? flags : flags | PyBUF_FORMAT, &out->buffer)) return 0;
-    }
+  int bits = 0, bfloat16 = 0;
+  const int taken = PyObject_CheckBuffer(object) ? py_take_buffer(object, name, writable, out, &bfloat16) : -1;
+  if (taken == 0) return 0;
+  if (taken > 0) {
     if (!py_buffer_tensor(&out->buffer, name, bfloat16, &described, shape, strides)) return 0;
     bits = described.type_code == PY_BFLOAT && !bfloat16;
   } else if (PyObject_HasAttrString(object, "__dlpack_device__")) {
@@ -153,13 +164,16 @@ static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err
   return err->code == 0;
 }
 
-/* describe_tensor(object) -> (address, type code, bits, shape, device type, device) of a tensor without gaps. */
-static PyObject* py_describe_tensor(PyObject* self, PyObject* object) {
-  PyObject *capsule = NULL, *shape = NULL, *result = NULL;
-  const sidbeam_dl_tensor* tensor = py_dlpack(object, "array", 0, &capsule);
+/* describe_tensor(object, name) -> (address, type code, bits, shape, device type, device) of a tensor without gaps. */
+static PyObject* py_describe_tensor(PyObject* self, PyObject* args) {
+  PyObject *object, *capsule = NULL, *shape = NULL, *result = NULL;
+  const sidbeam_dl_tensor* tensor;
+  const char* name;
   int64_t dense = 1;
   int i;
   (void)self;
+  if (!PyArg_ParseTuple(args, "Os", &object, &name)) return NULL;
+  tensor = py_dlpack(object, name, 0, &capsule);
   if (tensor != NULL) shape = PyTuple_New(tensor->ndim);
   for (i = shape == NULL ? -1 : tensor->ndim - 1; i >= 0; i--) {
     PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(tensor->shape[i]));
@@ -167,7 +181,7 @@ static PyObject* py_describe_tensor(PyObject* self, PyObject* object) {
     if (dense >= 0) dense *= tensor->shape[i];
   }
   if (shape != NULL && dense < 0) {
-    (void)py_invalid("array: expected a tensor that is contiguous");
+    (void)py_invalid("%s: expected a tensor that is contiguous", name);
   } else if (shape != NULL) {
     result = Py_BuildValue("LiiOii", (long long)(intptr_t)tensor->data + (long long)tensor->byte_offset,
                            tensor->type_code, tensor->type_bits, shape, tensor->device_type, tensor->device_id);

@@ -110,7 +110,7 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %}
 
 %native(view) PyObject* py_view(PyObject* self, PyObject* args);
-%native(describe_tensor) PyObject* py_describe_tensor_args(PyObject* self, PyObject* args);
+%native(describe_tensor) PyObject* py_describe_tensor(PyObject* self, PyObject* args);
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
@@ -129,11 +129,6 @@ static PyObject* py_view(PyObject* self, PyObject* args) {
   capsule = PyCapsule_New(handle, py_view_name, py_free_view);
   if (capsule == NULL) flat_view_release(handle);
   return capsule;
-}
-
-static PyObject* py_describe_tensor_args(PyObject* self, PyObject* args) {
-  PyObject* object;
-  return PyArg_ParseTuple(args, "O", &object) ? py_describe_tensor(self, object) : NULL;
 }
 
 static PyObject* py_set_make_error(PyObject* self, PyObject* args) {

@@ -116,6 +116,7 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
         "writable",
     ),
     (lambda s: s.items(out=sidbeam.Items(ordinals=np.zeros(4, np.int64)[::2])), sidbeam.InvalidArgument, "contiguous"),
+    (lambda s: s.items(out=sidbeam.Items(ordinals=(1, 2))), TypeError, "ordinals is tuple, expected an array"),
     (lambda s: s.items(limit=-1), sidbeam.InvalidArgument, "limit is -1, expected 0 or more"),
     (
         lambda s: s.items(limit_per_sid=2**33),

@@ -68,6 +68,27 @@ def test_bfloat16_arrays_of_ml_dtypes(session: sidbeam.Session) -> None:
     assert (session.step(logits.astype(ml_dtypes.bfloat16).view(np.uint16), dtype="bf16").scores == expected).all()
 
 
+class OfADevice(np.ndarray):
+    """Its type has buffers, this object has none (datetime64 has no format), but DLPack: as JAX's arrays on a GPU."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.array([[3, 9, 2, 1]] * 2, np.float32).__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+def test_where_the_buffer_protocol_fails(index: sidbeam.Index, session: sidbeam.Session) -> None:
+    logits = np.zeros((2, 4), "M8[s]").view(OfADevice)
+    assert session.step(logits).tokens.tolist() == [[0, 2]]
+    with pytest.raises(
+        sidbeam.InvalidArgument, match="logits: expected an array that is writable, of f32, f16 or bf16"
+    ):
+        sidbeam.Table(index).mask(logits, np.zeros(2, np.int64))
+    with pytest.raises(sidbeam.InvalidArgument, match="logits: expected an array of f32, f16 or bf16"):
+        session.step(np.zeros((2, 4), "M8[s]"))
+
+
 def test_memoryviews_and_buffers(session: sidbeam.Session) -> None:
     logits = memoryview(bytearray(32)).cast("f", (2, 4))
     assert session.step(logits).tokens.tolist() == [[0, 2]]
@@ -110,7 +131,7 @@ def test_arrays_of_a_device_say_where_they_are() -> None:
     assert array.__dlpack_device__() == (2, 3) and array.device == "cuda:3"
     described = {"shape": (2, 3), "typestr": "<f4", "data": (4096, True), "version": 3}
     assert array.__cuda_array_interface__ == described
-    assert sidbeam._native.describe_tensor(array) == (4096, 2, 32, (2, 3), 2, 3)
+    assert sidbeam._native.describe_tensor(array, "array") == (4096, 2, 32, (2, 3), 2, 3)
 
 
 def test_device_tensors_are_asked_not_to_wait(session: sidbeam.Session) -> None:

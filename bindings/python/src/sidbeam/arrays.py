@@ -59,7 +59,9 @@ def counted(value: Any, dtype: Any, name: str) -> tuple[NativeArray, int]:
 
 def tensor_address(value: Any, dtype: Any, name: str) -> Address:
     """Address and elements of a dense tensor, on any device."""
-    address, code, bits, shape, _, _ = _native.describe_tensor(value)
+    if not hasattr(value, "__dlpack_device__"):
+        raise TypeError(f"{name} is {type(value).__name__}, expected an array")
+    address, code, bits, shape, _, _ = _native.describe_tensor(value, name)
     wanted = np.dtype(dtype)
     if code not in (_TYPE_CODES[wanted.kind], 1 if wanted.kind == "i" else 2) or bits != 8 * wanted.itemsize:
         raise InvalidArgument(f"{name} has DLPack type code {code} of {bits} bits, expected {wanted}")

@@ -77,6 +77,7 @@ class Builder(Handle):
         """
         codes, sizes = catalogue.sids_of(sids, lengths)
         count = len(codes)
+        ids = None if ids is None else catalogue.column(ids)
         if count and codes.shape[1] > self._levels:
             raise InvalidArgument(f"sids have {codes.shape[1]} codes, expected at most {self._levels}")
         if count and codes.shape[1] < self._levels:
@@ -139,23 +140,25 @@ class Builder(Handle):
 
     def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         outcome: list[Any] = [None, None]
+        done = threading.Event()  # not Thread.join: after a Ctrl-C in it (3.11) the next returns at once
 
         def work() -> None:
             try:
                 outcome[0] = call()
             except BaseException as error:  # handed to the caller below
                 outcome[1] = error
+            finally:
+                done.set()
 
-        thread = threading.Thread(target=work, name="sidbeam build", daemon=True)
-        thread.start()
+        threading.Thread(target=work, name="sidbeam build", daemon=True).start()
         try:
-            while thread.is_alive():
+            while not done.is_set():
                 if progress is not None:
                     self._report(progress)
-                thread.join(_POLL_SECONDS)
+                done.wait(_POLL_SECONDS)
         except BaseException:
             self.cancel()
-            thread.join()
+            done.wait()
             raise
         if outcome[1] is not None:
             raise outcome[1]
