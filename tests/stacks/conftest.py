@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import pathlib
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # nothing is fetched
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("SIDBEAM_JAX_CACHE", str(pathlib.Path(__file__).resolve().parents[2] / "build/stacks/jax"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # models this small gain nothing from more
 
 import sidbeam

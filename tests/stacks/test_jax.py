@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from oracle import BIGRAM_TRAP, DUPLICATES, VARIABLE, Catalogue, beam_search, ma
 from sidbeam import jax as sidbeam_jax
 
 RANDOM = random_catalogue(np.random.default_rng(1), 300, (12, 20, 9), offsets=(3, 15, 35))
+FAILS = (ValueError, jax.errors.JaxRuntimeError)  # of a compiled function, of a single operation
 FLOATS = [jnp.float32, jnp.bfloat16, jnp.float16]
 
 
@@ -83,11 +83,12 @@ def test_topk(catalogue: Catalogue, normalization: str, dtype) -> None:
 def test_advance(catalogue: Catalogue) -> None:
     table = table_of(catalogue)
     longest = max(map(len, catalogue.distinct))
-    codes = jnp.array([sid for sid in catalogue.distinct if len(sid) == longest])
+    codes = np.array([sid for sid in catalogue.distinct if len(sid) == longest])
+    advance = jax.jit(table.advance)
     states = table.start(len(codes))
     for level in range(longest):
-        order = jax.random.permutation(jax.random.key(level), len(codes))  # rows trade places, as in a beam search
-        states = jax.jit(table.advance)(states, codes[order, level], order)
+        order = np.random.default_rng(level).permutation(len(codes))  # rows trade places, as in a beam search
+        states = advance(states, codes[order, level], order)
         codes = codes[order]
         np.testing.assert_array_equal(states, states_of(table, codes[:, : level + 1].tolist()))
     outside = table.advance(table.start(2), codes[:2, 0], parents=jnp.array([-1, 2]))
@@ -138,7 +139,7 @@ def assert_best(catalogue: Catalogue, width: int, found) -> None:
     np.testing.assert_allclose([score for _, score in found], [beam.score for beam in best], atol=1e-4)
 
 
-@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("width", [1, 40])
 @pytest.mark.parametrize("of", [BIGRAM_TRAP, RANDOM], ids=["bigrams", "random"])
 def test_beam_search(of: Catalogue, width: int) -> None:
     """Built of the masked top-K inside jit: as sidbeam.Session would."""
@@ -169,7 +170,7 @@ def static_step(arrays, level: int, log_probs, states, last):
 
 
 @pytest.mark.parametrize("dense_levels", [1, 2])
-@pytest.mark.parametrize("width", [1, 5, 40])
+@pytest.mark.parametrize("width", [3, 40])
 @pytest.mark.parametrize("of", [BIGRAM_TRAP, DUPLICATES, random_catalogue(np.random.default_rng(8), 400, (9, 9, 9, 9))], ids=["bigrams", "duplicates", "random"])
 def test_static_arrays(of: Catalogue, width: int, dense_levels: int) -> None:
     """What a TPU would run finds the same beams."""
@@ -200,7 +201,7 @@ def test_errors() -> None:
         (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 0), "k is 0"),
         (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.array([0, 7])), "which"),
     ):
-        with pytest.raises(jax.errors.JaxRuntimeError, match=f"sidbeam: .*{message}"):
+        with pytest.raises(FAILS, match=f"sidbeam: .*{message}"):
             jax.block_until_ready(call())
 
 
@@ -213,26 +214,24 @@ def test_closed() -> None:
     table.close()
     table.close()
     another = table_of(RANDOM)
-    with pytest.raises(jax.errors.JaxRuntimeError, match=r"sidbeam: table \d+ is closed"):
+    with pytest.raises(FAILS, match=r"sidbeam: table \d+ is closed"):
         jax.block_until_ready(step(logits))
     with pytest.raises(sidbeam.BadState, match="table is closed"):
         table.mask(logits, table.start(2))
     another.close()
 
 
-def run(program: str, **environment: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", program] if " " in program else [sys.executable, "-m", program]
-    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
-
-
-def test_compiler(tmp_path: pathlib.Path) -> None:
-    made = run("sidbeam.jax")  # what this process has compiled already
-    assert made.returncode == 0 and pathlib.Path(made.stdout.strip()).exists()
-    program = "import sidbeam, sidbeam.jax as j; j.Table(sidbeam.Index.build([(0, 1)]))"
-    failed = run(program, CXX="no-such-compiler", SIDBEAM_JAX_CACHE=str(tmp_path))
-    assert "ImportError: sidbeam.jax needs a C++ compiler, once; no-such-compiler is not there (set CXX)" in failed.stderr
-    failed = run(program, CXX="false", SIDBEAM_JAX_CACHE=str(tmp_path))
-    assert "ImportError: sidbeam.jax: false -std=c++17" in failed.stderr and not list(tmp_path.iterdir())
+def test_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = subprocess.run([sys.executable, "-m", "sidbeam.jax"], capture_output=True, text=True)
+    assert made.stdout.strip() == str(sidbeam_jax.build()) and pathlib.Path(made.stdout.strip()).exists()
+    monkeypatch.setenv("SIDBEAM_JAX_CACHE", str(tmp_path))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(ImportError, match=r"needs a C\+\+ compiler, once; no-such-compiler is not there \(set CXX\)"):
+        sidbeam_jax.build()
+    monkeypatch.setenv("CXX", "false")
+    with pytest.raises(ImportError, match=r"sidbeam.jax: false -std=c\+\+17 .* failed"):
+        sidbeam_jax.build()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not any(d.platform == "gpu" for d in jax.devices()), reason="CUDA: JAX has no GPU on this machine")

@@ -227,12 +227,13 @@ def test_variable_length(model) -> None:
 
 
 def test_requests_that_are_over_wait(model) -> None:
-    """One beam each; a request whose SID has ended stays as it is while others go on."""
-    short, long = at(Catalogue([(1,)], [4, 4, 4], variable=True)), at(Catalogue([(0, 3, 1), (0, 3, 2)], [4, 4, 4], variable=True))
+    """A request whose SIDs have all ended, the beams in another order than before, stays so while others go on."""
+    short = at(Catalogue([(0,), (1,), (2,), (3,)], [4, 4, 4], variable=True))
+    long = at(Catalogue([(0, 3, 1), (0, 3, 2)], [4, 4, 4], variable=True))
     search, inputs = SidBeamSearch(sids_of(short, long)), batch([[5, 6, 7], [8, 9], [5, 5, 5]])
-    loop, scores = generate(model, inputs, 2, custom_generate=search, which=[0, 1, 0])
+    loop, scores = generate(model, inputs, 4, custom_generate=search, which=[0, 1, 0])
     for request, catalogue in enumerate((short, long, short)):
-        assert_beams(catalogue, loop[request], scores[request], brute_force(model, inputs, catalogue, 2, request))
+        assert_beams(catalogue, loop[request], scores[request], brute_force(model, inputs, catalogue, 4, request))
 
 
 def test_rows_trade_places() -> None:
