@@ -126,6 +126,9 @@ services_stage() {
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
 }
 
+# Heavy, and so last of the languages: what pip cannot bring is skipped, and said.
+stacks_stage() { bash tests/stacks/run.sh build/release; }
+
 install_packages $build_packages $test_packages $language_packages
 mkdir -p "$logs"
 stage format "sources are as clang-format leaves them" format
@@ -137,6 +140,7 @@ if [ "${1:-all}" != quick ]; then
   stage go "the Go module" go_stage
   stage readme "README.md in Python, Java and Go" readme_stage
   stage services "the services of samples/, reloaded under load" services_stage
+  stage stacks "PyTorch, transformers, JAX, vLLM and SGLang" stacks_stage
   stage valgrind "the smallest program under valgrind" memory
   stage asan "address and undefined-behaviour sanitizers, all but slow tests" asan
   stage tsan "thread sanitizer, tests of threads" tsan
