@@ -32,6 +32,37 @@ class Tensor:
         return sidbeam._native.export_tensor(self.array, address, code, bits, self.array.shape, *self.device)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_torch(session: sidbeam.Session, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    values = np.array([[3, 9, 2, 1]] * 2, np.float32)
+    expected = session.step(values).scores.copy()
+    logits = torch.zeros(2, 3, 8, dtype=getattr(torch, dtype))[:, 1, 2:6]  # a slice that begins and ends within a row
+    logits.copy_(torch.from_numpy(values))
+    for tensor in (logits, logits.contiguous(), logits[None]):
+        session.start()
+        assert (session.step(tensor).scores == expected).all()
+    with pytest.raises(sidbeam.InvalidArgument, match=r"logits: tensor.strides\[last\] is"):
+        session.step(logits.contiguous().t())
+    with pytest.raises(sidbeam.InvalidArgument, match="logits: tensor.dtype.bits is 64"):
+        session.step(logits.double())
+    fake = pytest.importorskip("torch._subclasses").FakeTensorMode().from_tensor(logits)
+    with pytest.raises(sidbeam.InvalidArgument, match="logits is a FakeTensor, expected one with memory"):
+        session.step(fake)
+    for nothing in (torch.zeros(2, 4, device="meta"), torch.eye(4).to_sparse()):
+        with pytest.raises((BufferError, RuntimeError, ValueError)):
+            session.step(nothing)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_jax(session: sidbeam.Session, dtype: str) -> None:
+    jax = pytest.importorskip("jax")
+    values = np.array([[3, 9, 2, 1]] * 2, np.float32)
+    expected = session.step(values).scores.copy()
+    session.start()
+    assert (session.step(jax.numpy.asarray(values, dtype)).scores == expected).all()
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_logits_by_dlpack(session: sidbeam.Session, dtype: type) -> None:
     logits = Tensor(np.array([[3, 9, 2, 1]] * 2, dtype))
