@@ -63,7 +63,14 @@ def batch(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
 
 def histories(catalogue: Catalogue, count: int) -> list[list[int]]:
     """Prompts that are SIDs themselves: what users bought before. Real where ../shared/data is there."""
-    folder = next((f / "shared/data/minionerec" for f in pathlib.Path(__file__).resolve().parents if (f / "shared/data/minionerec").is_dir()), None)
+    folder = next(
+        (
+            f / "shared/data/minionerec"
+            for f in pathlib.Path(__file__).resolve().parents
+            if (f / "shared/data/minionerec").is_dir()
+        ),
+        None,
+    )
     if folder is None:
         sids = catalogue.distinct
         bought: Iterable[Any] = ([sids[(7 * i + j) % len(sids)] for j in range(2 + i % 5)] for i in range(count))
@@ -81,7 +88,9 @@ def real() -> tuple[Catalogue, str]:
 
 def allowed_tokens_fn(catalogue: Catalogue, prompt: int, end: int | None = None):
     """prefix_allowed_tokens_fn as its users write it: a dict from prefixes to lists of tokens."""
-    children = {prefix: [catalogue.column(len(prefix), t) for t in catalogue.tokens(prefix)] for prefix in catalogue.prefixes}
+    children = {
+        prefix: [catalogue.column(len(prefix), t) for t in catalogue.tokens(prefix)] for prefix in catalogue.prefixes
+    }
     tokens = {tuple(catalogue.column(l, c) for l, c in enumerate(prefix)): found for prefix, found in children.items()}
     after = [] if end is None else [end]
     return lambda request, ids: tokens.get(tuple(ids[prompt:].tolist())) or after

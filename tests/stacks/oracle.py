@@ -31,7 +31,9 @@ VARIABLE = Catalogue([(1,), (1, 2), (1, 2, 0), (0, 3, 1), (2, 0)], [4, 4, 4], va
 
 def random_catalogue(rng: np.random.Generator, count: int, codes: Sequence[int], offsets: Sequence[int] | None = None):
     sids = np.stack([rng.integers(0, c, count) for c in codes], axis=1)
-    return Catalogue([tuple(sid) for sid in sids.tolist()], list(codes), offsets=None if offsets is None else list(offsets))
+    return Catalogue(
+        [tuple(sid) for sid in sids.tolist()], list(codes), offsets=None if offsets is None else list(offsets)
+    )
 
 
 def real_catalogue(name: str = "Office_Products", limit: int | None = None) -> tuple[list[Prefix], str]:
@@ -41,7 +43,9 @@ def real_catalogue(name: str = "Office_Products", limit: int | None = None) -> t
         if (folder / "shared/data/minionerec").is_dir():
             path = folder / "shared/data/minionerec" / f"{name}.index.json"
     if path.exists():
-        sids = [tuple(int(re.search(r"\d+", token)[0]) for token in sid) for sid in json.loads(path.read_text()).values()]
+        sids = [
+            tuple(int(re.search(r"\d+", token)[0]) for token in sid) for sid in json.loads(path.read_text()).values()
+        ]
         return sids[:limit], f"{name} of MiniOneRec"
     rng = np.random.default_rng(5)
     return random_catalogue(rng, limit or 3459, (256, 256, 256)).sids, "made up (no ../shared/data)"

@@ -152,7 +152,11 @@ def test_beam_search(of: Catalogue, width: int) -> None:
         return flat // k, found.tokens.reshape(-1)[flat], total, found.states.reshape(-1, 2)[flat]
 
     start = table.start(width)
-    assert_best(of, width, search(of, width, lambda _, logits, scores, states: level(logits, scores, start if states is None else states)))
+    assert_best(
+        of,
+        width,
+        search(of, width, lambda _, logits, scores, states: level(logits, scores, start if states is None else states)),
+    )
 
 
 def static_step(arrays, level: int, log_probs, states, last):
@@ -171,7 +175,11 @@ def static_step(arrays, level: int, log_probs, states, last):
 
 @pytest.mark.parametrize("dense_levels", [1, 2])
 @pytest.mark.parametrize("width", [3, 40])
-@pytest.mark.parametrize("of", [BIGRAM_TRAP, DUPLICATES, random_catalogue(np.random.default_rng(8), 400, (9, 9, 9, 9))], ids=["bigrams", "duplicates", "random"])
+@pytest.mark.parametrize(
+    "of",
+    [BIGRAM_TRAP, DUPLICATES, random_catalogue(np.random.default_rng(8), 400, (9, 9, 9, 9))],
+    ids=["bigrams", "duplicates", "random"],
+)
 def test_static_arrays(of: Catalogue, width: int, dense_levels: int) -> None:
     """What a TPU would run finds the same beams."""
     arrays = index_of(of).static_arrays(dense_levels)
@@ -186,7 +194,12 @@ def test_static_arrays(of: Catalogue, width: int, dense_levels: int) -> None:
         total, flat = jax.lax.top_k(total, width)
         flat = jnp.minimum(flat, found.size - 1)
         tokens = tokens.reshape(-1)[flat]
-        return flat // found.shape[1], tokens, total, (after.reshape(-1)[flat], jnp.minimum(tokens, arrays.vocab_size - 1))
+        return (
+            flat // found.shape[1],
+            tokens,
+            total,
+            (after.reshape(-1)[flat], jnp.minimum(tokens, arrays.vocab_size - 1)),
+        )
 
     assert_best(of, width, search(of, width, step))
 
@@ -196,13 +209,23 @@ def test_errors() -> None:
     for call, message in (
         (lambda: table.mask(jnp.zeros((2, 3)), table.start(2)), "columns"),
         (lambda: table.topk(jnp.zeros((2, 44)), table.start(3), 2), "states has 6 elements, expected 4"),
-        (lambda: table.topk(jnp.zeros((2, 44), jnp.int32), table.start(2), 2), "logits have another dtype than float32"),
-        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3)), "which has 3 elements, expected 2"),
-        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 0), "k is 0"),
+        (
+            lambda: table.topk(jnp.zeros((2, 44), jnp.int32), table.start(2), 2),
+            "logits have another dtype than float32",
+        ),
+        (
+            lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3)),
+            "which has 3 elements, expected 2",
+        ),
         (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.array([0, 7])), "which"),
     ):
         with pytest.raises(FAILS, match=f"sidbeam: .*{message}"):
             jax.block_until_ready(call())
+
+
+def test_no_k() -> None:
+    with pytest.raises(sidbeam.InvalidArgument, match="k is 0, expected at least 1"):
+        table_of(RANDOM).topk(logits_of(RANDOM, 2), sidbeam_jax.Table.start(2), 0)
 
 
 def test_closed() -> None:

@@ -97,7 +97,12 @@ def test_topk(catalogue: Catalogue, normalization: str, dtype, device: str) -> N
         assert len(kept) == len(best) and len(set(kept)) == len(kept) and set(kept) <= set(allowed)
         assert tokens[row, len(best) :].eq(-1).all() and states[row, len(best) :].eq(-1).all()
         assert log_probs[row, len(best) :].eq(-math.inf).all()
-        torch.testing.assert_close(log_probs[row, : len(best)].cpu().double(), torch.tensor([-b for b, _ in best]).double(), atol=2e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            log_probs[row, : len(best)].cpu().double(),
+            torch.tensor([-b for b, _ in best]).double(),
+            atol=2e-5,
+            rtol=1e-5,
+        )
         assert dtype != torch.float32 or kept == [token for _, token in best]
     after = ops.advance(handle, states_of(handle, prefixes, device).repeat_interleave(k), tokens.flatten())
     assert torch.equal(after, states.flatten())
@@ -156,7 +161,9 @@ def row_of(catalogue: Catalogue, slot: int, prefix: tuple[int, ...]):
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_step(catalogue: Catalogue, compiled: bool, device: str) -> None:
     slots, width, levels = 3, 4, len(catalogue.codes)
-    session = sidbeam.Session(index_of(catalogue), slots=slots, beams=width, vocabulary=vocabulary_of(catalogue), device=device)
+    session = sidbeam.Session(
+        index_of(catalogue), slots=slots, beams=width, vocabulary=vocabulary_of(catalogue), device=device
+    )
     handle, beams = ops.register(session), ops.beams(session)
 
     def level(logits):
@@ -197,7 +204,11 @@ def test_compile_whole(backend: str) -> None:
         logits = hidden * 3
         ops.mask_(handle, logits, states)
         tokens, log_probs, after = ops.topk(handle, logits, states, 4, "valid")
-        return log_probs.exp().sum(-1), ops.advance(handle, after[:, 0], tokens[:, 1] * 0 - 1), ops.bitmask(handle, states, 64)
+        return (
+            log_probs.exp().sum(-1),
+            ops.advance(handle, after[:, 0], tokens[:, 1] * 0 - 1),
+            ops.bitmask(handle, states, 64),
+        )
 
     compiled = torch.compile(level, fullgraph=True, backend=backend, dynamic=True)
     for handle, rows in zip(handles, (3, 5, 8)):

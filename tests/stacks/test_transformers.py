@@ -46,7 +46,9 @@ def generate(model, inputs, width: int, levels: int = 3, **options):
 
 
 def by_processor(model, inputs, sids: SidTokens, width: int, levels: int = 3, also=(), which=None, **options):
-    processor = SidLogitsProcessor(sids, prompt_length(model, inputs), which=which, end_token=options.get("eos_token_id"))
+    processor = SidLogitsProcessor(
+        sids, prompt_length(model, inputs), which=which, end_token=options.get("eos_token_id")
+    )
     return generate(model, inputs, width, levels, logits_processor=[*also, processor], **options)
 
 
@@ -74,13 +76,15 @@ def brute_force(model, inputs, catalogue: Catalogue, width: int, request: int):
         return beam_search(catalogue, rows_of, width)
 
 
-def assert_beams(catalogue: Catalogue, tokens, scores, best, penalty: bool = True) -> None:
+def assert_beams(catalogue: Catalogue, tokens, scores, best) -> None:
     """Tokens [width, levels] and scores [width] of a request are those beams, then dead ones."""
     expected = [tokens_of(catalogue, beam.prefix) for beam in best]
     assert [row[: len(e)] for row, e in zip(tokens.tolist(), expected)] == expected
     lengths = [len(beam.prefix) + (beam.ended and len(beam.prefix) < len(catalogue.codes)) for beam in best]
-    sums = [float(beam.score) / (length if penalty else 1) for beam, length in zip(best, lengths)]
-    torch.testing.assert_close(scores[: len(best)].double(), torch.tensor(sums, dtype=torch.double), atol=1e-4, rtol=1e-5)
+    sums = [float(beam.score) / length for beam, length in zip(best, lengths)]
+    torch.testing.assert_close(
+        scores[: len(best)].double(), torch.tensor(sums, dtype=torch.double), atol=1e-4, rtol=1e-5
+    )
     assert scores[len(best) :].eq(-math.inf).all() and tokens[len(best) :].eq(0).all()
 
 
@@ -116,7 +120,9 @@ def test_options(model, requests, options) -> None:
     keep = options.get("num_return_sequences", 8)
     full, _ = generate(model, requests, 8, custom_generate=SidBeamSearch(sids))
     out = model.generate(
-        **requests, **{"num_beams": 8, "num_return_sequences": 8, "max_new_tokens": 5, **options}, custom_generate=SidBeamSearch(sids)
+        **requests,
+        **{"num_beams": 8, "num_return_sequences": 8, "max_new_tokens": 5, **options},
+        custom_generate=SidBeamSearch(sids),
     )
     assert torch.equal(out[:, prompt_length(model, requests) :].unflatten(0, (3, keep)), full[:, :keep])
 
@@ -258,7 +264,13 @@ def test_empty_allowed_set() -> None:
     """No SID begins with what was said: nothing is allowed, rather than everything."""
     catalogue = at(BIGRAM_TRAP)
     processor = SidLogitsProcessor(sids_of(catalogue), 2)
-    wrong = [tokens_of(catalogue, (0, 4, 0))[:2], tokens_of(catalogue, (1, 1, 1))[:2], [5, 6], [899, 0], tokens_of(catalogue, (0, 1, 0))[1::-1]]
+    wrong = [
+        tokens_of(catalogue, (0, 4, 0))[:2],
+        tokens_of(catalogue, (1, 1, 1))[:2],
+        [5, 6],
+        [899, 0],
+        tokens_of(catalogue, (0, 1, 0))[1::-1],
+    ]
     out = processor(torch.tensor([[5, 6, *said] for said in wrong]), torch.randn(len(wrong), VOCAB))
     assert out.eq(-math.inf).all()
 
@@ -294,7 +306,13 @@ def test_codes_of_anything() -> None:
     sids, index = sids_of(catalogue), index_of(catalogue)
     tokens = torch.tensor([[20, 26, 32, 7], [20, 26, 26, 7], [26, 26, 32, 7], [0, 0, 0, 0], [-5, 9999, 20, 0]])
     codes, lengths = sids.codes(tokens)
-    assert codes.tolist() == [[0, 1, 2], [0, 1, -1], [-1] * 3, [-1] * 3, [-1] * 3] and lengths.tolist() == [3, 2, 0, 0, 0]
+    assert codes.tolist() == [[0, 1, 2], [0, 1, -1], [-1] * 3, [-1] * 3, [-1] * 3] and lengths.tolist() == [
+        3,
+        2,
+        0,
+        0,
+        0,
+    ]
     assert index.find_many(codes, lengths).tolist() == [0, -1, -1, -1, -1]
     assert sids.codes(tokens[:, :0])[1].tolist() == [0] * 5
 
@@ -319,7 +337,9 @@ def test_what_the_loop_refuses(options, message: str) -> None:
 def test_what_the_processor_refuses() -> None:
     model, inputs = model_of("decoder", VOCAB), batch([[5, 6, 7]])
     sids = sids_of(at(BIGRAM_TRAP))
-    with pytest.raises(sidbeam.InvalidArgument, match=r"token 4 of SIDs of 3 codes: expected max_new_tokens=3, or end_token"):
+    with pytest.raises(
+        sidbeam.InvalidArgument, match=r"token 4 of SIDs of 3 codes: expected max_new_tokens=3, or end_token"
+    ):
         generate(model, inputs, 2, levels=4, logits_processor=[SidLogitsProcessor(sids, 3)])
     with pytest.raises(sidbeam.InvalidArgument, match="prompt_length is 9, but input_ids has 3 tokens"):
         generate(model, inputs, 2, logits_processor=[SidLogitsProcessor(sids, 9)])

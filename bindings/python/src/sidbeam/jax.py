@@ -37,7 +37,7 @@ import numpy as np
 
 from . import _native, table
 from .enums import Normalization, member
-from .errors import BadState
+from .errors import BadState, InvalidArgument
 from .index import Constraint, Index
 from .vocabulary import Vocabulary
 
@@ -80,7 +80,9 @@ def build() -> pathlib.Path:
         try:
             subprocess.run([*command, "-o", str(made)], check=True, capture_output=True, text=True)
         except FileNotFoundError as missing:
-            raise ImportError(f"sidbeam.jax needs a C++ compiler, once; {command[0]} is not there (set CXX)") from missing
+            raise ImportError(
+                f"sidbeam.jax needs a C++ compiler, once; {command[0]} is not there (set CXX)"
+            ) from missing
         except subprocess.CalledProcessError as failed:
             raise ImportError(f"sidbeam.jax: {' '.join(command)} failed:\n{failed.stderr}") from failed
         os.replace(made, target)  # another process may do the same
@@ -146,7 +148,9 @@ class Table:
         result = jax.ShapeDtypeStruct((*lengths.shape, 2), jnp.int32)
         return self._call("prefixes", result, (_int32(codes), _int32(lengths)), which)
 
-    def advance(self, states: Array, tokens: Array, parents: Optional[Array] = None, which: Optional[Array] = None) -> Array:
+    def advance(
+        self, states: Array, tokens: Array, parents: Optional[Array] = None, which: Optional[Array] = None
+    ) -> Array:
         """States ``[.., 2]`` after ``tokens`` ``[..]``, codes; -1 where one may not follow, -1 keeps an ended state.
 
         ``parents`` int ``[n]``, with states ``[m, 2]``: go on from ``states[parents[i]]``; -1 or out of range: dead.
@@ -173,6 +177,8 @@ class Table:
     ) -> table.TopK:
         """The k best valid codes of rows ``[.., columns]``: tokens int32 ``[.., k]``, log_probs float32 ``[.., k]``,
         states int32 ``[.., k, 2]``; places left over: -1, -inf, -1. A bad row has NaN first."""
+        if k < 1:  # XLA leaves out calls whose results are empty
+            raise InvalidArgument(f"k is {k}, expected at least 1")
         shape = (*logits.shape[:-1], k)
         results = [jax.ShapeDtypeStruct(shape, jnp.int32), jax.ShapeDtypeStruct(shape, jnp.float32)]
         results.append(jax.ShapeDtypeStruct((*shape, 2), jnp.int32))

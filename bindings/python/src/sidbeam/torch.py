@@ -188,7 +188,8 @@ def _empty_after(
 
 
 @_operator(
-    "advance(SymInt table, Tensor states, Tensor tokens, Tensor? parents=None, Tensor? which=None) -> Tensor", _empty_after
+    "advance(SymInt table, Tensor states, Tensor tokens, Tensor? parents=None, Tensor? which=None) -> Tensor",
+    _empty_after,
 )
 def advance(
     table: int, states: Tensor, tokens: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None

@@ -81,7 +81,9 @@ class SidTokens:
                 tokens = self._tokens[which, level, :count]
                 codes[level, tokens] = torch.arange(count, dtype=torch.int32, device=self.device)
                 if len(tokens.unique()) < count:
-                    raise InvalidArgument(f"vocabulary has a token for two codes of level {level}, expected one for each")
+                    raise InvalidArgument(
+                        f"vocabulary has a token for two codes of level {level}, expected one for each"
+                    )
         return codes
 
     def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,7 +121,11 @@ class SidTokens:
         if which is None:
             return None
         chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
-        if len(chosen) == 0 or rows % len(chosen) or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints):
+        if (
+            len(chosen) == 0
+            or rows % len(chosen)
+            or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints)
+        ):
             raise InvalidArgument(f"which is {which}, expected a number below {len(self.constraints)} for each request")
         return chosen.repeat_interleave(rows // len(chosen))
 
@@ -148,7 +154,9 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
         """``input_ids`` ``[rows, length]``, ``scores`` ``[rows, vocabulary]``: new scores."""
         done = input_ids.shape[1] - self.prompt_length
         if done < 0:
-            raise InvalidArgument(f"prompt_length is {self.prompt_length}, but input_ids has {input_ids.shape[1]} tokens")
+            raise InvalidArgument(
+                f"prompt_length is {self.prompt_length}, but input_ids has {input_ids.shape[1]} tokens"
+            )
         if done >= self.sids.levels:
             return self._ended(scores, done)
         which = self.sids.which_of(self.which, len(input_ids))
