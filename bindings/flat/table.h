@@ -61,6 +61,14 @@ static inline void flat_table_advance(flat_handle* table, flat_in_i32 which, fla
   fl_drop_user(table);
 }
 
+/* 1 if there is a state a row: of more, a caller would wait for results that nobody writes. */
+static inline int fl_state_a_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
+  if (FLAT_GIVEN(err, states, rows) && states.count > rows)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one a row",
+            states.count, rows);
+  return err->code == 0;
+}
+
 /* Masks rows [rows, columns] in place. */
 static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
@@ -70,7 +78,7 @@ static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_i
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !FLAT_GIVEN(err, states, rows))
+      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err))
     return;
   object = fl_share(table, FLAT_TABLE, err);
   if (object == NULL) return;
@@ -103,8 +111,9 @@ static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_i
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !FLAT_GIVEN(err, states, rows) || !FLAT_GIVEN(err, tokens, fl_product(rows, k)) ||
-      !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) || !FLAT_NEED(err, next, fl_product(rows, k)))
+      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err) ||
+      !FLAT_GIVEN(err, tokens, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
+      !FLAT_NEED(err, next, fl_product(rows, k)))
     return;
   object = fl_share(table, FLAT_TABLE, err);
   if (object == NULL) return;

@@ -92,6 +92,5 @@ func idText(id int64, idType sidbeam.IDType) string {
 
 // vocabulary has the end in the last column, where lengths vary.
 func (c *catalogue) vocabulary() *sidbeam.Vocabulary {
-	return &sidbeam.Vocabulary{Offsets: make([]int64, c.info.Levels), HasEnd: c.info.VariableLength,
-		EndColumn: int64(c.columns - 1)}
+	return &sidbeam.Vocabulary{HasEnd: c.info.VariableLength, EndColumn: int64(c.columns - 1)}
 }

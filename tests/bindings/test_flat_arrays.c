@@ -147,9 +147,14 @@ static void get_items_checks_every_buffer(void) {
   CHECK_INT(returned(), 1);
 }
 
-static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes) {
+static flat_handle* session_ending(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes,
+                                   int64_t end_column) {
   return flat_session_create(r->runtime, r->constraint, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, offsets,
-                             maps, map_codes, -1, SIDBEAM_CPU, 0, 0, &err);
+                             maps, map_codes, end_column, SIDBEAM_CPU, 0, 0, &err);
+}
+
+static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes) {
+  return session_ending(r, offsets, maps, map_codes, -1);
 }
 
 static void vocabularies_have_one_shape(void) {
@@ -168,6 +173,8 @@ static void vocabularies_have_one_shape(void) {
         "vocabulary.levels is 2, expected 3, the levels of the index, to 64");
   flat_handle* session;
   OKAY(session = session_with(&r, IN_I64(0, 4, 8), maps, IN_I32(4, 0, 4)));
+  flat_free(session);
+  OKAY(session = session_ending(&r, no_i64, no_i32, no_i32, 4)); /* an end column alone */
   flat_free(session);
   free_rig(&r);
   CHECK_INT(returned(), 1);
@@ -258,6 +265,8 @@ static void a_table_checks_its_arrays(void) {
         "logits has 4 elements, too few for 0 x 2 rows of 4 columns with strides 0 and 4");
   SHORT(flat_table_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 0, 0, &err),
         "states has 1 elements, expected at least 2");
+  SHORT(flat_table_mask(table, no_i32, IN_I64(0, 0), logits, 4, 0, 0, 0, 1, 4, 4, 0, &err),
+        "states has 2 elements, expected 1, one a row");
   SHORT(flat_table_bitmask(table, no_i32, IN_I64(0), 1, OUT_I32(words), 5, 0, &err),
         "words has 4 elements, expected at least 5");
   SHORT(flat_table_topk(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 1, 4, 4, 0, 5, OUT_I32(words), OUT_F32(log_probs),

@@ -23,6 +23,9 @@ install() {
   cp "$list" "$stamp"
 }
 
+# counted WHAT LOG   of how many tests pytest's last line says so
+counted() { tail -n 1 "$2" | awk -v what="^($1),?$" '{ for (i = 2; i <= NF; i++) if ($i ~ what) sum += $(i - 1) } END { print sum + 0 }'; }
+
 # stack TEST PACKAGE GROUP ...   runs test_TEST.py, in a process of its own: engines patch their surroundings
 passed=0 failed=0
 stack() {
@@ -38,9 +41,10 @@ stack() {
   version=$("$venv/bin/python" -c "from importlib.metadata import version; print(version('$package'))")
   "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider "$test" >"$log" 2>&1 </dev/null || status=$?
   printf '%-13s %-8s %s (%d s in all)\n' "$package" "$version" "$(tail -n 1 "$log")" $((SECONDS - begin))
-  passed=$((passed + $(sed -nE '$s/.*\b([0-9]+) passed.*/\1/p' "$log" | grep . || echo 0)))
+  passed=$((passed + $(counted passed "$log")))
   if [ $status != 0 ]; then
-    failed=$((failed + 1))
+    failed=$((failed + $(counted 'failed|errors?' "$log")))
+    [ $failed != 0 ] || failed=1
     tail -n 60 "$log"
   else
     grep '^SKIPPED' "$log" || true

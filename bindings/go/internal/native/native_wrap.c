@@ -1124,11 +1124,14 @@ static inline int64_t flat_index_find_item(flat_handle* index, int64_t id, flat_
 #define SIDBEAM_FLAT_VOCABULARY_H
 
 /* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
- * map_codes[l] columns (0: no map); `pointers` holds what it points to. 1 if there is one to be passed. */
+ * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it points
+ * to. 1 if there is one to be passed. */
 static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {
-  const int64_t levels = offsets.data != NULL ? offsets.count : map_codes.count;
+  const int64_t levels = offsets.data != NULL     ? offsets.count
+                         : map_codes.data != NULL ? map_codes.count
+                                                  : SIDBEAM_MAX_LEVELS;
   int64_t l, used = 0;
   if (offsets.data == NULL && maps.count == 0 && map_codes.data == NULL && end_column < 0) return 0;
   if (levels > SIDBEAM_MAX_LEVELS || (map_codes.data != NULL && map_codes.count != levels)) {
@@ -1540,6 +1543,14 @@ static inline void flat_table_advance(flat_handle* table, flat_in_i32 which, fla
   fl_drop_user(table);
 }
 
+/* 1 if there is a state a row: of more, a caller would wait for results that nobody writes. */
+static inline int fl_state_a_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
+  if (FLAT_GIVEN(err, states, rows) && states.count > rows)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one a row",
+            states.count, rows);
+  return err->code == 0;
+}
+
 /* Masks rows [rows, columns] in place. */
 static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
@@ -1549,7 +1560,7 @@ static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_i
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !FLAT_GIVEN(err, states, rows))
+      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err))
     return;
   object = fl_share(table, FLAT_TABLE, err);
   if (object == NULL) return;
@@ -1582,8 +1593,9 @@ static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_i
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !FLAT_GIVEN(err, states, rows) || !FLAT_GIVEN(err, tokens, fl_product(rows, k)) ||
-      !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) || !FLAT_NEED(err, next, fl_product(rows, k)))
+      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err) ||
+      !FLAT_GIVEN(err, tokens, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
+      !FLAT_NEED(err, next, fl_product(rows, k)))
     return;
   object = fl_share(table, FLAT_TABLE, err);
   if (object == NULL) return;
