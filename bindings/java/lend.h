@@ -97,7 +97,8 @@ static int java_lend_buffer(JNIEnv* jenv, jobject buffer, int64_t width, const c
   const int64_t position = java_number(jenv, buffer, java.position, java.position_of);
   const int64_t limit = java_number(jenv, buffer, java.limit, java.limit_of);
   if ((uintptr_t)out->data % (uintptr_t)width != 0)
-    return java_refuse(jenv, SIDBEAM_INVALID_ARGUMENT, name, "lies at an address that is no multiple of an element's bytes");
+    return java_refuse(jenv, SIDBEAM_INVALID_ARGUMENT, name,
+                       "lies at an address that is no multiple of an element's bytes");
   if (position < 0 || position > limit || limit > capacity)
     return java_refuse(jenv, SIDBEAM_INVALID_ARGUMENT, name, "was changed by another thread");
   out->data = (char*)out->data + position * width;
