@@ -138,7 +138,8 @@ static int java_lend(JNIEnv* jenv, jobject object, char type, const char* name, 
   }
   out->count = (*jenv)->GetArrayLength(jenv, (jarray)object);
   out->data = java_elements(jenv, (jarray)object, type);
-  if (out->data == NULL) return java_refuse(jenv, SIDBEAM_OUT_OF_MEMORY, name, "cannot be copied");
+  if (out->data == NULL) /* some JVMs have thrown then, others have not */
+    return (*jenv)->ExceptionCheck(jenv) ? 0 : java_refuse(jenv, SIDBEAM_OUT_OF_MEMORY, name, "cannot be copied");
   out->array = (jarray)object;
   return 1;
 }
