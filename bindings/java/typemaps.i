@@ -23,15 +23,19 @@
 %typemap(in) flat_handle* "$1 = (flat_handle*)(intptr_t)$input;"
 %typemap(out) flat_handle* "$result = (jlong)(intptr_t)$1;"
 
-// Arrays: null, a direct buffer, a DevicePointer or, where the layer by hand has one, an array of Java's.
+// Arrays: null, a direct buffer, a DevicePointer or, where the layer by hand has one, an array of Java's. Where one cannot
+// be lent, $cleanup (the freearg of all arguments) gives back those before it; those behind it are still java_none.
 %define SIDBEAM_JAVA_ARRAY(TYPE, LETTER, MODE)
 %typemap(jni) TYPE "jobject"
 %typemap(jtype) TYPE "Object"
 %typemap(jstype) TYPE "Object"
 %typemap(javain) TYPE "$javainput"
 %typemap(javaout) TYPE { return $jnicall; }
-%typemap(in) TYPE (java_loan loan) {
-  if (!java_lend(jenv, $input, LETTER, "$1_name", &loan)) return $null;
+%typemap(in) TYPE (java_loan loan = java_none) {
+  if (!java_lend(jenv, $input, LETTER, "$1_name", &loan)) {
+    $cleanup
+    return $null;
+  }
   $1.data = loan.data;
   $1.count = loan.count;
 }
@@ -51,8 +55,11 @@ SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
 %typemap(jtype) flat_memory "Object"
 %typemap(jstype) flat_memory "Object"
 %typemap(javain) flat_memory "$javainput"
-%typemap(in) flat_memory (java_loan loan) {
-  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) return $null;
+%typemap(in) flat_memory (java_loan loan = java_none) {
+  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) {
+    $cleanup
+    return $null;
+  }
   $1.data = loan.data;
 }
 
@@ -62,8 +69,11 @@ SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
 %typemap(jstype) const char* "byte[]"
 %typemap(javain) const char* "$javainput"
 %typemap(javaout) const char* { return $jnicall; }
-%typemap(in) const char* (java_loan loan) {
-  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) return $null;
+%typemap(in) const char* (java_loan loan = java_none) {
+  if (!java_lend(jenv, $input, 'B', "$1_name", &loan)) {
+    $cleanup
+    return $null;
+  }
   $1 = (char*)loan.data;
 }
 %typemap(freearg) const char* "java_give_back(jenv, &loan$argnum, 'B', JNI_ABORT);"
@@ -72,6 +82,14 @@ SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
 // An error becomes a SidbeamException. No return after it: what was lent is given back first, and nothing else follows.
 %typemap(in, numinputs=0) sidbeam_error* (sidbeam_error error) "$1 = &error;"
 %typemap(argout) sidbeam_error* "if ($1->code != 0) java_throw(jenv, $1->code, $1->message);"
+
+%typemap(in, numinputs=0) JNIEnv* "$1 = jenv;"
+%inline %{
+/* Where a direct buffer begins, for Buffers: only a ByteBuffer has a method that tells how it is aligned. */
+static int64_t java_address(JNIEnv* jenv, jobject buffer) {
+  return (int64_t)(intptr_t)(*jenv)->GetDirectBufferAddress(jenv, buffer);
+}
+%}
 
 // A buffer over memory of a session; whoever makes one holds the session by flat_view_retain.
 %inline %{

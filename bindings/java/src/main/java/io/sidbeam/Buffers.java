@@ -89,19 +89,19 @@ public final class Buffers {
   }
 
   static IntBuffer in(IntBuffer buffer, String name) {
-    return buffer == null ? null : check(buffer, buffer.order(), name);
+    return buffer == null ? null : check(buffer, buffer.order(), Integer.BYTES, name);
   }
 
   static LongBuffer in(LongBuffer buffer, String name) {
-    return buffer == null ? null : check(buffer, buffer.order(), name);
+    return buffer == null ? null : check(buffer, buffer.order(), Long.BYTES, name);
   }
 
   static FloatBuffer in(FloatBuffer buffer, String name) {
-    return buffer == null ? null : check(buffer, buffer.order(), name);
+    return buffer == null ? null : check(buffer, buffer.order(), Float.BYTES, name);
   }
 
   static ByteBuffer in(ByteBuffer buffer, String name) {
-    return buffer == null ? null : check(buffer, NATIVE, name);
+    return buffer == null ? null : check(buffer, NATIVE, 1, name);
   }
 
   static IntBuffer out(IntBuffer buffer, String name) {
@@ -116,7 +116,7 @@ public final class Buffers {
     return writable(in(buffer, name), name);
   }
 
-  static <B extends Buffer> B check(B buffer, ByteOrder order, String name) {
+  static <B extends Buffer> B check(B buffer, ByteOrder order, int width, String name) {
     if (!buffer.isDirect()) {
       throw SidbeamException.invalid(name
           + " is a heap buffer, expected a direct one, as of Buffers or allocateDirect");
@@ -124,6 +124,14 @@ public final class Buffers {
     if (order != NATIVE) {
       throw SidbeamException.invalid(name + " is in " + order + " order, expected " + NATIVE
           + ": ByteBuffer.order(ByteOrder.nativeOrder())");
+    }
+    long address = Native.java_address(buffer);
+    if (address == 0) {
+      throw SidbeamException.invalid(name + " has no address, expected memory that native code can read");
+    }
+    if (address % width != 0) {
+      throw SidbeamException.invalid(name + " lies at an address that is no multiple of " + width
+          + ", the bytes of an element");
     }
     return buffer;
   }

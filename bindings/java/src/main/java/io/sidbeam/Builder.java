@@ -137,7 +137,7 @@ public final class Builder extends NativeObject {
       LongBuffer priorities) {
     long count = rows(Buffers.given(codes, "codes").remaining());
     addNamedPairs(Buffers.in(codes, "codes"), Buffers.in(lengths, "lengths"), count,
-        Buffers.check(Buffers.given(nameBytes, "nameBytes"), java.nio.ByteOrder.nativeOrder(), "nameBytes"),
+        Buffers.in(Buffers.given(nameBytes, "nameBytes"), "nameBytes"),
         Buffers.in(Buffers.given(offsets, "offsets"), "offsets"), Buffers.in(priorities, "priorities"));
   }
 

@@ -66,7 +66,7 @@ public final class Index extends NativeObject implements Catalogue {
    * @return to be closed by the caller
    */
   public static Index fromBuffer(ByteBuffer bytes, OpenConfig config) {
-    Buffers.check(Buffers.given(bytes, "bytes"), java.nio.ByteOrder.nativeOrder(), "bytes");
+    Buffers.in(Buffers.given(bytes, "bytes"), "bytes");
     boolean lent = config.residency != Residency.COPY;
     Runtime runtime = Runtime.orDefault(config.runtime);
     long loan = lent ? Loans.lend(bytes) : 0;

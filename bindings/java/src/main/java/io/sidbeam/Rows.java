@@ -114,7 +114,7 @@ public final class Rows {
   }
 
   private static Rows bytes(ByteBuffer logits, DType dtype, long[] shape) {
-    Buffers.check(Buffers.given(logits, "logits"), logits.order(), "logits");
+    Buffers.check(Buffers.given(logits, "logits"), logits.order(), 1, "logits");
     int width = Buffers.given(dtype, "dtype").bytes;
     if (logits.alignmentOffset(logits.position(), width) != 0) {
       throw SidbeamException.invalid("logits lies at an address that is no multiple of " + width + ", the bytes of "

@@ -50,7 +50,7 @@ public final class Session extends NativeObject {
     Vocabulary v = config.vocabulary;
     try {
       return Native.flat_session_create(runtime.handle, constraint.handle, config.slots, config.beams,
-          config.strategy.code, config.normalization.code, config.topK, v.offsets(), v.maps, v.mapCodes, v.endColumn,
+          config.strategy.code, config.normalization.code, config.topK, v.offsets, v.maps, v.mapCodes, v.endColumn,
           config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0);
     } finally {
       Reference.reachabilityFence(runtime);

@@ -39,7 +39,7 @@ public final class Table extends NativeObject {
     }
     Vocabulary v = config.vocabulary;
     try {
-      return Native.flat_table_create(runtime.handle, handles, v.offsets(), v.maps, v.mapCodes, v.endColumn,
+      return Native.flat_table_create(runtime.handle, handles, v.offsets, v.maps, v.mapCodes, v.endColumn,
           config.deviceType, config.deviceId);
     } finally {
       Reference.reachabilityFence(runtime);

@@ -8,9 +8,7 @@ import java.util.Arrays;
  * a map. Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
  */
 public final class Vocabulary {
-  private static final int MAX_LEVELS = Native.SIDBEAM_MAX_LEVELS;
-
-  private long[] offsets;
+  long[] offsets;
   int[] maps;
   int[] mapCodes;
   long endColumn = -1;
@@ -50,10 +48,5 @@ public final class Vocabulary {
   public Vocabulary endColumn(long endColumn) {
     this.endColumn = endColumn;
     return this;
-  }
-
-  /** An end column alone is a vocabulary too, and C wants to know of how many levels: any that are enough. */
-  long[] offsets() {
-    return offsets == null && mapCodes == null && endColumn >= 0 ? new long[MAX_LEVELS] : offsets;
   }
 }

@@ -141,8 +141,13 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "lse is in BIG_ENDIAN order",
         () -> new Step(row(0)).lse(ByteBuffer.allocateDirect(4).asFloatBuffer()));
     ByteBuffer odd = Buffers.bytes(9).position(1).slice().order(ByteOrder.nativeOrder());
-    refused(Status.INVALID_ARGUMENT, "slots lies at an address that is no multiple of an element's size",
-        () -> session.start(new Start(1).slots(odd.asIntBuffer())));
+    refused(Status.INVALID_ARGUMENT, "slots lies at an address that is no multiple of 4, the bytes of an element",
+        () -> new Start(1).slots(odd.asIntBuffer()));
+    ByteBuffer half = Buffers.bytes(12).position(4).slice().order(ByteOrder.nativeOrder());
+    refused(Status.INVALID_ARGUMENT, "ordinals lies at an address that is no multiple of 8, the bytes of an element",
+        () -> new Items(session, 1, 0, half.asLongBuffer(), null, null, null, null, null));
+    refused(Status.INVALID_ARGUMENT, "logits has no address", () -> Rows.dense(
+        ((ByteBuffer) Native.java_view(0, 0)).order(ByteOrder.nativeOrder()), DType.F32, 1, 2, 4));
     refused(Status.INVALID_ARGUMENT, "ordinals is read-only",
         () -> new Items(session, 1, 0, Buffers.longs(2).asReadOnlyBuffer(), null, null, null, null, null));
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import static io.sidbeam.Fixtures.refused;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteOrder;
+import java.nio.IntBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+
+/** What the native part does with a buffer that the classes by hand would have refused. */
+class LendTest {
+  private static final int MIB = 1 << 20;
+
+  /** Bytes of this process that are in memory. */
+  private static long resident() throws Exception {
+    String pages = Files.readString(Path.of("/proc/self/statm")).split(" ")[1];
+    return Long.parseLong(pages) * 4096;
+  }
+
+  /** Each call copies 8 MiB of handles before it comes to a buffer that it cannot lend. */
+  @Test
+  void aBufferThatCannotBeLentLosesNoArrayBeforeIt() throws Exception {
+    long[] handles = new long[MIB];
+    IntBuffer odd = Buffers.bytes(9).position(1).slice().order(ByteOrder.nativeOrder()).asIntBuffer();
+    try (Index index = Fixtures.index(); Session session = new Session(new SessionConfig(index))) {
+      long before = resident();
+      for (int i = 0; i < 64; i++) {
+        refused(Status.INVALID_ARGUMENT, "widths lies at an address that is no multiple of an element's bytes",
+            () -> Native.flat_session_start(session.handle, null, 1, handles, odd, null, null, 0, 0));
+      }
+      long grown = (resident() - before) / MIB;
+      assertTrue(grown < 128, grown + " MiB more than before 64 calls that copied 8 MiB each");
+    }
+  }
+}
