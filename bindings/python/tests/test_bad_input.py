@@ -112,7 +112,7 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (lambda s: s.start(widths=3), sidbeam.InvalidArgument, "width"),
     (lambda s: s.start(widths=[2, 2]), sidbeam.InvalidArgument, r"widths has shape \(2,\), expected \(1,\)"),
     (lambda s: s.start(constraints=[None, None]), sidbeam.InvalidArgument, r"constraints has shape \(2,\), exp"),
-    (lambda s: s.start(prefixes=[(0,), (0,)]), sidbeam.InvalidArgument, r"prefixes has shape \(2, 1\), expected \(1, 1\)"),
+    (lambda s: s.start(prefixes=[(0,), (0,)]), sidbeam.InvalidArgument, r"prefixes has shape \(2, 1\), expected \(1"),
     (
         lambda s: s.start(prefixes=[(0,)], prefix_lengths=[1, 1]),
         sidbeam.InvalidArgument,

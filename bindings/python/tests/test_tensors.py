@@ -171,6 +171,9 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is on cuda:0, expected cpu"):
             call()
+    for call in (lambda: table.mask(there((2, 4), np.float32), states), lambda: table.topk(there((2, 4), np.float32), states, 1)):
+        with pytest.raises(sidbeam.SidbeamError, match="device"):
+            call()
     assert (logits == 0).all() and session.beams().level[0] == 0
 
 
@@ -198,9 +201,9 @@ class Versioned(Tensor):
             return super().__dlpack__(**options)
         self.asked.append(options)
         array, self.extents = self.array, (ctypes.c_int64 * self.array.ndim)(*self.array.shape)
-        flags, code, extents = int(not array.flags.writeable), "iuf".index(array.dtype.kind), ctypes.addressof(self.extents)
-        place = (array.ctypes.data, *self.device, array.ndim, code, 8 * array.itemsize, 1, extents, None, 0)
-        self.capsule = VersionedTensor(1, 0, None, None, flags, *place)
+        flags, code = int(not array.flags.writeable), "iuf".index(array.dtype.kind)
+        tensor = (array.ctypes.data, *self.device, array.ndim, code, 8 * array.itemsize, 1)
+        self.capsule = VersionedTensor(1, 0, None, None, flags, *tensor, ctypes.addressof(self.extents), None, 0)
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
         return new(ctypes.addressof(self.capsule), b"dltensor_versioned", None)

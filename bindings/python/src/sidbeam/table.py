@@ -201,4 +201,4 @@ class Table(Handle):
         return argument(which, np.int32, "which", self._device, (count,))
 
     def _describe(self) -> str:
-        return f"columns={self.columns}{'' if self._device[0] == _native.SIDBEAM_CPU else f' on {device_name(self._device)}'}"
+        return f"columns={self.columns} on {device_name(self._device)}"
