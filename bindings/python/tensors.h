@@ -41,8 +41,8 @@ static int py_is_bfloat16(PyObject* object) {
   return is;
 }
 
-/* DLPack's capsule of an object. On CUDA the caller's stream orders the work, so the producer shall not wait (stream -1).
- * Version 1 can say that a tensor is read-only; who knows no version raises a TypeError. */
+/* DLPack's capsule of an object. On CUDA the caller's stream orders the work, so the producer shall not wait (stream
+ * -1). Version 1 can say that a tensor is read-only; who knows no version raises a TypeError. */
 static PyObject* py_ask_dlpack(PyObject* object, int on_cuda, int versioned) {
   PyObject *method = PyObject_GetAttrString(object, "__dlpack__"), *none = PyTuple_New(0), *capsule = NULL;
   PyObject* named = on_cuda ? Py_BuildValue("{s:i}", "stream", -1) : PyDict_New();
@@ -184,7 +184,8 @@ static int py_may_write(PyObject* object, const char* name) {
   return 1;
 }
 
-/* describe_tensor(object, name, writable) -> (address, type code, bits, shape, device type, device) of a tensor without gaps. */
+/* describe_tensor(object, name, writable) -> (address, type code, bits, shape, device type, device) of a tensor without
+ * gaps. */
 static PyObject* py_describe_tensor(PyObject* self, PyObject* args) {
   PyObject *object, *capsule = NULL, *shape = NULL, *result = NULL;
   const sidbeam_dl_tensor* tensor;
