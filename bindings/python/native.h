@@ -77,8 +77,7 @@ static int py_integer(PyObject* object, const char* name, int64_t low, int64_t h
   *out = PyLong_AsLongLongAndOverflow(number, &overflow);
   Py_DECREF(number);
   if (overflow == 0 && *out >= low && *out <= high) return 1;
-  return py_invalid("%s is %s, expected an integer of %d bits", name, overflow != 0 ? "out of range" : "too large",
-                    high == INT32_MAX ? 32 : 64);
+  return py_invalid("%s is out of range, expected an integer of %d bits", name, high == INT32_MAX ? 32 : 64);
 }
 
 static int py_float(PyObject* object, const char* name, float* out) {

@@ -52,10 +52,28 @@ static int py_is_bfloat16(PyObject* object) {
 /* PyTorch's stand-ins for tensors while it compiles have no memory, but an address: that of their offset from NULL. */
 static int py_is_fake(PyObject* object) { return strcmp(Py_TYPE(object)->tp_name, "FakeTensor") == 0; }
 
-/* DLPack's capsule of an object, held by *capsule, and its tensor; NULL with an exception. On CUDA the caller's stream
- * orders the work, so the producer shall not wait (stream -1). */
+/* DLPack's capsule of an object. On CUDA the caller's stream orders the work, so the producer shall not wait (stream
+ * -1). Version 1 can say that a tensor is read-only; who knows no version raises a TypeError. */
+static PyObject* py_ask_dlpack(PyObject* object, int on_cuda, int versioned) {
+  PyObject *method = PyObject_GetAttrString(object, "__dlpack__"), *none = PyTuple_New(0), *capsule = NULL;
+  PyObject* named = on_cuda ? Py_BuildValue("{s:i}", "stream", -1) : PyDict_New();
+  PyObject* version = Py_BuildValue("(ii)", 1, 0);
+  int asked = method != NULL && none != NULL && named != NULL && version != NULL;
+  if (asked && versioned) asked = PyDict_SetItemString(named, "max_version", version) == 0;
+  if (asked) capsule = PyObject_Call(method, none, named);
+  Py_XDECREF(method);
+  Py_XDECREF(none);
+  Py_XDECREF(named);
+  Py_XDECREF(version);
+  if (capsule != NULL || !versioned || !PyErr_ExceptionMatches(PyExc_TypeError)) return capsule;
+  PyErr_Clear();
+  return py_ask_dlpack(object, on_cuda, 0);
+}
+
+/* Its tensor too; *capsule holds it. NULL with an exception. */
 static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, int writable, PyObject** capsule) {
   static PyObject *device_name, *method_name;
+  py_versioned_tensor* versioned;
   PyObject* device;
   long type = 0;
   void* managed;
@@ -69,26 +87,18 @@ static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, in
     type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
   Py_XDECREF(device);
   if (device == NULL || PyErr_Occurred()) return NULL;
-  if (type == PY_CUDA) {
-    PyObject *method = PyObject_GetAttr(object, method_name), *none = PyTuple_New(0),
-             *named = Py_BuildValue("{s:i}", "stream", -1);
-    if (method != NULL && none != NULL && named != NULL) *capsule = PyObject_Call(method, none, named);
-    Py_XDECREF(method);
-    Py_XDECREF(none);
-    Py_XDECREF(named);
-  } else {
-    *capsule = PyObject_CallMethodNoArgs(object, method_name);
-  }
+  *capsule = type == PY_CUDA || writable ? py_ask_dlpack(object, type == PY_CUDA, writable)
+                                         : PyObject_CallMethodNoArgs(object, method_name);
   if (*capsule == NULL) return NULL;
   if (PyCapsule_IsValid(*capsule, "dltensor_versioned")) {
-    managed = PyCapsule_GetPointer(*capsule, "dltensor_versioned");
-    if (((py_versioned_tensor*)managed)->major > 1 || (writable && (((py_versioned_tensor*)managed)->flags & 1u))) {
-      (void)py_invalid("%s: a tensor of DLPack %u, %s, expected version 1 or less%s", name,
-                       ((py_versioned_tensor*)managed)->major, writable ? "perhaps read-only" : "too new",
-                       writable ? ", writable" : "");
-      return NULL;
+    versioned = (py_versioned_tensor*)PyCapsule_GetPointer(*capsule, "dltensor_versioned");
+    if (versioned->major <= 1 && !(writable && (versioned->flags & 1u))) return &versioned->tensor;
+    if (versioned->major > 1) {
+      (void)py_invalid("%s: a tensor of DLPack %u, expected version 1 or less", name, versioned->major);
+    } else {
+      (void)py_invalid("%s: expected an array that is writable", name);
     }
-    return &((py_versioned_tensor*)managed)->tensor;
+    return NULL;
   }
   managed = PyCapsule_GetPointer(*capsule, "dltensor");
   return managed == NULL ? NULL : &((py_managed_tensor*)managed)->tensor;
@@ -196,16 +206,28 @@ static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err
   return err->code == 0;
 }
 
-/* describe_tensor(object, name) -> (address, type code, bits, shape, device type, device) of a tensor without gaps. */
+/* What has buffers says there whether it may be written, JAX's arrays too, whose DLPack of before version 1 cannot. */
+static int py_may_write(PyObject* object, const char* name) {
+  Py_buffer buffer;
+  if (!PyObject_CheckBuffer(object)) return 1;
+  if (PyObject_GetBuffer(object, &buffer, PyBUF_STRIDES | PyBUF_WRITABLE) != 0)
+    return py_invalid("%s: expected an array that is writable", name);
+  PyBuffer_Release(&buffer);
+  return 1;
+}
+
+/* describe_tensor(object, name, writable) -> (address, type code, bits, shape, device type, device) of a tensor without
+ * gaps. */
 static PyObject* py_describe_tensor(PyObject* self, PyObject* args) {
   PyObject *object, *capsule = NULL, *shape = NULL, *result = NULL;
   const sidbeam_dl_tensor* tensor;
   const char* name;
   int64_t dense = 1;
-  int i;
+  int i, writable = 0;
   (void)self;
-  if (!PyArg_ParseTuple(args, "Os", &object, &name)) return NULL;
-  tensor = py_dlpack(object, name, 0, &capsule);
+  if (!PyArg_ParseTuple(args, "Os|p", &object, &name, &writable)) return NULL;
+  if (writable && !py_may_write(object, name)) return NULL;
+  tensor = py_dlpack(object, name, writable, &capsule);
   if (tensor != NULL) shape = PyTuple_New(tensor->ndim);
   for (i = shape == NULL ? -1 : tensor->ndim - 1; i >= 0; i--) {
     PyTuple_SET_ITEM(shape, i, PyLong_FromLongLong(tensor->shape[i]));

@@ -71,6 +71,11 @@ static void session_step(flat_handle* session, flat_in_i32 slots, py_rows logits
   if (!py_settle_dtype(r, dtype, err)) return;
   memory.data = r->data;
   if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
+  if (lse.data != NULL && lse.count != fl_product(r->slots > 0 ? r->slots : 1, r->rows)) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "lse has %" PRId64 " elements, expected %" PRId64 ", one a row", lse.count,
+            fl_product(r->slots > 0 ? r->slots : 1, r->rows));
+    return;
+  }
   flat_session_step(session, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
                     r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, soft_cap, stream, err);
 }

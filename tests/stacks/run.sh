@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an environment
-# once (4 GB, some minutes), and says of each stack its version and how its tests went, or why they were not run.
+# once (5 GB, some minutes), and says of each stack its version and how its tests went, or why they were not run.
 #   bash tests/stacks/run.sh [BUILD]       a configured release build; default build/release
 # SIDBEAM_STACKS_VENV: where the environment is or is to be (build/stacks/venv); PYTHON: what it is made with.
 # Debian 12: swig python3-dev python3-venv g++. SPDX-License-Identifier: Apache-2.0

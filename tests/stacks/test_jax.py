@@ -95,6 +95,33 @@ def test_advance(catalogue: Catalogue) -> None:
     assert (outside == -1).all()
 
 
+def test_tokens_that_int32_cannot_hold_are_dead() -> None:
+    """They are not the code, nor the -1, that their low halves are; without x64 JAX has no such numbers."""
+    table = table_of(BIGRAM_TRAP)
+    with jax.enable_x64(True):
+        wrapped = jnp.array([0, 2**32, 2**32 - 1, -(2**32)])
+        assert wrapped.dtype == jnp.int64
+        after = jax.jit(table.advance)(table.start(4), wrapped)
+    assert (after[:, 0] >= 0).tolist() == [True, False, False, False]
+    unsigned = jnp.array([0, 2**32 - 1], jnp.uint32)
+    variable = table_of(VARIABLE)
+    ended = variable.advance(states_of(variable, [(1,), (1,)]), jnp.full(2, VARIABLE.codes[1]))
+    assert (variable.advance(ended, jnp.full(2, -1)) == ended).all() and (ended[:, 0] >= 0).all()
+    assert (variable.advance(ended, unsigned)[:, 0] == -1).all()
+
+
+def test_wrong_dtypes_are_refused() -> None:
+    table = table_of(BIGRAM_TRAP)
+    states = table.start(2)
+    for name, call in (
+        ("states", lambda: table.mask(jnp.zeros((2, 5)), states.astype(jnp.float32))),
+        ("tokens", lambda: table.advance(states, jnp.zeros(2))),
+        ("which", lambda: table.mask(jnp.zeros((2, 5)), states, which=jnp.zeros(2, bool))),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=f"{name} has dtype .*, expected int32"):
+            call()
+
+
 def test_bigrams_are_not_enough() -> None:
     states = states_of(table_of(BIGRAM_TRAP), [(0, 1, 2), (0, 1, 4)])
     assert (states == -1).all(axis=1).tolist() == [False, True]
@@ -214,7 +241,7 @@ def test_errors() -> None:
             "logits have another dtype than float32",
         ),
         (
-            lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3)),
+            lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3, int)),
             "which has 3 elements, expected 2",
         ),
         (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.array([0, 7])), "which"),

@@ -122,6 +122,32 @@ def test_advance(catalogue: Catalogue, device: str) -> None:
     assert ops.advance(handle, torch.full_like(states, -1), codes[:, 0]).eq(-1).all()
 
 
+def test_tokens_that_int32_cannot_hold_are_dead() -> None:
+    """They are not the code, nor the -1, that their low halves are."""
+    handle, wrapped = table_of(BIGRAM_TRAP), torch.tensor([0, 2**32, 2**32 - 1, -(2**32)])
+    states = torch.zeros(4, dtype=torch.int64)
+    assert ops.advance(handle, states, wrapped).ge(0).tolist() == [True, False, False, False]
+    lengths = torch.ones(4, dtype=torch.int32)
+    assert ops.prefixes(handle, wrapped[:, None], lengths).ge(0).tolist() == [True, False, False, False]
+    variable = table_of(VARIABLE)
+    ended = ops.advance(variable, states_of(variable, [(1,)]), torch.tensor([VARIABLE.codes[1]]))
+    assert ops.advance(variable, ended, torch.tensor([-1])).equal(ended) and ended.ge(0).all()
+    assert ops.advance(variable, ended, torch.tensor([2**32 - 1])).eq(-1).all()
+
+
+def test_wrong_dtypes_are_refused() -> None:
+    handle = table_of(BIGRAM_TRAP)
+    states, tokens = torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.int32)
+    for name, call in (
+        ("states", lambda: ops.mask_(handle, torch.zeros(2, 5), states.float())),
+        ("tokens", lambda: ops.advance(handle, states, tokens.double())),
+        ("parents", lambda: ops.advance(handle, states, tokens, parents=states.half())),
+        ("which", lambda: ops.bitmask(handle, states, 5, which=tokens.bool())),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=f"{name} has dtype torch.*, expected torch.int"):
+            call()
+
+
 def test_bigrams_are_not_enough() -> None:
     handle = table_of(BIGRAM_TRAP)
     assert states_of(handle, [(0, 1, 2), (0, 1, 4)]).ge(0).tolist() == [True, False]

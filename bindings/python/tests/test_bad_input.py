@@ -85,10 +85,21 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (
         lambda s: s.step(zeros(2, 4), row_map=np.zeros(1, np.int32)),
         sidbeam.InvalidArgument,
-        "row_map has 1 elements, exp",
+        r"row_map has shape \(1,\), expected \(1, 2\)",
     ),
-    (lambda s: s.step(zeros(2, 4), row_map=np.array([9, 0])), sidbeam.InvalidArgument, "9"),
-    (lambda s: s.step(zeros(2, 4), lse=zeros(1)), sidbeam.InvalidArgument, "lse has 1 elements, expected at least 2"),
+    (
+        lambda s: s.step(zeros(2, 4), row_map=np.zeros((1, 3), np.int32)),
+        sidbeam.InvalidArgument,
+        r"row_map has shape \(1, 3\), expected \(1, 2\)",
+    ),
+    (lambda s: s.step(zeros(2, 4), row_map=[[9, 0]]), sidbeam.InvalidArgument, "9"),
+    (lambda s: s.step(zeros(2, 4), lse=zeros(1)), sidbeam.InvalidArgument, "lse has 1 elements, expected 2, one a row"),
+    (lambda s: s.step(zeros(2, 4), lse=zeros(3)), sidbeam.InvalidArgument, "lse has 3 elements, expected 2, one a row"),
+    (
+        lambda s: s.step(zeros(3, 4), row_map=[[1, 0]], lse=zeros(4)),
+        sidbeam.InvalidArgument,
+        "lse has 4 elements, expected 3, one a row",
+    ),
     (lambda s: s.step(zeros(2, 4), inverse_temperature=-1.0), sidbeam.InvalidArgument, "temperature"),
     (
         lambda s: s.step(zeros(2, 4), inverse_temperature="1"),
@@ -99,6 +110,14 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (lambda s: s.start([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
     (lambda s: s.start([1]), sidbeam.InvalidArgument, "slot"),
     (lambda s: s.start(widths=3), sidbeam.InvalidArgument, "width"),
+    (lambda s: s.start(widths=[2, 2]), sidbeam.InvalidArgument, r"widths has shape \(2,\), expected \(1,\)"),
+    (lambda s: s.start(constraints=[None, None]), sidbeam.InvalidArgument, r"constraints has shape \(2,\), exp"),
+    (lambda s: s.start(prefixes=[(0,), (0,)]), sidbeam.InvalidArgument, r"prefixes has shape \(2, 1\), expected \(1"),
+    (
+        lambda s: s.start(prefixes=[(0,)], prefix_lengths=[1, 1]),
+        sidbeam.InvalidArgument,
+        r"prefix_lengths has shape \(2,\), expected \(1,\)",
+    ),
     (lambda s: s.start(prefixes=[(7,)]), sidbeam.InvalidArgument, "7"),
     (lambda s: s.start(prefixes=[(0, 1, 2)]), sidbeam.InvalidArgument, r"prefix_lengths\[0\] is 3, expected 0..2"),
     (lambda s: s.start(prefixes=[(0,)], prefix_lengths=[2]), sidbeam.InvalidArgument, "2"),
@@ -121,7 +140,12 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (
         lambda s: s.items(limit_per_sid=2**33),
         sidbeam.InvalidArgument,
-        "limit_per_sid is too large, expected an integer",
+        "limit_per_sid is out of range, expected an integer",
+    ),
+    (
+        lambda s: s.items(limit_per_sid=-(2**33)),
+        sidbeam.InvalidArgument,
+        "limit_per_sid is out of range, expected an integer of 32 bits",
     ),
     (lambda s: s.stop([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
 ]
@@ -151,7 +175,7 @@ def test_steps_at_the_wrong_time(index: sidbeam.Index) -> None:
     "options, error, message",
     [
         (dict(beams=0), sidbeam.InvalidArgument, "beams"),
-        (dict(beams=2**40), sidbeam.InvalidArgument, "beams is too large, expected an integer of 32 bits"),
+        (dict(beams=2**40), sidbeam.InvalidArgument, "beams is out of range, expected an integer of 32 bits"),
         (dict(beams=2**80), sidbeam.InvalidArgument, "beams is out of range"),
         (dict(beams=1.5), TypeError, "beams is float, expected an integer"),
         (dict(slots=-1), sidbeam.InvalidArgument, "slots"),
@@ -186,11 +210,19 @@ def test_table_calls(index: sidbeam.Index) -> None:
     for call, message in (
         (lambda: table.mask(readonly, states), "logits: expected an array that is writable"),
         (lambda: table.mask(zeros(3, 4), states), "states has 2 elements, expected at least 3"),
+        (lambda: table.mask(zeros(1, 4), states), "states has 2 elements, expected 1, one a row"),
+        (lambda: table.topk(zeros(1, 4), states, 1), "states has 2 elements, expected 1, one a row"),
+        (lambda: table.mask(zeros(2, 4), states, which=[0, 0, 0]), r"which has shape \(3,\), expected \(2,\)"),
+        (lambda: table.topk(zeros(2, 4), states, 1, which=[0]), r"which has shape \(1,\), expected \(2,\)"),
+        (lambda: table.bitmask(states, which=[[0, 0]]), r"which has shape \(1, 2\), expected \(2,\)"),
+        (lambda: table.prefixes([(0,)], which=[0, 0]), r"which has shape \(2,\), expected \(1,\)"),
+        (lambda: table.advance(states, [1, 2], which=[0]), r"which has shape \(1,\), expected \(2,\)"),
+        (lambda: table.prefixes([(0,)], [1, 1]), r"lengths has shape \(2,\), expected \(1,\)"),
         (lambda: table.mask(zeros(2, 3), states), "columns"),
         (lambda: table.mask(zeros(2, 4), states, which=[0, 7]), "7"),
         (lambda: table.topk(zeros(2, 4), states, 0), "k"),
         (lambda: table.topk(zeros(2, 4), states.astype(F32), 1), "states has dtype float32, expected int64"),
-        (lambda: table.advance(states, [1, 2], parents=[0]), "parents has 1 elements, expected at least 2"),
+        (lambda: table.advance(states, [1, 2], parents=[0]), r"parents has shape \(1,\), expected \(2,\)"),
         (lambda: table.bitmask(states, out=np.zeros((2, 0), np.int32)), "words_per_row"),
         (lambda: sidbeam.Table([]), "constraints is empty"),
     ):

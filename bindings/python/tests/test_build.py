@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,51 @@ def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
     child.send_signal(signal.SIGINT)
     assert child.communicate(timeout=60)[0] == "interrupted 3000000\n" and child.returncode == 3
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_ctrl_c_leaves_the_build_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both at their worst moments: the build has not yet heard of the first when the second comes."""
+
+    class Interrupted(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            raise KeyboardInterrupt
+
+    write, both_came, outcome = sidbeam._native.flat_builder_write, threading.Event(), []
+
+    def late(*arguments: object) -> None:
+        both_came.wait()
+        try:
+            write(*arguments)
+        except sidbeam.Cancelled as error:
+            outcome.append(error.name)
+            raise
+
+    builder = big()
+    with monkeypatch.context() as patch:
+        patch.setattr(sidbeam._native, "flat_builder_write", late)
+        fake = types.SimpleNamespace(**{**vars(threading), "Event": Interrupted})
+        patch.setattr(sidbeam.builder, "threading", fake)
+        with pytest.raises(KeyboardInterrupt):
+            builder.write(tmp_path / "a.sidx")
+        both_came.set()
+        for thread in threading.enumerate():
+            if thread.name == "sidbeam build":
+                thread.join()
+    assert outcome == ["cancelled"] and list(tmp_path.iterdir()) == []
+    builder.write(tmp_path / "a.sidx")  # the cancellation is over with the build
+
+
+def test_a_cancellation_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    builder, plan = big(1000), sidbeam._native.flat_builder_plan
+
+    def and_cancel(*arguments: object) -> None:
+        plan(*arguments)
+        builder.cancel()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sidbeam._native, "flat_builder_plan", and_cancel)
+        builder.plan()
+    assert builder.finish().info.items == 1000
 
 
 @pytest.mark.parametrize("way", ["logger", "callable", "default"])

@@ -152,6 +152,16 @@ def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> 
     session.step(rows)
 
 
+def test_tensors_of_another_device_are_refused(device: Device, index: sidbeam.Index) -> None:
+    table = sidbeam.Table(index, device="cuda")
+    states, tokens = device.tensor([0, 0], np.int64), device.tensor([0, 0], np.int32)
+    elsewhere = sidbeam.DeviceArray(tokens.address, (2,), np.int32, (1, 3), tokens)
+    with pytest.raises(sidbeam.InvalidArgument, match="^tokens is on cuda:3, expected cuda:0"):
+        table.advance(states, elsewhere, out=states)
+    with pytest.raises(sidbeam.InvalidArgument, match=r"^which has shape \(2,\), expected \(1,\)"):
+        table.advance(states, device.tensor([0], np.int32), which=tokens, out=device.tensor([0], np.int64))
+
+
 def test_upload_and_unload(index: sidbeam.Index) -> None:
     index.upload(kinds="trie", chunk_bytes=4096)
     assert index.uploaded().bytes > 0 and index.uploaded().kinds == sidbeam.Kind.TRIE

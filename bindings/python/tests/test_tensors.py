@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from typing import Any
 
@@ -171,6 +172,129 @@ def test_device_tensors_are_asked_not_to_wait(session: sidbeam.Session) -> None:
     with pytest.raises(sidbeam.NoDevice):
         session.step(logits)
     assert logits.asked == [{"stream": -1}]
+
+
+def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: sidbeam.Session) -> None:
+    """Their memory lies on the host, or this test would end the process that reads or writes it."""
+
+    def there(shape: tuple[int, ...], dtype: type) -> Tensor:
+        return Tensor(np.zeros(shape, dtype), device=(2, 0))
+
+    table = sidbeam.Table(index)
+    logits, states, i32, i64 = np.zeros((2, 4), np.float32), np.zeros(2, np.int64), np.int32, np.int64
+    top = sidbeam.TopK(np.zeros((2, 1), i32), there((2, 1), np.float32), None)
+    for name, call in (
+        ("slots", lambda: session.step(logits, there((1,), i32))),
+        ("row_map", lambda: session.step(logits, row_map=there((1, 2), i32))),
+        ("lse", lambda: session.step(logits, lse=there((2,), np.float32))),
+        ("widths", lambda: session.start(widths=there((1,), i32))),
+        ("ordinals", lambda: session.items(out=sidbeam.Items(ordinals=there((1, 2), i64)))),
+        ("sids", lambda: table.prefixes(there((2, 1), i32))),
+        ("out", lambda: table.prefixes([(0,), (2,)], out=there((2,), i64))),
+        ("states", lambda: table.advance(there((2,), i64), [0, 0])),
+        ("tokens", lambda: table.advance(states, there((2,), i32))),
+        ("parents", lambda: table.advance(states, [0, 0], parents=there((2,), i64))),
+        ("which", lambda: table.advance(states, [0, 0], which=there((2,), i32))),
+        ("states", lambda: table.mask(logits, there((2,), i64))),
+        ("states", lambda: table.topk(logits, there((2,), i64), 1)),
+        ("out.log_probs", lambda: table.topk(logits, states, 1, out=top)),
+        ("out", lambda: table.bitmask(states, out=there((2, 1), i32))),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is on cuda:0, expected cpu"):
+            call()
+    for call in (lambda: table.mask(there((2, 4), np.float32), states), lambda: table.topk(there((2, 4), np.float32), states, 1)):
+        with pytest.raises(sidbeam.SidbeamError, match="device"):
+            call()
+    assert (logits == 0).all() and session.beams().level[0] == 0
+
+
+class VersionedTensor(ctypes.Structure):
+    """Of dlpack.h, version 1."""
+
+    _fields_ = [
+        *((name, ctypes.c_uint32) for name in ("major", "minor")),
+        *((name, ctypes.c_void_p) for name in ("context", "deleter")),
+        ("flags", ctypes.c_uint64),
+        ("data", ctypes.c_void_p),
+        *((name, ctypes.c_int32) for name in ("device_type", "device_id", "ndim")),
+        *((name, ctypes.c_uint8) for name in ("code", "bits")),
+        ("lanes", ctypes.c_uint16),
+        *((name, ctypes.c_void_p) for name in ("shape", "strides")),
+        ("offset", ctypes.c_uint64),
+    ]
+
+
+class Versioned(Tensor):
+    """A producer of DLPack 1, which tells those who ask for that whether its tensor is read-only."""
+
+    def __dlpack__(self, **options: Any) -> Any:
+        if "max_version" not in options:
+            return super().__dlpack__(**options)
+        self.asked.append(options)
+        array, self.extents = self.array, (ctypes.c_int64 * self.array.ndim)(*self.array.shape)
+        flags, code = int(not array.flags.writeable), "iuf".index(array.dtype.kind)
+        tensor = (array.ctypes.data, *self.device, array.ndim, code, 8 * array.itemsize, 1)
+        self.capsule = VersionedTensor(1, 0, None, None, flags, *tensor, ctypes.addressof(self.extents), None, 0)
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.capsule), b"dltensor_versioned", None)
+
+
+class Old(Tensor):
+    """A producer of before version 1."""
+
+    def __dlpack__(self) -> Any:
+        return super().__dlpack__()
+
+
+class Frozen(bytes):
+    """As an array of JAX: buffers that refuse to be written, and DLPack that does not say so."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+    def __dlpack__(self) -> Any:
+        address = np.frombuffer(self, np.int64).ctypes.data
+        return sidbeam._native.export_tensor(self, address, 0, 64, (len(self) // 8,), 1, 0)
+
+
+def read_only(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    array = np.zeros(shape, dtype)
+    array.flags.writeable = False
+    return array
+
+
+def test_outputs_that_are_read_only(index: sidbeam.Index, session: sidbeam.Session) -> None:
+    table, states, i64 = sidbeam.Table(index), np.zeros(2, np.int64), np.int64
+    for array in (read_only((2,), i64), Versioned(read_only((2,), i64)), Frozen(16)):
+        with pytest.raises(sidbeam.InvalidArgument, match="^out: expected an array that is writable"):
+            table.advance(states, [2, 2], out=array)
+        assert not any(bytes(getattr(array, "array", array)))
+    with pytest.raises(sidbeam.InvalidArgument, match="^logits: expected an array that is writable"):
+        table.mask(Versioned(read_only((2, 4), np.float32)), states)
+    with pytest.raises(sidbeam.InvalidArgument, match="^ordinals: expected an array that is writable"):
+        session.items(out=sidbeam.Items(ordinals=Versioned(read_only((1, 2), i64))))
+    out = Old(np.zeros(2, i64))
+    assert table.advance(states, [0, 0], out=out) is out and (out.array > 0).all()
+
+
+def test_outputs_by_versioned_dlpack(index: sidbeam.Index) -> None:
+    out = Versioned(np.zeros(2, np.int64))
+    sidbeam.Table(index).advance([0, 0], [0, 0], out=out)
+    assert (out.array > 0).all() and out.asked == [{"max_version": (1, 0)}]
+
+
+def test_the_librarys_own_memory_is_not_written(index: sidbeam.Index, session: sidbeam.Session) -> None:
+    arrays, table = session.tensors(), sidbeam.Table(index)
+    before = session.beams().scores.copy()
+    for name, call in (
+        ("out", lambda: table.advance(np.zeros(2, np.int64), [0, 0], out=arrays.states)),
+        ("logits", lambda: table.mask(arrays.scores, [0])),
+        ("lengths", lambda: session.items(out=sidbeam.Items(lengths=arrays.tokens))),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is a view of the library's own memory"):
+            call()
+    assert (session.beams().scores == before).all()
 
 
 def test_wrong_tensors(index: sidbeam.Index, session: sidbeam.Session) -> None:

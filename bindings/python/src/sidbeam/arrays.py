@@ -5,7 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 
@@ -14,11 +14,13 @@ from .enums import DType, member
 from .errors import InvalidArgument
 
 _DLPACK_CUDA = 2
+_HOST_KINDS, _CUDA_KINDS = (1, 3), (_DLPACK_CUDA, 13)  # DLPack's: also what is pinned, and what is managed
 # DLPack's type code (int 0, uint 1, float 2, bfloat 4) and bits, by NumPy's kind.
 _TYPE_CODES = {"i": 0, "u": 1, "f": 2}
 
 Address = tuple[int, int]
 NativeArray = Union[None, np.ndarray, Address]
+Device = tuple[int, int]  #: as :func:`device_of` has it
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
@@ -26,7 +28,7 @@ def host(value: Any, dtype: Any, name: str) -> np.ndarray:
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        value = np.from_dlpack(value)
+        value = from_dlpack(value, name)
     array = np.asarray(value)
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
@@ -39,47 +41,95 @@ def host(value: Any, dtype: Any, name: str) -> np.ndarray:
     return np.ascontiguousarray(converted)
 
 
-def argument(value: Any, dtype: Any, name: str) -> NativeArray:
-    """The same for an argument that may be missing, or in a device's memory."""
+def from_dlpack(value: Any, name: str) -> np.ndarray:
+    """NumPy's view of a tensor of the host."""
+    place = _place(*value.__dlpack_device__())
+    if place != "cpu":
+        raise InvalidArgument(f"{name} is on {place}, expected cpu")
+    return np.from_dlpack(value)
+
+
+def argument(
+    value: Any, dtype: Any, name: str, device: Device, shape: Optional[tuple[int, ...]] = None
+) -> NativeArray:
+    """The same for an argument that may be missing, or in the memory of its owner's device."""
     if value is None:
         return None
-    if type(value) is not np.ndarray and hasattr(value, "__dlpack_device__"):
-        if value.__dlpack_device__()[0] == _DLPACK_CUDA:
-            return tensor_address(value, dtype, name)
-    return host(value, dtype, name)
+    native: NativeArray
+    if type(value) is not np.ndarray and _is_on_cuda(value):
+        native, given = _tensor(value, dtype, name, device)
+    else:
+        native = host(value, dtype, name)
+        given = native.shape
+    if shape is not None:
+        expect_shape(given, shape, name)
+    return native
 
 
-def counted(value: Any, dtype: Any, name: str) -> tuple[NativeArray, int]:
+def counted(value: Any, dtype: Any, name: str, device: Device) -> tuple[NativeArray, int]:
     """The same for an argument that may not be missing, and how many elements it has."""
-    native = argument(value, dtype, name)
+    native = argument(value, dtype, name, device)
     if native is None:
         raise TypeError(f"{name} is None, expected an array")
     return native, native[1] if isinstance(native, tuple) else native.size
 
 
-def tensor_address(value: Any, dtype: Any, name: str) -> Address:
-    """Address and elements of a dense tensor, on any device."""
+def expect_shape(given: tuple[int, ...], shape: tuple[int, ...], name: str) -> None:
+    if given != shape:
+        raise InvalidArgument(f"{name} has shape {given}, expected {shape}")
+
+
+def _is_on_cuda(value: Any) -> bool:
+    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _CUDA_KINDS
+
+
+def _place(kind: int, number: int) -> str:
+    """DLPack's device by the name that device_of takes."""
+    if kind in _HOST_KINDS:
+        return "cpu"
+    return f"cuda:{number}" if kind in _CUDA_KINDS else f"device {number} of DLPack's type {kind}"
+
+
+def _tensor(
+    value: Any, dtype: Any, name: str, device: Device, writable: bool = False
+) -> tuple[Address, tuple[int, ...]]:
+    """Address and elements of a dense tensor in the memory of a device, and its shape."""
     if not hasattr(value, "__dlpack_device__"):
         raise TypeError(f"{name} is {type(value).__name__}, expected an array")
-    address, code, bits, shape, _, _ = _native.describe_tensor(value, name)
+    address, code, bits, shape, *place = _native.describe_tensor(value, name, writable)
+    if _place(*place) != device_name(device):
+        raise InvalidArgument(f"{name} is on {_place(*place)}, expected {device_name(device)}")
     wanted = np.dtype(dtype)
     if code not in (_TYPE_CODES[wanted.kind], 1 if wanted.kind == "i" else 2) or bits != 8 * wanted.itemsize:
         raise InvalidArgument(f"{name} has DLPack type code {code} of {bits} bits, expected {wanted}")
-    return address, int(np.prod(shape, dtype=np.int64))
+    return (address, int(np.prod(shape, dtype=np.int64))), shape
 
 
-def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, on_device: bool) -> Any:
+def written(value: Any, dtype: Any, name: str, device: Device) -> tuple[NativeArray, tuple[int, ...]]:
+    """An array to be written to, and its shape; of NumPy's the native layer asks whether they may be."""
+    if isinstance(value, np.ndarray):
+        return value, value.shape
+    refuse_view(value, name)
+    # Not np.from_dlpack: what that makes of a framework's tensor is read-only.
+    return _tensor(value, dtype, name, device, writable=True)
+
+
+def refuse_view(value: Any, name: str) -> None:
+    """Its DLPack capsule cannot say that it is read-only: frameworks refuse, or warn of, those that do."""
+    if isinstance(value, DeviceArray):
+        raise InvalidArgument(f"{name} is a view of the library's own memory, expected an array that is writable")
+
+
+def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, device: Device) -> Any:
     """(what the native layer takes, what the caller gets): the caller's own array, or a new one on the host."""
     if value is None:
-        if on_device:
+        if device[0] != _native.SIDBEAM_CPU:
             raise InvalidArgument(f"{name} is None, expected an array on the device to write to")
         value = np.empty(shape, dtype)
         return value, value
-    # Not np.from_dlpack: what that makes of a framework's tensor is read-only.
-    native = value if isinstance(value, np.ndarray) else tensor_address(value, dtype, name)
-    elements = native.size if isinstance(native, np.ndarray) else native[1]
-    if elements != int(np.prod(shape)):
-        raise InvalidArgument(f"{name} has shape {tuple(value.shape)}, expected {shape}")
+    native, given = written(value, dtype, name, device)
+    if np.prod(given, dtype=np.int64) != np.prod(shape, dtype=np.int64):
+        raise InvalidArgument(f"{name} has shape {given}, expected {shape}")
     return native, value
 
 
@@ -88,7 +138,7 @@ def dtype_code(dtype: DType | str | int | None) -> int:
     return -1 if dtype is None else int(member(DType, dtype))
 
 
-def device_of(device: Any) -> tuple[int, int]:
+def device_of(device: Any) -> Device:
     """(device_type, device_id) from None, "cpu", "cuda", "cuda:1", ("cuda", 1) or a torch.device."""
     kind, number = "cpu", 0
     if isinstance(device, tuple):
@@ -99,6 +149,19 @@ def device_of(device: Any) -> tuple[int, int]:
     if kind not in ("cpu", "cuda") or number < 0:
         raise InvalidArgument(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:N'")
     return (_native.SIDBEAM_CPU if kind == "cpu" else _native.SIDBEAM_CUDA), number
+
+
+def device_name(device: Device) -> str:
+    return "cpu" if device[0] == _native.SIDBEAM_CPU else f"cuda:{device[1]}"
+
+
+def stream_of(tensor: Any) -> Optional[int]:
+    """torch's current stream where a tensor of torch is, for calls of a table or a session."""
+    if not tensor.is_cuda:
+        return None
+    import torch
+
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
 
 
 def stream_number(stream: Any) -> int:
@@ -123,7 +186,7 @@ class DeviceArray:
     long as they do. Work on it must be ordered behind the session's calls: the same stream, or events.
     """
 
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, device: tuple[int, int], keep: object) -> None:
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, device: Device, keep: object) -> None:
         self._address = address
         self._keep = keep
         self._device = device
@@ -132,8 +195,7 @@ class DeviceArray:
 
     @property
     def device(self) -> str:
-        kind, number = self._device
-        return "cpu" if kind == _native.SIDBEAM_CPU else f"cuda:{number}"
+        return device_name(self._device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0) if self._device[0] == _native.SIDBEAM_CPU else (_DLPACK_CUDA, self._device[1])

@@ -122,7 +122,7 @@ class Builder(Handle):
         return Index._wrap(self._run(lambda: _native.flat_builder_finish(self._handle), progress), self._runtime)
 
     def cancel(self) -> None:
-        """Ends the build that runs, from any thread: it raises :class:`Cancelled`."""
+        """Ends the build that runs, or where none does the next one, from any thread: it raises :class:`Cancelled`."""
         _native.flat_builder_cancel(self._handle, 1)
 
     def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
@@ -130,24 +130,29 @@ class Builder(Handle):
         signals only between its own instructions."""
         try:
             if progress is None and threading.current_thread() is not threading.main_thread():
-                return call()
+                return self._run_here(call)
             return self._run_beside(call, progress)
-        except BaseException:
-            _native.flat_builder_cancel(self._handle, 0)
-            raise
         finally:
             self._runtime._hand_over_log()
+
+    def _run_here(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        finally:  # it ended the call, or came too late: not the next one's
+            _native.flat_builder_cancel(self._handle, 0)
 
     def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         outcome: list[Any] = [None, None]
         done = threading.Event()  # not Thread.join: after a Ctrl-C in it (3.11) the next returns at once
+        ending = threading.Lock()  # so that a build is cancelled before its end or not at all
 
         def work() -> None:
             try:
                 outcome[0] = call()
             except BaseException as error:  # handed to the caller below
                 outcome[1] = error
-            finally:
+            with ending:
+                _native.flat_builder_cancel(self._handle, 0)
                 done.set()
 
         threading.Thread(target=work, name="sidbeam build", daemon=True).start()
@@ -157,8 +162,10 @@ class Builder(Handle):
                     self._report(progress)
                 done.wait(_POLL_SECONDS)
         except BaseException:
-            self.cancel()
-            done.wait()
+            with ending:
+                if not done.is_set():
+                    self.cancel()
+            done.wait()  # a second Ctrl-C leaves here: the build stays cancelled, and work() tidies up at its end
             raise
         if outcome[1] is not None:
             raise outcome[1]

@@ -10,7 +10,7 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from .arrays import host
+from .arrays import from_dlpack, host
 from .enums import IdType
 from .errors import InvalidArgument
 
@@ -86,7 +86,7 @@ def _matrix(value: Any) -> Optional[np.ndarray]:
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        value = np.from_dlpack(value)
+        value = from_dlpack(value, "sids")
     if isinstance(value, np.ndarray) and value.dtype != object:
         matrix: np.ndarray = value
         if matrix.ndim != 2:

@@ -360,7 +360,10 @@ class Constraint(Handle):
         return f"{self._info.sids} SIDs of {self._info.levels} codes"
 
 
-def constraint_of(value: Union[Index, Constraint]) -> Constraint:
+ConstraintLike = Union[Index, Constraint]
+
+
+def constraint_of(value: ConstraintLike) -> Constraint:
     if isinstance(value, Index):
         return value.constraint
     if isinstance(value, Constraint):

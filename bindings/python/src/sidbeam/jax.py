@@ -38,7 +38,7 @@ import numpy as np
 from . import _native, table
 from .enums import Normalization, member
 from .errors import BadState, InvalidArgument
-from .index import Constraint, Index
+from .index import ConstraintLike
 from .vocabulary import Vocabulary
 
 Array = Any
@@ -111,7 +111,7 @@ class Table:
 
     def __init__(
         self,
-        constraints: Union[Index, Constraint, Sequence[Union[Index, Constraint]]],
+        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
         *,
         vocabulary: Optional[Vocabulary] = None,
         device: Any = None,
@@ -146,7 +146,7 @@ class Table:
     def prefixes(self, codes: Array, lengths: Array, which: Optional[Array] = None) -> Array:
         """States ``[.., 2]`` of prefixes: ``codes`` int32 ``[.., stride]``, ``lengths`` int32 ``[..]``; -1: no SID has it."""
         result = jax.ShapeDtypeStruct((*lengths.shape, 2), jnp.int32)
-        return self._call("prefixes", result, (_int32(codes), _int32(lengths)), which)
+        return self._call("prefixes", result, (_int32(codes, "codes"), _int32(lengths, "lengths")), which)
 
     def advance(
         self, states: Array, tokens: Array, parents: Optional[Array] = None, which: Optional[Array] = None
@@ -159,12 +159,12 @@ class Table:
             known = (parents >= 0) & (parents < states.shape[0])
             states = jnp.where(known[:, None], states[jnp.where(known, parents, 0)], -1)
         result = jax.ShapeDtypeStruct((*tokens.shape, 2), jnp.int32)
-        return self._call("advance", result, (_int32(states), _int32(tokens)), which)
+        return self._call("advance", result, (_int32(states, "states"), _int32(tokens, "tokens")), which)
 
     def mask(self, logits: Array, states: Array, which: Optional[Array] = None) -> Array:
         """``logits`` ``[.., columns]`` with -inf in every column that is no valid code of ``states`` ``[.., 2]``."""
         result = jax.ShapeDtypeStruct(logits.shape, logits.dtype)
-        return self._call("mask", result, (logits, _int32(states)), which, input_output_aliases={0: 0})
+        return self._call("mask", result, (logits, _int32(states, "states")), which, input_output_aliases={0: 0})
 
     def topk(
         self,
@@ -183,7 +183,7 @@ class Table:
         results = [jax.ShapeDtypeStruct(shape, jnp.int32), jax.ShapeDtypeStruct(shape, jnp.float32)]
         results.append(jax.ShapeDtypeStruct((*shape, 2), jnp.int32))
         how = np.int64(member(Normalization, normalization))
-        return table.TopK(*self._call("topk", results, (logits, _int32(states)), which, normalization=how))
+        return table.TopK(*self._call("topk", results, (logits, _int32(states, "states")), which, normalization=how))
 
     def _call(
         self,
@@ -197,15 +197,23 @@ class Table:
     ) -> Any:
         if self._table.closed:
             raise BadState("table is closed")
-        chosen = jnp.zeros((*arguments[0].shape[:-1], 0), jnp.int32) if which is None else _int32(which)
+        chosen = jnp.zeros((*arguments[0].shape[:-1], 0), jnp.int32) if which is None else _int32(which, "which")
         call = jax.ffi.ffi_call(
             f"sidbeam_{function}", results, vmap_method="broadcast_all", input_output_aliases=input_output_aliases
         )
         return call(*arguments, chosen, table=np.int64(self._number), **attributes)
 
 
-def _int32(array: Array) -> Array:
-    return jnp.asarray(array, jnp.int32)
+def _int32(array: Array, name: str) -> Array:
+    """What int32 cannot hold becomes its least number, which is no code or constraint, nor the -1 of none."""
+    array = jnp.asarray(array)
+    if not jnp.issubdtype(array.dtype, jnp.integer):
+        raise InvalidArgument(f"{name} has dtype {array.dtype}, expected int32")
+    if array.dtype == jnp.int32:
+        return array
+    narrow = array.astype(jnp.int32)
+    held = (narrow.astype(array.dtype) == array) & ((narrow < 0) == (array < 0))
+    return jnp.where(held, narrow, jnp.iinfo(jnp.int32).min)
 
 
 jax.tree_util.register_dataclass(table.TopK, ["tokens", "log_probs", "states"], [])

@@ -68,12 +68,7 @@ class Catalogue:
 
     def tokens(self, level: int) -> np.ndarray:
         """int64 ``[codes]``: the tokens of a level's codes."""
-        count, vocabulary = self.index.info.codes[level], self.vocabulary
-        mapped = vocabulary.maps[level] if vocabulary.maps and level < len(vocabulary.maps) else None
-        if mapped is not None:
-            return np.asarray(mapped[:count], np.int64)
-        offsets = np.broadcast_to(0 if vocabulary.offsets is None else vocabulary.offsets, self.levels)
-        return offsets[level] + np.arange(count)
+        return self.vocabulary.tokens(self.index.info.codes, level)
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
@@ -170,15 +165,6 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     if tokens != {"begin": catalogue.begin, "end": catalogue.end}:
         dataclasses.replace(catalogue, **tokens).check()
     return chosen
-
-
-def stream_of(tensor: Any) -> Optional[int]:
-    """torch's current stream where a tensor of torch is, for calls of a table."""
-    if not tensor.is_cuda:
-        return None
-    import torch
-
-    return int(torch.cuda.current_stream(tensor.device).cuda_stream)
 
 
 @functools.lru_cache(maxsize=1)

@@ -7,16 +7,15 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import argument, device_of, dtype_code, host, stream_number, tensor_address
+from .arrays import argument, counted, device_name, device_of, dtype_code, expect_shape, host, stream_number, written
 from .beams import Beams, Items, Stats, beams_from, stats_from
 from .enums import DType, Normalization, Strategy, member
 from .errors import InvalidArgument
 from .handle import Handle
-from .index import Constraint, Index, constraint_of
+from .index import Constraint, ConstraintLike, Index, constraint_of
 from .runtime import Runtime
 from .vocabulary import NO_VOCABULARY, Vocabulary
 
-ConstraintLike = Union[Index, Constraint]
 _step = _native.session_step
 
 
@@ -93,18 +92,19 @@ class Session(Handle):
         chosen, count = self._chosen(slots)
         held = self._constraints(constraints, count)
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
-        several = np.full(count, widths) if widths is not None and np.ndim(widths) == 0 else widths
         codes, sizes, stride = None, None, 0
         if prefixes is not None:
             codes, sizes = catalogue.sids_of(prefixes, prefix_lengths)
             stride = codes.shape[1]
-            sizes = np.full(len(codes), stride, np.int32) if sizes is None else sizes
+            expect_shape(codes.shape, (count, stride), "prefixes")
+            sizes = np.full(count, stride, np.int32) if sizes is None else sizes
+            expect_shape(sizes.shape, (count,), "prefix_lengths")
         _native.flat_session_start(
             self._handle,
             chosen,
             count,
             numbers,
-            None if several is None else host(several, np.int32, "widths"),
+            None if widths is None else self._widths(widths, count),
             codes,
             sizes,
             stride,
@@ -132,20 +132,21 @@ class Session(Handle):
           place. Rows may be strided, or broadcast; columns lie side by side. uint16 arrays need ``dtype="bf16"``.
         - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed
           over.
-        - ``row_map``: int32 ``[n, M]`` row of each beam, -1 where it is not fed.
-        - ``lse``: float32, log-sum-exp of every row; None: computed.
+        - ``row_map``: int32 ``[n, M]`` row of each beam, -1 where it is not fed; n is S without ``slots``.
+        - ``lse``: float32, log-sum-exp of every row, one a row; None: computed.
         - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``; soft_cap 0: none.
 
         Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
         ``Beams.errors``.
         """
+        chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
         _step(
             self._handle,
-            None if slots is None else argument(slots, np.int32, "slots"),
+            chosen,
             logits,
             -1 if dtype is None else dtype_code(dtype),
-            None if row_map is None else argument(row_map, np.int32, "row_map"),
-            None if lse is None else argument(lse, np.float32, "lse"),
+            None if row_map is None else argument(row_map, np.int32, "row_map", self._device, (count, self.width)),
+            None if lse is None else argument(lse, np.float32, "lse", self._device),
             inverse_temperature,
             soft_cap,
             0 if stream is None else stream_number(stream),
@@ -226,10 +227,9 @@ class Session(Handle):
         self._get_items(chosen, count, per_sid, limit, arrays, stream)
         return out
 
-    @staticmethod
-    def _output(array: Any, name: str) -> Any:
+    def _output(self, array: Any, name: str) -> Any:
         dtype = np.int64 if name in ("ordinals", "rows", "offsets") else np.int32
-        return array if array is None or isinstance(array, np.ndarray) else tensor_address(array, dtype, name)
+        return None if array is None else written(array, dtype, name, self._device)[0]
 
     def _get_items(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> None:
         _native.flat_session_get_items(
@@ -268,13 +268,20 @@ class Session(Handle):
         return chosen, len(chosen)
 
     @staticmethod
+    def _widths(widths: Any, count: int) -> np.ndarray:
+        one = np.ndim(widths) == 0 and not hasattr(widths, "__dlpack__")
+        several = host(np.full(count, widths) if one else widths, np.int32, "widths")
+        expect_shape(several.shape, (count,), "widths")
+        return several
+
+    @staticmethod
     def _constraints(constraints: Any, count: int) -> Optional[list[Optional[Constraint]]]:
         if constraints is None:
             return None
         if isinstance(constraints, (Index, Constraint)):
             constraints = [constraints] * count
+        expect_shape((len(constraints),), (count,), "constraints")
         return [None if c is None else constraint_of(c) for c in constraints]
 
     def _describe(self) -> str:
-        kind, number = self._device
-        return f"slots={self.slots} beams={self.width} on {'cpu' if kind == _native.SIDBEAM_CPU else f'cuda:{number}'}"
+        return f"slots={self.slots} beams={self.width} on {device_name(self._device)}"

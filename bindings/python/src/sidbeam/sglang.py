@@ -29,7 +29,8 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
-from .serving import KEY, Catalogue, choice_of, stream_of
+from .arrays import stream_of
+from .serving import KEY, Catalogue, choice_of
 from .table import TopK
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"

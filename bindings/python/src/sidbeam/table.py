@@ -11,15 +11,23 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import argument, counted, device_of, dtype_code, output, stream_number
+from .arrays import (
+    argument,
+    counted,
+    device_name,
+    device_of,
+    dtype_code,
+    expect_shape,
+    output,
+    refuse_view,
+    stream_number,
+)
 from .enums import DType, Normalization, member
 from .errors import InvalidArgument
 from .handle import Handle
-from .index import Constraint, Index, constraint_of
+from .index import Constraint, ConstraintLike, Index, constraint_of
 from .runtime import Runtime
 from .vocabulary import NO_VOCABULARY, Vocabulary
-
-ConstraintLike = Union[Index, Constraint]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,7 +48,7 @@ class Table(Handle):
     without waiting.
     """
 
-    __slots__ = ("_on_device", "columns")
+    __slots__ = ("_device", "columns")
 
     def __init__(
         self,
@@ -55,13 +63,12 @@ class Table(Handle):
         if not held:
             raise InvalidArgument("constraints is empty, expected at least one")
         levels = max(c._info.levels for c in held)
-        place = device_of(device)
-        self._on_device = place[0] != _native.SIDBEAM_CPU
+        self._device = device_of(device)
         self._handle = _native.flat_table_create(
             (runtime or held[0]._runtime)._handle,
             np.array([c._number for c in held], np.int64),
             *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
-            *place,
+            *self._device,
         )
         #: columns that a row needs at least
         self.columns = max((vocabulary or Vocabulary()).columns(c._info.codes) for c in held)
@@ -70,16 +77,18 @@ class Table(Handle):
         self, prefixes: Any, lengths: Any = None, *, which: Any = None, out: Any = None, stream: Any = None
     ) -> Any:
         """The states int64 ``[n]`` of prefixes: sequences of codes, or a matrix and ``lengths``; -1: no SID has it."""
-        if self._on_device:
-            codes, sizes = argument(prefixes, np.int32, "prefixes"), argument(lengths, np.int32, "lengths")
+        if self._device[0] != _native.SIDBEAM_CPU:
             count, stride = prefixes.shape
+            codes = argument(prefixes, np.int32, "prefixes", self._device)
+            sizes = argument(lengths, np.int32, "lengths", self._device, (count,))
         else:
             codes, sizes = catalogue.sids_of(prefixes, lengths)
             count, stride = codes.shape
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
-        native, states = output(out, np.int64, (count,), "out", self._on_device)
+            expect_shape(sizes.shape, (count,), "lengths")
+        native, states = output(out, np.int64, (count,), "out", self._device)
         _native.flat_table_prefixes(
-            self._handle, self._which(which), codes, stride, sizes, count, native, stream_number(stream)
+            self._handle, self._which(which, count), codes, stride, sizes, count, native, stream_number(stream)
         )
         return states
 
@@ -97,13 +106,13 @@ class Table(Handle):
 
         -1 where the token may not follow. Token -1 keeps an ended state. ``out`` may be ``states`` without parents.
         """
-        taken, count = counted(tokens, np.int32, "tokens")
-        native, result = output(out, np.int64, (count,), "out", self._on_device)
+        taken, count = counted(tokens, np.int32, "tokens", self._device)
+        native, result = output(out, np.int64, (count,), "out", self._device)
         _native.flat_table_advance(
             self._handle,
-            self._which(which),
-            counted(states, np.int64, "states")[0],
-            argument(parents, np.int64, "parents"),
+            self._which(which, count),
+            counted(states, np.int64, "states", self._device)[0],
+            argument(parents, np.int64, "parents", self._device, (count,)),
             taken,
             count,
             native,
@@ -121,10 +130,12 @@ class Table(Handle):
         stream: Any = None,
     ) -> Any:
         """Sets every column of ``logits`` ``[n, columns]`` that is no valid code of its state to -inf, in place."""
+        refuse_view(logits, "logits")
+        taken, count = counted(states, np.int64, "states", self._device)
         _native.table_mask(
             self._handle,
-            self._which(which),
-            argument(states, np.int64, "states"),
+            self._which(which, count),
+            taken,
             logits,
             dtype_code(dtype),
             stream_number(stream),
@@ -138,10 +149,12 @@ class Table(Handle):
 
         This is the layout of structured-output backends. ``columns``: of a row; None: as many as codes need.
         """
-        taken, count = counted(states, np.int64, "states")
+        taken, count = counted(states, np.int64, "states", self._device)
         words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
-        native, result = output(out, np.int32, (count, words), "out", self._on_device)
-        _native.flat_table_bitmask(self._handle, self._which(which), taken, count, native, words, stream_number(stream))
+        native, result = output(out, np.int32, (count, words), "out", self._device)
+        _native.flat_table_bitmask(
+            self._handle, self._which(which, count), taken, count, native, words, stream_number(stream)
+        )
         return result
 
     def topk(
@@ -161,17 +174,17 @@ class Table(Handle):
 
         ``next_states`` False: without those. ``out``: arrays to be written instead of new ones.
         """
-        taken, count = counted(states, np.int64, "states")
+        taken, count = counted(states, np.int64, "states", self._device)
         shape = (count, k)
         given = out or TopK(None, None, None)
-        tokens, t = output(given.tokens, np.int32, shape, "out.tokens", self._on_device)
-        log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._on_device)
+        tokens, t = output(given.tokens, np.int32, shape, "out.tokens", self._device)
+        log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)
         after, s = None, None
         if next_states and (out is None or out.states is not None):
-            after, s = output(given.states, np.int64, shape, "out.states", self._on_device)
+            after, s = output(given.states, np.int64, shape, "out.states", self._device)
         _native.table_topk(
             self._handle,
-            self._which(which),
+            self._which(which, count),
             taken,
             logits,
             dtype_code(dtype),
@@ -184,9 +197,8 @@ class Table(Handle):
         )
         return TopK(t, p, s)
 
-    @staticmethod
-    def _which(which: Any) -> Any:
-        return argument(which, np.int32, "which")
+    def _which(self, which: Any, count: int) -> Any:
+        return argument(which, np.int32, "which", self._device, (count,))
 
     def _describe(self) -> str:
-        return f"columns={self.columns}{' on cuda' if self._on_device else ''}"
+        return f"columns={self.columns} on {device_name(self._device)}"

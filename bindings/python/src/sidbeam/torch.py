@@ -29,6 +29,7 @@ except ImportError as missing:
     raise ImportError("sidbeam.torch needs PyTorch: pip install torch") from missing
 from torch import Tensor
 
+from .arrays import stream_of
 from .errors import InvalidArgument
 from .session import Session
 from .table import Table, TopK
@@ -54,6 +55,7 @@ class _Decoder(NamedTuple):
 
 _registered: dict[int, Union[Table, _Decoder]] = {}
 _numbers = itertools.count(1)
+_INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)
 
 
 def register(owner: Union[Table, Session]) -> int:
@@ -88,16 +90,22 @@ def _held(handle: int, kind: Any, name: str) -> Any:
     return held
 
 
-def _stream(tensor: Tensor) -> Optional[int]:
-    return torch.cuda.current_stream(tensor.device).cuda_stream if tensor.is_cuda else None
-
-
-def _plain(tensor: Optional[Tensor], dtype: torch.dtype) -> Any:
+def _plain(tensor: Tensor) -> Any:
     """What Table and Session take with least ado: NumPy's view of a tensor of the CPU, a dense one of CUDA."""
+    dense = tensor.detach().contiguous()
+    return dense if dense.is_cuda else dense.numpy()
+
+
+def _given(tensor: Optional[Tensor], dtype: torch.dtype, name: str) -> Any:
+    """The same of an argument that another dtype may have. What int32 cannot hold becomes its least number, which is no
+    code, row or constraint, nor the -1 of none: nothing is read back from the device to raise."""
     if tensor is None:
         return None
-    dense = tensor.detach().to(dtype).contiguous()
-    return dense if dense.is_cuda else dense.numpy()
+    if not dtype.is_floating_point and tensor.dtype not in _INTEGERS:
+        raise InvalidArgument(f"{name} has dtype {tensor.dtype}, expected {dtype}")
+    if dtype == torch.int32 and tensor.dtype == torch.int64:
+        tensor = torch.where(tensor == tensor.to(dtype), tensor, torch.iinfo(dtype).min)
+    return _plain(tensor.to(dtype))
 
 
 def _rows(logits: Tensor) -> tuple[Any, Optional[str]]:
@@ -139,7 +147,11 @@ def mask_(table: int, logits: Tensor, states: Tensor, which: Optional[Tensor] = 
     """
     rows, dtype = _rows(logits)
     _held(table, Table, "Table").mask(
-        rows, _plain(states, torch.int64), which=_plain(which, torch.int32), dtype=dtype, stream=_stream(logits)
+        rows,
+        _given(states, torch.int64, "states"),
+        which=_given(which, torch.int32, "which"),
+        dtype=dtype,
+        stream=stream_of(logits),
     )
 
 
@@ -155,10 +167,10 @@ def bitmask(table: int, states: Tensor, columns: int, which: Optional[Tensor] = 
     """
     words = _empty_words(table, states, columns)
     _held(table, Table, "Table").bitmask(
-        _plain(states, torch.int64),
-        which=_plain(which, torch.int32),
-        out=_plain(words, torch.int32),
-        stream=_stream(states),
+        _given(states, torch.int64, "states"),
+        which=_given(which, torch.int32, "which"),
+        out=_plain(words),
+        stream=stream_of(states),
     )
     return words
 
@@ -172,11 +184,11 @@ def prefixes(table: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor]
     """States int64 ``[n]`` of prefixes: ``codes`` int32 ``[n, stride]``, ``lengths`` int32 ``[n]``; -1: no SID has it."""
     states = _empty_states(table, codes, lengths)
     _held(table, Table, "Table").prefixes(
-        _plain(codes, torch.int32),
-        _plain(lengths, torch.int32),
-        which=_plain(which, torch.int32),
-        out=_plain(states, torch.int64),
-        stream=_stream(codes),
+        _given(codes, torch.int32, "codes"),
+        _given(lengths, torch.int32, "lengths"),
+        which=_given(which, torch.int32, "which"),
+        out=_plain(states),
+        stream=stream_of(codes),
     )
     return states
 
@@ -200,12 +212,12 @@ def advance(
     """
     after = _empty_after(table, states, tokens)
     _held(table, Table, "Table").advance(
-        _plain(states, torch.int64),
-        _plain(tokens, torch.int32),
-        parents=_plain(parents, torch.int64),
-        which=_plain(which, torch.int32),
-        out=_plain(after, torch.int64),
-        stream=_stream(tokens),
+        _given(states, torch.int64, "states"),
+        _given(tokens, torch.int32, "tokens"),
+        parents=_given(parents, torch.int64, "parents"),
+        which=_given(which, torch.int32, "which"),
+        out=_plain(after),
+        stream=stream_of(tokens),
     )
     return after
 
@@ -235,13 +247,13 @@ def topk(
     tokens, log_probs, after = _empty_topk(table, logits, states, k)
     _held(table, Table, "Table").topk(
         rows,
-        _plain(states, torch.int64),
+        _given(states, torch.int64, "states"),
         k,
         normalization=normalization,
-        which=_plain(which, torch.int32),
+        which=_given(which, torch.int32, "which"),
         dtype=dtype,
-        out=TopK(_plain(tokens, torch.int32), _plain(log_probs, torch.float32), _plain(after, torch.int64)),
-        stream=_stream(logits),
+        out=TopK(_plain(tokens), _plain(log_probs), _plain(after)),
+        stream=stream_of(logits),
     )
     return tokens, log_probs, after
 
@@ -297,13 +309,13 @@ def _step_(
     rows, dtype = _rows(logits)
     held.session.step(
         rows,
-        _plain(slots, torch.int32),
-        row_map=_plain(row_map, torch.int32),
-        lse=_plain(lse, torch.float32),
+        _given(slots, torch.int32, "slots"),
+        row_map=_given(row_map, torch.int32, "row_map"),
+        lse=_given(lse, torch.float32, "lse"),
         inverse_temperature=inverse_temperature,
         soft_cap=soft_cap,
         dtype=dtype,
-        stream=_stream(logits),
+        stream=stream_of(logits),
     )
     for array, own in zip(given, held.beams):
         if array.data_ptr() != own.data_ptr():

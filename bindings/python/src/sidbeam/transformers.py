@@ -23,13 +23,13 @@ except ImportError as missing:
 from torch import Tensor
 
 from . import torch as ops
+from .arrays import stream_of
 from .errors import InvalidArgument
-from .index import Constraint, Index, constraint_of
+from .index import Constraint, ConstraintLike, Index, constraint_of
 from .session import Session
 from .table import Table
 from .vocabulary import Vocabulary
 
-ConstraintLike = Union[Index, Constraint]
 _SESSIONS = 8  # sizes of batch and beams for which a search keeps a session
 
 
@@ -65,11 +65,7 @@ class SidTokens:
         tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
         for which, constraint in enumerate(self.constraints):
             for level, count in enumerate(constraint._info.codes):
-                offset = vocabulary.offsets if vocabulary.offsets is not None else 0
-                first = offset if isinstance(offset, int) else int(offset[level])
-                mapped = None if vocabulary.maps is None or level >= len(vocabulary.maps) else vocabulary.maps[level]
-                columns = range(first, first + count) if mapped is None else mapped[:count].tolist()
-                tokens[which, level, :count] = torch.tensor(list(columns))
+                tokens[which, level, :count] = torch.from_numpy(vocabulary.tokens(constraint._info.codes, level))
                 tokens[which, level, count] = vocabulary.end_column
         return tokens.to(self.device)
 
@@ -256,7 +252,7 @@ class _Search:
         self.which = self.sids.which_of(which, self.requests)
         self.session = owner.session(self.requests, width, "none" if len(processors) else "full")
         chosen = None if which is None else [self.sids.constraints[w] for w in which]
-        self.session.start(constraints=chosen, stream=ops._stream(self.sids._tokens))
+        self.session.start(constraints=chosen, stream=stream_of(self.sids._tokens))
         self.beams = ops.beams(self.session)
         self.every = torch.arange(width, device=self.sids.device)
         self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
@@ -294,7 +290,7 @@ class _Search:
             logits = self.processors(said, logits.float().log_softmax(-1))
         over = self.beams.active.eq(0)[:, None]  # of these requests the step changes nothing
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
-        self.session.step(rows, dtype=dtype, stream=ops._stream(logits))
+        self.session.step(rows, dtype=dtype, stream=stream_of(logits))
         parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
         tokens = self.beams.tokens.masked_fill(over, -1)
         self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))

@@ -31,8 +31,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .arrays import stream_of
 from .errors import BadState, InvalidArgument
-from .serving import Catalogue, Choice, choice_of, named, stream_of
+from .serving import Catalogue, Choice, choice_of, named
 from .table import TopK
 
 try:

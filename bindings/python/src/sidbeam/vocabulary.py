@@ -46,15 +46,14 @@ class Vocabulary:
 
     def columns(self, codes: Sequence[int]) -> int:
         """Columns that a row needs for levels of so many codes."""
-        offsets = self._offsets(len(codes))
-        needed = self.end_column + 1
-        for level, count in enumerate(codes):
-            mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
-            if mapped is not None and len(mapped):
-                needed = max(needed, int(mapped[:count].max()) + 1)
-            else:
-                needed = max(needed, int(offsets[level]) + count)
-        return needed
+        return 1 + max(self.end_column, *(int(self.tokens(codes, level).max()) for level in range(len(codes))))
+
+    def tokens(self, codes: Sequence[int], level: int) -> np.ndarray:
+        """int64 ``[codes[level]]``: the columns of a level's codes, of levels of so many codes."""
+        mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
+        if mapped is not None and len(mapped):
+            return mapped[: codes[level]].astype(np.int64)
+        return self._offsets(len(codes))[level] + np.arange(codes[level])
 
     def __repr__(self) -> str:
         maps = None if self.maps is None else [None if m is None else len(m) for m in self.maps]
