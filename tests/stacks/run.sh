@@ -61,5 +61,5 @@ stack transformers transformers torch transformers
 stack jax jax jax
 stack vllm vllm torch transformers vllm
 stack sglang sglang torch sglang
-printf '%d passed, %d failed\n' "$passed" "$failed"
+printf 'passed: %d, failed: %d\n' "$passed" "$failed"
 [ "$failed" = 0 ]

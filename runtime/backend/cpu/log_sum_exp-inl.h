@@ -228,16 +228,18 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     Floats lane[kVectors];
     for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
     const uintptr_t near = ahead.offset(at, ahead.near), far = ahead.offset(at, ahead.far);
+    // Where none are kept there is no address to move on from.
+    const auto maxima_of = [maxima](int64_t b) { return kKeepMaxima ? maxima + block_offset(b) : nullptr; };
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
       fetch_ahead<kBlock * kBytes>(at, near, far);
-      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima + block_offset(b));
+      move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima_of(b));
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
       pad_block<kDtype>(at, rest, padded);
-      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima + block_offset(blocks));
+      move = add_block<kDtype, kKeepMaxima>(padded, window, lane, sum, maxima_of(blocks));
     }
     if (kKeepMaxima) maxima += block_offset(kChunk / kBlock) - block_offset(0);
     if (move == Move::kTooFar) return false;
