@@ -123,14 +123,7 @@ Loaded load(sidbeam_runtime* runtime, const World& world, size_t which, const Li
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
   const handles::Builder builder(made);
   add(builder.get(), world, lines);
-  sidbeam_index* index = nullptr;
-  call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);
-  Loaded loaded;
-  loaded.index.reset(index);
-  sidbeam_constraint* constraint = nullptr;
-  call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
-  loaded.constraint.reset(constraint);
-  return loaded;
+  return differential::finished(builder.get());
 }
 
 // The index's item rows, which must be the oracle's.

@@ -73,8 +73,12 @@ Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
   const std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>> builder(made);
   add_pairs(builder.get(), world, which);
+  return finished(builder.get());
+}
+
+Loaded finished(sidbeam_builder* builder) {
   sidbeam_index* index = nullptr;
-  call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);
+  call("sidbeam_builder_finish", sidbeam_builder_finish, builder, &index);
   Loaded loaded;
   loaded.index.reset(index);
   sidbeam_constraint* constraint = nullptr;

@@ -47,6 +47,8 @@ struct Loaded {
   Constraint constraint;
 };
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which);
+// What a builder makes of all that it was given.
+Loaded finished(sidbeam_builder* builder);
 
 Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_constraint* constraint, const World& world,
                      int strategy, int slots);
