@@ -69,21 +69,39 @@ SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Bits
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 
+// How the children of a node are found: its row, and the place of its mask among the masks, or -1.
+struct NodeRow {
+  Row row;
+  int64_t dense = -1;
+};
+
+SIDBEAM_HD inline NodeRow node_row(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
+  const Row row = row_of(level, node);
+  return {row, row.count >= kLeastDense ? dense_rank(level, node, count) : -1};
+}
+
+SIDBEAM_HD inline const uint64_t* mask_of(const LevelView& level, int64_t dense) {
+  return level.masks + static_cast<uint64_t>(dense) * level.mask_words();
+}
+
 // The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
 // dense node, else by search in the list.
-SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token,
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token,
                                       BitsBefore count = bits_before) {
-  const Row row = row_of(level, node);
+  const Row& row = node.row;
   if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
     return row.begin + token;
-  if (row.count == 1) return level.tokens[row.begin] == token ? row.begin : kNoEdge;
-  const int64_t dense = row.count >= kLeastDense ? dense_rank(level, node, count) : -1;
-  if (dense < 0) return find_edge(level, row, token);
-  const uint64_t place = static_cast<uint64_t>(dense);
-  const uint64_t* mask = level.masks + place * level.mask_words();
+  if (node.dense < 0) return find_edge(level, row, token);
+  const uint64_t* mask = mask_of(level, node.dense);
   if (token > level.codes || (mask[token / 64] >> token % 64 & 1) == 0) return kNoEdge;
-  const uint64_t rank = level.mask_ranks[place * level.mask_rank_count() + token / kRankBits] + count(mask, token);
+  const uint64_t group = static_cast<uint64_t>(node.dense) * level.mask_rank_count() + token / kRankBits;
+  const uint64_t rank = level.mask_ranks[group] + count(mask, token);
   return rank < row.count ? row.begin + rank : kNoEdge;
+}
+
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token,
+                                      BitsBefore count = bits_before) {
+  return find_child(level, node_row(level, node, count), token, count);
 }
 
 SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {

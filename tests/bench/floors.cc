@@ -49,9 +49,12 @@ double pass_copy(const Rows& rows, char* copy) {
 
 double pass_lse(const Rows& rows, char*) {
   float total = 0;
-  for (int64_t r = 0; r < rows.ring_rows; ++r)
-    total += sidbeam::cpu::log_of(sum_exp(rows.row(0, r), rows.dtype, rows.columns)).ref;
-  return static_cast<double>(total);
+  sidbeam::cpu::PartialSum sums[2];  // a row's end is waited for during the next one
+  for (int64_t r = 0; r < rows.ring_rows; ++r) {
+    kernels().sum_exp({rows.row(0, r), rows.dtype}, rows.columns, nullptr, sums[r % 2]);
+    if (r > 0) total += sidbeam::cpu::log_of(sums[(r - 1) % 2]).ref;
+  }
+  return static_cast<double>(total + sidbeam::cpu::log_of(sums[(rows.ring_rows - 1) % 2]).ref);
 }
 
 struct Floor {

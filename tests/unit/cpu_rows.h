@@ -166,7 +166,8 @@ inline void draw_slice(Random& random, const Kernels& kernels, Values& values, i
   }
   if (random.one_in(2)) {
     out.maxima.assign(static_cast<size_t>(maxima_size(columns)), kInfinity);
-    kernels.sum_exp(out.slice.elements, columns, out.maxima.data());
+    PartialSum sum;
+    kernels.sum_exp(out.slice.elements, columns, out.maxima.data(), sum);
     out.slice.maxima = out.maxima.data();
   }
   for (int64_t t = 0; t < codes; ++t) out.slice.valid += out.counts(t) ? 1 : 0;

@@ -20,7 +20,9 @@ double error_of(const PartialSum& sum, const std::vector<float>& row) {
 
 double error_of(const Kernels& kernels, const std::vector<float>& row) {
   const auto n = static_cast<int64_t>(row.size());
-  return error_of(kernels.sum_exp({row.data(), SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr), row);
+  PartialSum sum;
+  kernels.sum_exp({row.data(), SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr, sum);
+  return error_of(sum, row);
 }
 
 // Every 4099th float up to 2^20 in magnitude, alone in its row: what log_sum_exp-inl.h says of a term, and 2^-24.

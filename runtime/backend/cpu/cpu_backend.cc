@@ -113,9 +113,12 @@ class CpuBackend final : public Backend {
     cpu::RowTask task;
     task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;
+    NodeRow found;
+    if (scan.by_row) found = node_row(row.index->level[state.level], state.node, kernels_.bits_before);
+    task.found = &found;
     cpu::RowSum sum;
     if (scan.sums_ahead) {
-      sum = cpu::sum_ahead(scan, task, workspace, 0);
+      cpu::sum_ahead(scan, {task.data}, workspace, 0, sum);
       sum.log = cpu::log_of(sum.sum);
     }
     task.sum = &sum;

@@ -38,9 +38,12 @@ inline constexpr char kName[] = "baseline";
 #endif
 
 inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
-  const uint64_t word = bit / 64;
-  uint64_t count = hwy::PopCount(words[word] & ((uint64_t{1} << bit % 64) - 1));
-  for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += hwy::PopCount(words[w]);
+  constexpr uint64_t kWords = kRankBits / 64;
+  const uint64_t* first = words + bit / kRankBits * kWords;
+  const uint64_t last = bit / 64 % kWords;
+  uint64_t count = hwy::PopCount(first[last] & ((uint64_t{1} << bit % 64) - 1));
+  // All words, so that nothing branches; those behind the last may lie behind the array, too.
+  for (uint64_t w = 0; w + 1 < kWords; ++w) count += hwy::PopCount(w < last ? first[w < last ? w : last] : 0);
   return count;
 }
 

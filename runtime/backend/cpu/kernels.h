@@ -129,7 +129,9 @@ struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of its
   // blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less.
-  PartialSum (*sum_exp)(const Elements& elements, int64_t n, float* maxima);
+  // (A sum that is returned comes in two registers, one of them two fields put together through memory: to load what was
+  // stored in parts waits until the row before is all done, and cost 5 % of a step.)
+  void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
   void (*load)(const Elements& elements, int64_t first, int64_t n, float* out);

@@ -301,8 +301,7 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
   return near;
 }
 
-inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
-  PartialSum sum;
+inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialSum& sum) {
   bool near = false;
   const int64_t groups = (n + kGroupColumns - 1) / kGroupColumns, group = (1 + kGroup) * kWidth;
   if (maxima != nullptr && n > 0) std::fill_n(maxima + (groups - 1) * group, group, -kInfinity);
@@ -316,9 +315,9 @@ inline PartialSum sum_exp(const Elements& elements, int64_t n, float* maxima) {
     near = sum_near<SIDBEAM_BF16>(elements, n, maxima, sum);
   }
   if (near && maxima != nullptr) find_group_maxima(maxima, groups);
-  if (near) return sum;
+  if (near) return;
   if (maxima != nullptr) std::fill_n(maxima, groups * group, kInfinity);
-  return sum_far(elements, n);
+  sum = sum_far(elements, n);
 }
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE

@@ -17,6 +17,12 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Outcome { kReady, kEmpty, kBad };
 
+PartialSum sum_of(const Kernels& kernels, const Elements& elements, int64_t n, float* maxima = nullptr) {
+  PartialSum sum;
+  kernels.sum_exp(elements, n, maxima, sum);
+  return sum;
+}
+
 // A row while it is scanned.
 struct Scan {
   const SlotScan& slot;
@@ -110,9 +116,9 @@ PartialSum sum_level(const Scan& scan, Slice* slice) {
   const Slice codes = slice != nullptr ? *slice : level_slice(scan);
   float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
   if (slice != nullptr) slice->maxima = maxima;
-  const PartialSum sum = scan.kernels.sum_exp(codes.elements, codes.codes, maxima);
+  const PartialSum sum = sum_of(scan.kernels, codes.elements, codes.codes, maxima);
   if (!scan.has_end_column()) return sum;
-  return merge(sum, scan.kernels.sum_exp(scan.elements(scan.slot.columns.end_column), 1, nullptr));
+  return merge(sum, sum_of(scan.kernels, scan.elements(scan.slot.columns.end_column), 1));
 }
 
 // The normaliser, but for NORMALIZE_VALID, which waits for the children.
@@ -133,7 +139,7 @@ Outcome normalize(const Scan& scan, Slice* slice) {
     return use_sum(*task.sum, task.row);
   }
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL)
-    return use_sum(scan.kernels.sum_exp(scan.elements(0), scan.slot.column_count, nullptr), task.row);
+    return use_sum(sum_of(scan.kernels, scan.elements(0), scan.slot.column_count), task.row);
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(scan, slice), task.row);
   return Outcome::kReady;
 }
@@ -149,7 +155,7 @@ bool append_children(const Scan& scan, int32_t n) {
   const float* x = scan.workspace.x.data();
   if (!scan.slot.reads_row) {
     if (scan.task.lse == nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_VALID) {
-      const Outcome outcome = use_sum(scan.kernels.sum_exp({x, SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr), scan.task.row);
+      const Outcome outcome = use_sum(sum_of(scan.kernels, {x, SIDBEAM_F32, 1.0F, 0.0F}, n), scan.task.row);
       if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
     } else if (is_bad_value(scan.task.row, scan.kernels.largest(x, n))) {
       return false;
@@ -209,14 +215,14 @@ bool scan_tail(const Scan& scan) {
 // How the children of a node are found: dense nodes and those where all codes are valid in the row, if it is read
 // anyway.
 bool scan_trie(const Scan& scan) {
-  if (is_tail_level(*scan.slot.index, scan.slot.level)) return scan_tail(scan);
+  if (!scan.slot.by_row) return scan_tail(scan);
   const LevelView& level = scan.level;
-  const Row children = row_of(level, scan.task.node);
+  const Row& children = scan.task.found->row;
   const bool with_end =
       scan.has_end_column() && children.count > 0 && level.tokens[children.begin + children.count - 1] == level.codes;
   const uint32_t codes = children.count - (with_end ? 1 : 0);
   const bool all = scan.slot.reads_row && codes == level.codes;
-  const int64_t dense = scan.slot.reads_row && !all ? dense_rank(level, scan.task.node, scan.kernels.bits_before) : -1;
+  const int64_t dense = scan.slot.reads_row && !all ? scan.task.found->dense : -1;
   if (!all && dense < 0) {
     const Outcome outcome = normalize(scan, nullptr);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
@@ -225,7 +231,7 @@ bool scan_trie(const Scan& scan) {
   Slice slice = level_slice(scan);
   const Outcome outcome = normalize(scan, &slice);
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
-  if (dense >= 0) slice.mask = level.masks + static_cast<uint64_t>(dense) * level.mask_words();
+  if (dense >= 0) slice.mask = mask_of(level, dense);
   slice.valid = codes;
   ++(dense >= 0 ? scan.stats.dense_rows : scan.stats.unconstrained_rows);
   scan.stats.candidates += codes;
@@ -322,6 +328,7 @@ void decide(SlotScan& slot, bool lse_given) {
   const bool computed = slot.reads_row || lse_given || slot.normalization == SIDBEAM_NORMALIZE_NONE;
   slot.sums_ahead = slot.reads_row && !slot.elements.transformed() &&
                     (slot.normalization == SIDBEAM_NORMALIZE_FULL || slot.columns.map == nullptr);
+  slot.by_row = slot.strategy == SIDBEAM_STRATEGY_TRIE && !is_tail_level(*slot.index, slot.level);
   slot.wants_maxima =
       slot.strategy != SIDBEAM_STRATEGY_TRIE || slot.index->level[slot.level].dense_nodes > 0 || slot.level == 0;
   slot.singles =
@@ -347,19 +354,20 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   return true;
 }
 
-RowSum sum_ahead(const SlotScan& slot, const RowTask& task, RowWorkspace& workspace, int32_t i) {
+void sum_ahead(const SlotScan& slot, const RowData& row, RowWorkspace& workspace, int32_t i, RowSum& sum) {
   const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
   const int64_t columns = full ? slot.column_count : slot.index->level[slot.level].codes;
   const int64_t bytes = element_bytes(slot.elements.dtype);
   float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
   Elements elements = slot.elements;
   const int64_t offset = full ? 0 : slot.columns.offset * bytes;
-  elements.data = static_cast<const char*>(task.data) + offset;
-  if (task.next != nullptr) elements.next = static_cast<const char*>(task.next) + offset;
-  const PartialSum sum = slot.kernels->sum_exp(elements, columns, maxima);
-  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return {sum, {}, maxima};
-  elements.data = static_cast<const char*>(task.data) + slot.columns.end_column * bytes;
-  return {merge(sum, slot.kernels->sum_exp(elements, 1, nullptr)), {}, maxima};
+  elements.data = static_cast<const char*>(row.data) + offset;
+  if (row.next != nullptr) elements.next = static_cast<const char*>(row.next) + offset;
+  slot.kernels->sum_exp(elements, columns, maxima, sum.sum);
+  sum.maxima = maxima;
+  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return;
+  elements.data = static_cast<const char*>(row.data) + slot.columns.end_column * bytes;
+  sum.sum = merge(sum.sum, sum_of(*slot.kernels, elements, 1));
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

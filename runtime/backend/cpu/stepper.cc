@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backend/cpu/chain.h"
+#include "backend/cpu/node_rows.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/partial_sum.h"
 #include "backend/cpu/write_beams.h"
@@ -210,8 +211,10 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
         continue;
       }
       whole.found->selection.append(piece.found->selection);
-      const int64_t* next = piece.found->only_next.data();
-      std::copy(next + piece.begin, next + piece.end, whole.found->only_next.data() + piece.begin);
+      const Found& later = *piece.found;
+      std::copy_n(later.only_next.data() + piece.begin, piece.end - piece.begin,
+                  whole.found->only_next.data() + piece.begin);
+      std::copy_n(later.rows.data() + piece.begin, piece.end - piece.begin, whole.found->rows.data() + piece.begin);
       if (!(whole.best_bad >= piece.best_bad) && !std::isnan(piece.best_bad)) whole.best_bad = piece.best_bad;
     }
   }
@@ -227,11 +230,11 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
   const int32_t together = std::min(lane.workspace.rows_together, rows_summed_together(scan.column_count));
   uint32_t only[kTogether];
-  if (!scan.singles) {
-    std::fill_n(only, kTogether, kNotOne);
-    std::fill(only_next + piece.begin, only_next + end, kDeadState);
-  }
+  if (!scan.singles) std::fill(only_next + piece.begin, only_next + end, kDeadState);
+  NodeRow* rows = piece.found->rows.data();
+  const LevelView& level = slot.index->level[slot.level];
   for (int32_t begin = piece.begin; begin < end; begin += kTogether) {
+    std::fill_n(only, kTogether, kNotOne);
     const int32_t last = std::min(begin + kTogether, end);
     int32_t first = begin;
     if (scan.singles && !scan.reads_row) {
@@ -244,6 +247,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
       if (scan.sums_ahead) sum_beams(job, scan, piece, m, n, lane);
       if (scan.singles && scan.reads_row)
         find_only_children(*slot.index, slot.level, {slot.states + m, n, only + (m - begin), only_next + m});
+      if (scan.by_row) find_rows(level, slot.states + m, n, only + (m - begin), kernels_.bits_before, rows + m);
       for (int32_t i = 0; i < n; ++i)
         scan_beam(job, scan, piece, m + i, only[m + i - begin], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
       piece.found->selection.flush();
@@ -259,11 +263,11 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
   RowSum* before = nullptr;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
-    RowTask task = task_for(job, slot, first + i);
+    RowData row{row_data(job, slot, row_number(job, slot, first + i))};
     const int32_t next = first + i + 1;
     if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
-      task.next = row_data(job, slot, row_number(job, slot, next));
-    lane.sums[i] = sum_ahead(scan, task, lane.workspace, i);
+      row.next = row_data(job, slot, row_number(job, slot, next));
+    sum_ahead(scan, row, lane.workspace, i, lane.sums[i]);
     if (before != nullptr) before->log = log_of(before->sum);
     before = &lane.sums[i];
   }
@@ -293,6 +297,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
       beam_codes(slot, job.beams, m, lane.prefix.data());
       task.prefix = lane.prefix.data();
     }
+    task.found = &piece.found->rows[m];
     good = scan_row(scan, task, lane.workspace, selection, lane.stats);
   }
   if (good) return;
@@ -303,8 +308,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
   const SlotStep& slot = *whole.slot;
   Selection& selection = whole.found->selection;
-  const int32_t count = write_beams(kernels_, job, slot, selection, whole.found->only_next.data(), lane.states.data(),
-                                    lane.range_ends.data());
+  const int32_t count = write_beams(kernels_, job, slot, *whole.found, lane.states.data(), lane.range_ends.data());
   lane.stats.shrinks += selection.shrinks();
   lane.stats.dead_beams += slot.width - count;
   ++lane.stats.slot_steps;

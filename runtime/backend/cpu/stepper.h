@@ -9,21 +9,11 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/found.h"
 #include "backend/cpu/row_scan.h"
 #include "support/executor.h"
 
 namespace sidbeam::cpu {
-
-// Where the candidates of a slot go.
-struct Found {
-  Selection selection;
-  Buffer<int64_t> only_next;  // [M] by beam, the state after its only child, or kDeadState
-
-  Found() = default;
-  Found(const Kernels& kernels, const Allocator& allocator, int64_t beams)
-      : selection(kernels, allocator, beams), only_next(allocator, beams) {}
-  int64_t memory_bytes() const { return selection.memory_bytes() + only_next.bytes(); }
-};
 
 // Beams [begin, end) of a slot and what was found in them.
 struct Piece {

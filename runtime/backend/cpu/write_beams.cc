@@ -37,21 +37,31 @@ int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, 
 }
 
 // The state of a beam of the trie that had several children, or none: an ended one, which has no token.
-int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, int32_t& token) {
-  if (!is_ended(before)) return next_state(index, before, static_cast<uint32_t>(token), kernels.bits_before);
-  token = -1;
-  return before;
+int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, const NodeRow& row, int32_t& token) {
+  if (is_ended(before)) {
+    token = -1;
+    return before;
+  }
+  const State state = decode_state(before);
+  const auto code = static_cast<uint32_t>(token);
+  if (is_tail_level(index, state.level)) return next_state(index, before, code);
+  const LevelView& level = index.level[state.level];
+  const uint64_t edge = find_child(level, row, code, kernels.bits_before);
+  if (edge == kNoEdge) return kDeadState;
+  return encode_state({state.level + 1, index.variable_length && code == level.codes, NodeKind::kTrie, edge});
 }
 
 // Of the trie: most beams are the only children of theirs, whose states are known. Fetches the row pointers that the next
 // step will want.
-void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, const int64_t* only_next,
-                 int64_t* states) {
+void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, const Found& found, int64_t* states) {
   const IndexView& index = *slot.index;
   const int32_t *parents = slot.parents, next = slot.level + 1;
   for (int32_t m = 0; m < count; ++m) {
-    const int64_t state = only_next[parents[m]];
-    states[m] = state != kDeadState ? state : follow_beam(kernels, index, slot.states[parents[m]], slot.tokens[m]);
+    const int32_t parent = parents[m];
+    const int64_t state = found.only_next[parent];
+    states[m] = state != kDeadState
+                    ? state
+                    : follow_beam(kernels, index, slot.states[parent], found.rows[parent], slot.tokens[m]);
   }
   if (next > index.csr_levels || next == index.levels) return;
   const UintArray ahead = next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
@@ -60,17 +70,17 @@ void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, co
 
 }  // namespace
 
-int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Selection& selection,
-                    const int64_t* only_next, int64_t* states, uint64_t* range_ends) {
+int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
+                    uint64_t* range_ends) {
   int32_t *parents = slot.parents, *tokens = slot.tokens;
   float* scores = slot.scores;
-  const int32_t count = selection.finish([=](int32_t m, float score, uint32_t place) {
+  const int32_t count = found.selection.finish([=](int32_t m, float score, uint32_t place) {
     parents[m] = beam_of(place);
     tokens[m] = static_cast<int32_t>(token_of(place));
     scores[m] = score;
   });
   if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
-    follow_trie(kernels, slot, count, only_next, states);
+    follow_trie(kernels, slot, count, found, states);
   } else {
     for (int32_t m = 0; m < count; ++m) states[m] = continue_beam(job, slot, parents[m], tokens[m], range_ends[m]);
   }

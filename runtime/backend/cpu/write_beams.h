@@ -3,14 +3,13 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "backend/cpu/selection.h"
+#include "backend/cpu/found.h"
 
 namespace sidbeam::cpu {
 
-// Finishes the selection and replaces the slot's beams by what it holds; returns how many. `only_next` [M] are the states
-// after the only children of beams, kDeadState for the others; with another strategy than the trie it is not read.
-// `states` and `range_ends` [M] are scratch: the new ones are made while the old ones are read.
-int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Selection& selection,
-                    const int64_t* only_next, int64_t* states, uint64_t* range_ends);
+// Finishes the selection and replaces the slot's beams by what it holds; returns how many. `states` and `range_ends` [M]
+// are scratch: the new ones are made while the old ones are read.
+int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
+                    uint64_t* range_ends);
 
 }  // namespace sidbeam::cpu

@@ -17,9 +17,17 @@ class LsePass final : public Method {
 
   void step(int32_t level, const Rows& rows) override {
     const int32_t live = level == 0 ? 1 : shape_.beams;
+    if (shape_.lse != nullptr) return;
     Normalizer* out = out_.data();
-    for (int32_t slot = 0; slot < shape_.slots; ++slot)
-      for (int32_t m = 0; m < live; ++m) *out++ = normalizer_of(rows, shape_, slot, m);
+    sidbeam::cpu::PartialSum sums[2];  // a row's end is waited for during the next one
+    int64_t row = 0;
+    for (int32_t slot = 0; slot < shape_.slots; ++slot) {
+      for (int32_t m = 0; m < live; ++m, ++row) {
+        sum_exp(rows, shape_, slot, m, sums[row % 2]);
+        if (row > 0) *out++ = sidbeam::cpu::log_of(sums[(row - 1) % 2]);
+      }
+    }
+    if (row > 0) *out = sidbeam::cpu::log_of(sums[(row - 1) % 2]);
   }
 
   BeamsView beams() const override { return {}; }

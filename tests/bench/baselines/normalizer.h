@@ -15,18 +15,20 @@ inline const sidbeam::cpu::Kernels& kernels() {
   return best;
 }
 
-inline sidbeam::cpu::PartialSum sum_exp(const void* elements, int32_t dtype, int64_t count,
-                                        const void* next = nullptr) {
-  return kernels().sum_exp({elements, dtype, 1.0F, 0.0F, next}, count, nullptr);
-}
-
-// Of row (slot, beam), over the columns that the shape's normalisation reads, unless the caller gave it.
-inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
-  if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
+// Of row (slot, beam), over the columns that the shape's normalisation reads.
+inline void sum_exp(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam, sidbeam::cpu::PartialSum& sum) {
   const bool level = shape.normalization == SIDBEAM_NORMALIZE_LEVEL;
   const int64_t first = level ? shape.offset : 0, count = level ? shape.codes : shape.columns;
   const char* data = static_cast<const char*>(rows.row(slot, beam)) + first * (rows.row_bytes() / rows.columns);
-  return sidbeam::cpu::log_of(sum_exp(data, rows.dtype, count, data + rows.row_bytes()));
+  kernels().sum_exp({data, rows.dtype, 1.0F, 0.0F, data + rows.row_bytes()}, count, nullptr, sum);
+}
+
+// The same, unless the caller gave it.
+inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
+  if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
+  sidbeam::cpu::PartialSum sum;
+  sum_exp(rows, shape, slot, beam, sum);
+  return sidbeam::cpu::log_of(sum);
 }
 
 }  // namespace bench
