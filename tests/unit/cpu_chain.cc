@@ -17,6 +17,7 @@ struct TestChain {
   std::vector<int64_t> states;
   std::vector<float> scores, data, lse;
   std::vector<int32_t> map;
+  std::vector<LogSum> sums;
   Chain chain;
 
   TestChain(Random& random, int32_t n, int64_t oddity) {
@@ -34,6 +35,7 @@ struct TestChain {
       scores.push_back(-static_cast<float>(random.below(100)) / 7.0F);
       lse.push_back(value(random, oddity * 10));
       map.push_back(static_cast<int32_t>(random.below(n)));
+      sums.push_back({value(random, oddity * 10), value(random, 1 << 30) * 1e-8F});
     }
     chain = {states.data(),
              scores.data(),
@@ -47,7 +49,8 @@ struct TestChain {
              data.data(),
              kStride,
              random.one_in(2) ? map.data() : nullptr,
-             random.one_in(4) ? nullptr : lse.data()};
+             random.one_in(4) ? nullptr : lse.data(),
+             random.one_in(2) ? nullptr : sums.data()};
   }
   static float value(Random& random, int64_t oddity) {
     if (!random.one_in(oddity)) return static_cast<float>(random.below(1000)) / 77.0F;
@@ -70,11 +73,13 @@ struct TestChain {
     if (end - begin != 1 || end > tokens.size() || tokens[begin] >= kCodes) return false;
     const int64_t row = chain.map != nullptr ? map[at] : i;
     const float x = data[static_cast<size_t>(row * kStride) + tokens[begin]];
-    const float given = chain.lse != nullptr ? lse[static_cast<size_t>(row)] : 0.0F;
-    score = scores[at] + ((x - given) + 0.0F);
+    LogSum normalizer{chain.lse != nullptr ? lse[static_cast<size_t>(row)] : 0.0F, 0.0F};
+    if (chain.sums != nullptr) normalizer = sums[at];
+    const float log_prob = (x - normalizer.ref) - normalizer.rest;
+    score = scores[at] + ((chain.sums != nullptr && log_prob > 0.0F ? 0.0F : log_prob) + 0.0F);
     place = place_of(900 + i, tokens[begin]);
     next = chain.next_level | static_cast<int64_t>(begin);
-    return x < kInfinity && given < kInfinity && std::fabs(score) < kInfinity;
+    return x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity;
   }
 };
 

@@ -72,12 +72,20 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
   const auto row = chain.map != nullptr ? hn::LoadU(di, chain.map + at) : beam;
   const auto column = hn::Add(hn::Mul(row, hn::Set(di, chain.stride)), hn::BitCast(di, token));
   const Floats x = hn::GatherIndex(d, chain.data, column);
-  Floats lse = hn::Zero(d);
-  if (chain.lse != nullptr)
-    lse = chain.map != nullptr ? hn::GatherIndex(d, chain.lse, row) : hn::LoadU(d, chain.lse + at);
-  const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), hn::Add(hn::Sub(x, lse), hn::Zero(d)));
+  Floats lse = hn::Zero(d), log_prob;
+  if (chain.sums != nullptr) {
+    Floats rest;
+    hn::LoadInterleaved2(d, reinterpret_cast<const float*>(chain.sums + at), lse, rest);
+    log_prob = hn::Min(hn::Sub(hn::Sub(x, lse), rest), hn::Zero(d));
+  } else {
+    if (chain.lse != nullptr)
+      lse = chain.map != nullptr ? hn::GatherIndex(d, chain.lse, row) : hn::LoadU(d, chain.lse + at);
+    log_prob = hn::Sub(x, lse);
+  }
+  const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), hn::Add(log_prob, hn::Zero(d)));
   const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  const auto is_good = hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(lse, infinity)), hn::Lt(hn::Abs(score), infinity));
+  const auto is_good =
+      hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(hn::Abs(lse), infinity)), hn::Lt(hn::Abs(score), infinity));
   if (!hn::AllTrue(d, is_good)) return false;
   const auto place = hn::ShiftLeft<kTokenBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);

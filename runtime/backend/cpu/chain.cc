@@ -19,18 +19,19 @@ struct Rows {
   int64_t stride;    // elements
   const int32_t* map;
   const float* lse;
+  const LogSum* sums;  // by beam, in place of lse
 
   int64_t row(int32_t i) const { return map != nullptr ? map[i] : i; }
 };
 
-Rows rows_of(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first) {
+Rows rows_of(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, const LogSum* sums) {
   const sidbeam_rows& rows = *job.rows;
   const bool mapped = job.row_map != nullptr;
   const int64_t batch = mapped ? 0 : slot.batch, row = mapped ? 0 : first;
   const int64_t offset = batch * rows.slot_stride + row * rows.row_stride + scan.columns.offset;
   return {static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype), rows.row_stride,
           mapped ? job.row_map + slot.batch * job.beams + first : nullptr,
-          job.lse != nullptr ? job.lse + batch * rows.rows + row : nullptr};
+          job.lse != nullptr ? job.lse + batch * rows.rows + row : nullptr, sums};
 }
 
 // Whether vectors of 32-bit offsets reach all that a chain reads.
@@ -61,6 +62,7 @@ Chain chain_of(const SlotStep& slot, int32_t first, const Rows& rows) {
   chain.stride = static_cast<int32_t>(rows.stride);
   chain.map = rows.map;
   chain.lse = rows.lse;
+  chain.sums = rows.sums;
   return chain;
 }
 
@@ -73,9 +75,10 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
     if (only[i] == kNotOne) return i;
     const int64_t row = rows.row(i);
     const float x = float_of(elements[row * rows.stride + only[i]]);
-    const float lse = rows.lse != nullptr ? rows.lse[row] : 0.0F;
-    const float score = before[i] + ((x - lse) + 0.0F);
-    if (!(x < kInfinity && lse < kInfinity && std::fabs(score) < kInfinity)) return i;
+    const LogSum given{rows.lse != nullptr ? rows.lse[row] : 0.0F, 0.0F};
+    const LogSum normalizer = rows.sums != nullptr ? rows.sums[i] : given;
+    const float score = score_of_one({before[i], normalizer, rows.sums != nullptr, 0}, x);
+    if (!(x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity)) return i;
     out.scores[i] = score;
     out.places[i] = place_of(first + i, only[i]);
   }
@@ -85,8 +88,8 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
 }  // namespace
 
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            uint32_t* only, const ChainOut& out) {
-  const Rows rows = rows_of(job, scan, slot, first);
+                            const LogSum* sums, uint32_t* only, const ChainOut& out) {
+  const Rows rows = rows_of(job, scan, slot, first, sums);
   int32_t done = 0;
   if (is_small(job, scan, slot)) done = scan.kernels->follow_chain(chain_of(slot, first, rows), n, out);
   if (done == n) return n;

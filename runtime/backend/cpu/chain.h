@@ -1,4 +1,4 @@
-// Deep levels with the caller's log-sum-exp: beams of one child each, of which one element is read.
+// Deep levels: beams of one child each, of whose rows, the normaliser apart, one element is read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace sidbeam::cpu {
 
-// Scores the only children of beams [first, first + n), n at most kMostInChain, whose rows are not read for a normaliser;
-// returns how many there are before a beam that has not one child or whose numbers are odd in any way. For the others
-// `only` has the code of the only child or kNotOne. `out.next` is filled for all.
+// Scores the only children of beams [first, first + n), n at most kMostInChain; returns how many there are before a beam
+// that has not one child or whose numbers are odd in any way. `sums` [n] are the normalisers where they were computed,
+// else nullptr. For the others `only` has the code of the only child or kNotOne. `out.next` is filled for all.
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            uint32_t* only, const ChainOut& out);
+                            const LogSum* sums, uint32_t* only, const ChainOut& out);
 
 }  // namespace sidbeam::cpu

@@ -116,12 +116,12 @@ class CpuBackend final : public Backend {
     NodeRow found;
     if (scan.by_row) found = node_row(row.index->level[state.level], state.node, kernels_.bits_before);
     task.found = &found;
-    cpu::RowSum sum;
     if (scan.sums_ahead) {
+      cpu::RowSum sum;
       cpu::sum_ahead(scan, {task.data}, workspace, 0, sum);
-      sum.log = cpu::log_of(sum.sum);
+      task.maxima = sum.maxima;
+      task.row.normalizer = cpu::log_of(sum.sum);
     }
-    task.sum = &sum;
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);
   }

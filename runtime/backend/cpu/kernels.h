@@ -100,7 +100,7 @@ struct Appended {
   int32_t kept = 0;
 };
 
-// Beams whose normaliser is given, or none, at a level where most have one child; arrays are by beam. Offsets of 32 bits
+// Beams at a level where most have one child; arrays are by beam. Offsets of 32 bits
 // reach everything, and there are two edges or more.
 struct Chain {
   const int64_t* states = nullptr;
@@ -114,6 +114,7 @@ struct Chain {
   int32_t stride = 0;            // of rows
   const int32_t* map = nullptr;  // row of a beam; nullptr: its number
   const float* lse = nullptr;    // by row; nullptr: all are 0
+  const LogSum* sums = nullptr;  // by beam, in place of lse: normalisers that were computed
 };
 
 inline constexpr int32_t kMostInChain = 128;  // beams that are followed together

@@ -121,7 +121,17 @@ HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   return {Move::kDone, down < -126 ? 0.0F : std::ldexp(1.0F, down)};
 }
 
-// Adds a block; keeps the largest x of its columns, by lane, where asked to.
+// The larger one; a NaN stays.
+HWY_INLINE Floats raise(Floats x, Floats floor) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return hn::Max(floor, x);  // of a NaN and a number the second one
+#else
+  return hn::IfThenElse(hn::Lt(x, floor), floor, x);
+#endif
+}
+
+// Adds a block. (To ask once a chunk whether all steps lie within the window, and to begin it anew where not, gained 3 % of
+// a step, and lost 20 % of one with a -inf in every thousand columns.) Keeps the largest x of its columns, by lane, where asked to.
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& sum, float* maxima) {
   const F32 d;
@@ -136,8 +146,7 @@ HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& s
       window = window_of(sum.exponent);
       for (int v = 0; v < kVectors; ++v) lane[v] = hn::Mul(lane[v], hn::Set(d, moved.scale));
     }
-    for (int v = 0; v < kVectors; ++v)  // NaN stays
-      x[v] = hn::IfThenElse(hn::Lt(x[v], window.floor), window.floor, x[v]);
+    for (int v = 0; v < kVectors; ++v) x[v] = raise(x[v], window.floor);
     for (int v = 0; v < kVectors; ++v) step[v] = step_of(window, x[v]);
   }
   for (int v = 0; v < kVectors; ++v) lane[v] = add_exp(window, x[v], step[v], lane[v]);

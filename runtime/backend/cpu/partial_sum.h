@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/portable_math.h"
@@ -30,8 +31,10 @@ SIDBEAM_HD inline PartialSum merge(const PartialSum& a, const PartialSum& b) {
 // Whether a sum met NaN or +inf.
 SIDBEAM_HD inline bool is_bad(const PartialSum& sum) { return sum.sum - sum.sum != 0.0; }
 
-// Of a sum that is neither bad nor empty.
+// NaN of a bad sum, -inf of an empty one.
 SIDBEAM_HD inline LogSum log_of(const PartialSum& sum) {
+  if (!(sum.sum > 0.0 && sum.sum < std::numeric_limits<double>::infinity()))
+    return {sum.sum == 0.0 ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::quiet_NaN(), 0.0F};
   const double ref = reference(sum), log_sum = portable_log(sum.sum);
   const auto rounded = static_cast<float>(ref + log_sum);
   return {rounded, static_cast<float>((ref - static_cast<double>(rounded)) + log_sum)};

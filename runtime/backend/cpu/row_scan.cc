@@ -92,15 +92,16 @@ const float* slice_x(const Scan& scan, const Slice& slice) {
   return scan.workspace.x.data();
 }
 
-Outcome use_sum(const RowSum& sum, RowScore& row) {
-  if (is_bad(sum.sum)) return Outcome::kBad;
-  if (sum.sum.sum == 0.0) return Outcome::kEmpty;
-  row.normalizer = sum.log;
+Outcome use_computed(RowScore& row) {
   row.clamp = true;
-  return Outcome::kReady;
+  if (std::isnan(row.normalizer.ref)) return Outcome::kBad;
+  return row.normalizer.ref == -kInfinity ? Outcome::kEmpty : Outcome::kReady;
 }
 
-Outcome use_sum(const PartialSum& sum, RowScore& row) { return use_sum({sum, log_of(sum), nullptr}, row); }
+Outcome use_sum(const PartialSum& sum, RowScore& row) {
+  row.normalizer = log_of(sum);
+  return use_computed(row);
+}
 
 // The same codes as columns from 0 on: the maxima of a level's sum are those of this.
 Slice rebased(Slice slice) {
@@ -124,6 +125,12 @@ PartialSum sum_level(const Scan& scan, Slice* slice) {
 // The normaliser, but for NORMALIZE_VALID, which waits for the children.
 Outcome normalize(const Scan& scan, Slice* slice) {
   RowTask& task = scan.task;
+  if (scan.slot.sums_ahead) {
+    if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
+    // With FULL and a map the slice is a copy, whose blocks are others than the row's.
+    if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.maxima;
+    return use_computed(task.row);
+  }
   task.row.clamp = false;
   task.row.normalizer = {};
   if (task.lse != nullptr) {
@@ -131,12 +138,6 @@ Outcome normalize(const Scan& scan, Slice* slice) {
     if (*task.lse == -kInfinity) return Outcome::kEmpty;
     task.row.normalizer.ref = *task.lse;
     return Outcome::kReady;
-  }
-  if (scan.slot.sums_ahead) {
-    if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
-    // With FULL and a map the slice is a copy, whose blocks are others than the row's.
-    if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.sum->maxima;
-    return use_sum(*task.sum, task.row);
   }
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL)
     return use_sum(sum_of(scan.kernels, scan.elements(0), scan.slot.column_count), task.row);
@@ -305,22 +306,32 @@ bool scan_all(const Scan& scan) {
   return append_slice(scan, slice, false);
 }
 
+// Of rows whose maxima are kept: enough that a look at them is a long loop, few enough that all are still in the second-level
+// cache.
+int32_t rows_with_maxima(int64_t columns) {
+  constexpr int64_t kColumns = 65536;
+  return static_cast<int32_t>(std::clamp<int64_t>(kColumns / std::max<int64_t>(columns, 1), 1, kMostSlices));
+}
+
 }  // namespace
 
-// Enough that the latencies of their ends overlap, few enough that all are still in the second-level cache.
-int32_t rows_summed_together(int64_t columns) {
-  constexpr int64_t kColumns = 65536;
-  return static_cast<int32_t>(std::clamp<int64_t>(kColumns / std::max<int64_t>(columns, 1), 1, kMostTogether));
+// An element of each is read again where there are no maxima: as many as leave it in the cache, and a vector of them.
+int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace) {
+  constexpr int64_t kColumns = 1 << 18;
+  if (!slot.sums_ahead) return kMostTogether;
+  const int64_t columns = std::max<int64_t>(slot.column_count, 1);
+  if (slot.wants_maxima) return std::min(workspace.maxima_rows, rows_with_maxima(columns));
+  return static_cast<int32_t>(std::clamp<int64_t>(kColumns / columns, kVectorSlack, kMostTogether));
 }
 
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
-      maxima(allocator, rows_summed_together(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
+      maxima(allocator, rows_with_maxima(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
-      rows_together(rows_summed_together(limits.codes)) {}
+      maxima_rows(rows_with_maxima(limits.codes)) {}
 
 void decide(SlotScan& slot, bool lse_given) {
   slot.reads_row =
@@ -341,7 +352,7 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   elements.data = task.data;
   const float x = element_at(elements, slot.columns.offset + token);
   if (slot.reads_row) {
-    const Outcome outcome = use_sum(*task.sum, row);
+    const Outcome outcome = use_computed(row);
     if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   } else {
     const float lse = task.lse != nullptr ? *task.lse : 0.0F;

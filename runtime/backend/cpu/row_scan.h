@@ -14,23 +14,22 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int64_t kMostTogether = kMostSlices;
-int32_t rows_summed_together(int64_t columns);
+inline constexpr int32_t kMostTogether = kMostInChain;  // rows that are summed before the first of them is scanned
 
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
-  Buffer<float> maxima;     // [rows_together] of blocks of columns; rows of more than it holds do without
+  Buffer<float> maxima;     // [maxima_rows] of blocks of columns; rows of more than it holds do without
   Buffer<int32_t> codes;    // [levels] a beam's SID so far, for the hash set
   Selection best;           // of a row: the strategies that look up a beam's best codes
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
-  int32_t rows_together = 1;  // that are summed before the first of them is scanned
+  int32_t maxima_rows = 1;
   // Where the maxima of so many columns go, for the i-th row of those; or nullptr.
   float* maxima_of(int64_t columns, int32_t i = 0) {
-    const int64_t room = maxima.size() / rows_together;
+    const int64_t room = maxima.size() / maxima_rows;
     return maxima_size(columns) <= room ? maxima.data() + i * room : nullptr;
   }
   int64_t memory_bytes() const {
@@ -46,7 +45,7 @@ struct SlotScan {
   int32_t strategy = 0, normalization = 0, top_k = 0;
   LevelColumns columns;
   int64_t column_count = 0;
-  Elements elements;  // of the first row
+  Elements elements;    // of the first row
   bool by_row = false;  // whether children are found by the rows of a trie
   // Whether an only child is scored by itself: its x is its element, and the normaliser does not hang on the children.
   bool singles = false;
@@ -59,7 +58,6 @@ struct SlotScan {
 // The sum of a row, where it was made beforehand, and the maxima that came with it.
 struct RowSum {
   PartialSum sum;
-  LogSum log;  // of a sum that is neither bad nor empty
   const float* maxima = nullptr;
 };
 
@@ -71,14 +69,14 @@ struct RowData {
 
 // A row to be scanned. (Of more than 80 bytes gcc 12 makes it by `rep stos`, which took 3 % of a step.)
 struct RowTask {
-  const RowSum* sum = nullptr;      // where sums_ahead
+  const float* maxima = nullptr;    // of the row's sum, where sums_ahead
   const void* data = nullptr;       // column 0
   const float* lse = nullptr;       // the row's, where the caller gave it
   uint64_t node = 0;                // tail of a trie: the node; sorted: the first ordinal
   const NodeRow* found = nullptr;   // trie above the tail: the node's row
   uint64_t range_end = 0;           // sorted: the end of the ordinals
   const int32_t* prefix = nullptr;  // hash_final at the last level: the codes so far, [levels], the last one free
-  RowScore row;                     // score and place of the beam; the rest is filled in
+  RowScore row;  // score and place of the beam, the normaliser where sums_ahead; the rest is filled in
 };
 
 inline float element_at(const Elements& elements, int64_t column) {
@@ -89,6 +87,9 @@ inline float element_at(const Elements& elements, int64_t column) {
 
 // Decides the last of a SlotScan.
 void decide(SlotScan& slot, bool lse_given);
+
+// How many rows are summed, and their beams' children looked up, before the first of them is scanned.
+int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
 
 // Where sums_ahead: the sum that a row's normaliser needs, of the i-th of the rows that are summed together. Its log is
 // left to the caller: best after the next row's sum, which needs not wait for this one's end then.

@@ -17,9 +17,6 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Beams whose children are looked up together, so that cache misses overlap.
-constexpr int32_t kTogether = kMostInChain;
-
 // Codes [0, slot.level) of a beam, walking its parents back.
 void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
   for (int32_t level = slot.level - 1; level >= 0; --level) {
@@ -71,19 +68,25 @@ bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
   return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
 }
 
-// Only children of beams whose normaliser is given: their elements are all that is read. Returns how many of the beams
-// [first, last) are done with, and finds the only children of the others. Candidates come in the order of beams: after one
-// that is left to scan_beam, since it has not one child or odd numbers, all are.
-int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t last,
+// Returns how many of the n beams from `first` on are done with, since each has one child, and finds the only children of
+// the others. Candidates come in the order of beams: after one that is left to scan_beam, since
+// it has not one child or odd numbers, all are.
+int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            uint32_t* only, Lane& lane) {
-  float scores[kTogether];
-  uint32_t places[kTogether];
+  const SlotStep& slot = *piece.slot;
   Selection& selection = piece.found->selection;
-  const Room room = selection.room_for(last - first);
+  int64_t* next = piece.found->only_next.data() + first;
+  const Room room = selection.room_for(n);
   const bool direct = room.count > 0;
-  const ChainOut out{direct ? room.scores : scores, direct ? room.places : places,
-                     piece.found->only_next.data() + first};
-  const int32_t done = score_only_children(job, scan, *piece.slot, first, last - first, only, out);
+  if (!direct && scan.sums_ahead) {  // some rows may have been skipped
+    find_only_children(*slot.index, slot.level, {slot.states + first, n, only, next});
+    return 0;
+  }
+  float scores[kMostTogether];
+  uint32_t places[kMostTogether];
+  const LogSum* sums = scan.sums_ahead ? lane.logs : nullptr;
+  const ChainOut out{direct ? room.scores : scores, direct ? room.places : places, next};
+  const int32_t done = score_only_children(job, scan, slot, first, n, sums, only, out);
   if (direct) {
     selection.take(done);
   } else {
@@ -224,35 +227,33 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
 void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const SlotScan scan = scan_of(kernels_, job, slot);
-  const int32_t end = std::min(piece.end, *slot.live);
-  int64_t* only_next = piece.found->only_next.data();
+  const int32_t end = std::min(piece.end, *slot.live), together = rows_together(scan, lane.workspace);
   piece.found->selection.reset(slot.width);
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
-  const int32_t together = std::min(lane.workspace.rows_together, rows_summed_together(scan.column_count));
-  uint32_t only[kTogether];
-  if (!scan.singles) std::fill(only_next + piece.begin, only_next + end, kDeadState);
-  NodeRow* rows = piece.found->rows.data();
-  const LevelView& level = slot.index->level[slot.level];
-  for (int32_t begin = piece.begin; begin < end; begin += kTogether) {
-    std::fill_n(only, kTogether, kNotOne);
-    const int32_t last = std::min(begin + kTogether, end);
-    int32_t first = begin;
-    if (scan.singles && !scan.reads_row) {
-      first += push_only_children(job, scan, piece, first, last, only, lane);
-    } else if (scan.singles) {
-      fetch_children(*slot.index, slot.level, slot.states + first, last - first);
-    }
-    for (int32_t m = first; m < last; m += together) {
-      const int32_t n = std::min(together, last - m);
-      if (scan.sums_ahead) sum_beams(job, scan, piece, m, n, lane);
-      if (scan.singles && scan.reads_row)
-        find_only_children(*slot.index, slot.level, {slot.states + m, n, only + (m - begin), only_next + m});
-      if (scan.by_row) find_rows(level, slot.states + m, n, only + (m - begin), kernels_.bits_before, rows + m);
-      for (int32_t i = 0; i < n; ++i)
-        scan_beam(job, scan, piece, m + i, only[m + i - begin], scan.sums_ahead ? &lane.sums[i] : nullptr, lane);
-      piece.found->selection.flush();
-    }
+  for (int32_t m = piece.begin; m < end; m += together)
+    scan_together(job, scan, piece, m, std::min(together, end - m), lane);
+}
+
+// Beams [first, first + n): their sums, then their children.
+void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t first, int32_t n,
+                               Lane& lane) const {
+  const SlotStep& slot = *piece.slot;
+  const int64_t* states = slot.states + first;
+  uint32_t only[kMostTogether];
+  int32_t done = 0;
+  if (scan.sums_ahead && scan.singles) fetch_children(*slot.index, slot.level, states, n);
+  if (scan.sums_ahead) sum_beams(job, scan, piece, first, n, lane);
+  if (scan.singles) {
+    done = push_only_children(job, scan, piece, first, n, only, lane);
+  } else {
+    std::fill_n(only, n, kNotOne);
+    std::fill_n(piece.found->only_next.data() + first, n, kDeadState);
   }
+  if (scan.by_row)
+    find_rows(slot.index->level[slot.level], states + done, n - done, only + done, kernels_.bits_before,
+              piece.found->rows.data() + first + done);
+  for (int32_t i = done; i < n; ++i) scan_beam(job, scan, piece, first + i, only[i], i, lane);
+  piece.found->selection.flush();
 }
 
 // The sums of n beams that come next, so that the latency of one row's end is hidden behind the next row.
@@ -260,7 +261,7 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
-  RowSum* before = nullptr;
+  int32_t before = -1;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
     RowData row{row_data(job, slot, row_number(job, slot, first + i))};
@@ -268,14 +269,14 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
     if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
       row.next = row_data(job, slot, row_number(job, slot, next));
     sum_ahead(scan, row, lane.workspace, i, lane.sums[i]);
-    if (before != nullptr) before->log = log_of(before->sum);
-    before = &lane.sums[i];
+    if (before >= 0) lane.logs[before] = log_of(lane.sums[before].sum);
+    before = i;
   }
-  if (before != nullptr) before->log = log_of(before->sum);
+  if (before >= 0) lane.logs[before] = log_of(lane.sums[before].sum);
 }
 
-void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only,
-                           const RowSum* sum, Lane& lane) const {
+void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
+                           Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   Selection& selection = piece.found->selection;
   if (!is_live(slot.states[m])) return;
@@ -285,7 +286,10 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
     return;
   }
   RowTask task = task_for(job, slot, m);
-  task.sum = sum;
+  if (scan.sums_ahead) {
+    task.maxima = lane.sums[i].maxima;
+    task.row.normalizer = lane.logs[i];
+  }
   ++lane.stats.rows_read;
   bool good;
   if (only != kNotOne) {

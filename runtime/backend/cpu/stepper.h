@@ -33,7 +33,8 @@ struct Lane {
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
-  RowSum sums[kMostTogether];  // [rows_together] of the rows that come next
+  RowSum sums[kMostTogether];  // of the rows that come next
+  LogSum logs[kMostTogether];
   sidbeam_stats stats{};
 
   Lane() = default;
@@ -58,7 +59,9 @@ class CpuStepper final : public Stepper {
   void scan_beams(const StepJob& job, Piece& piece, Lane& lane) const;
   void sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                  Lane& lane) const;
-  void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, const RowSum* sum,
+  void scan_together(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t first, int32_t n,
+                     Lane& lane) const;
+  void scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
                  Lane& lane) const;
   void finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const;
 

@@ -37,7 +37,8 @@ int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, 
 }
 
 // The state of a beam of the trie that had several children, or none: an ended one, which has no token.
-int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, const NodeRow& row, int32_t& token) {
+int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, const NodeRow& row,
+                    int32_t& token) {
   if (is_ended(before)) {
     token = -1;
     return before;
