@@ -48,13 +48,18 @@ double pass_copy(const Rows& rows, char* copy) {
 }
 
 double pass_lse(const Rows& rows, char*) {
+  constexpr int64_t kTogether = 64;
+  sidbeam::cpu::RowSum sums[kTogether + sidbeam::cpu::kVectorSlack];
+  sidbeam::cpu::LogSum logs[kTogether + sidbeam::cpu::kVectorSlack];
   float total = 0;
-  sidbeam::cpu::PartialSum sums[2];  // a row's end is waited for during the next one
-  for (int64_t r = 0; r < rows.ring_rows; ++r) {
-    kernels().sum_exp({rows.row(0, r), rows.dtype}, rows.columns, nullptr, sums[r % 2]);
-    if (r > 0) total += sidbeam::cpu::log_of(sums[(r - 1) % 2]).ref;
+  for (int64_t first = 0; first < rows.ring_rows; first += kTogether) {
+    const auto count = static_cast<int32_t>(std::min(kTogether, rows.ring_rows - first));
+    for (int32_t r = 0; r < count; ++r)
+      kernels().sum_row({rows.row(0, first + r), rows.dtype}, rows.columns, nullptr, sums[r]);
+    kernels().log_sums(sums, count, rows.columns, logs);
+    total += logs[count - 1].ref;
   }
-  return static_cast<double>(total + sidbeam::cpu::log_of(sums[(rows.ring_rows - 1) % 2]).ref);
+  return static_cast<double>(total);
 }
 
 struct Floor {

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
+#include "backend/cpu/partial_sum.h"
 #include "cpu_rows.h"
 
 namespace sidbeam::cpu {
 namespace {
 
-constexpr long double kLn2 = 0.693147180559945309417232121458L;
+constexpr long double kLongLn2 = 0.693147180559945309417232121458L;
 
 // Of the sum, relative, to first order.
 double error_of(const PartialSum& sum, const std::vector<float>& row) {
   const long double largest = *std::max_element(row.begin(), row.end());
   long double expected = 0;
   for (const float x : row) expected += std::exp(static_cast<long double>(x) - largest);
-  const long double came = (sum.base - largest) + sum.exponent * kLn2 + std::log(static_cast<long double>(sum.sum));
+  const long double came = (sum.base - largest) + sum.exponent * kLongLn2 + std::log(static_cast<long double>(sum.sum));
   return static_cast<double>(came - std::log(expected));
 }
 
@@ -72,6 +73,42 @@ TEST(CpuSums, OneColumnMayBeAnywhere) {
       }
     }
   });
+}
+
+// Rows of plain and of odd numbers, one after the other: the same bits as a row by itself, on every target.
+TEST(CpuSums, ManyRowsAreSummedAsOneByOne) {
+  constexpr int64_t kColumns = 100;
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  Random random(7);
+  for (int32_t rows = 1; rows <= 40; ++rows) {
+    std::vector<float> x(static_cast<size_t>(rows * kColumns));
+    for (float& value : x) value = static_cast<float>(random.below(4000)) / 100.0F - 20.0F;
+    for (int32_t r = 0; r < rows; ++r) {
+      float* row = x.data() + r * kColumns;
+      const int64_t kind = random.below(10);  // most are plain
+      if (kind == 0) std::fill_n(row, kColumns, -kInfinity);
+      if (kind == 1) row[random.below(kColumns)] = kNan;
+      if (kind == 2) row[random.below(kColumns)] = kInfinity;
+      if (kind == 3) row[random.below(kColumns)] = 2e7F;
+      if (kind == 4) row[0] = -kInfinity;
+    }
+    on_every_target([&](const Kernels& kernels) {
+      std::vector<RowSum> sums(static_cast<size_t>(rows + kVectorSlack));
+      std::vector<LogSum> logs(sums.size());
+      for (int32_t r = 0; r < rows; ++r)
+        kernels.sum_row({x.data() + r * kColumns}, kColumns, nullptr, sums[static_cast<size_t>(r)]);
+      kernels.log_sums(sums.data(), rows, kColumns, logs.data());
+      for (int32_t r = 0; r < rows; ++r) {
+        PartialSum sum;
+        find_kernels("baseline")->sum_exp({x.data() + r * kColumns}, kColumns, nullptr, sum);
+        const LogSum expected = log_of(sum), got = logs[static_cast<size_t>(r)];
+        ASSERT_EQ(std::isnan(got.ref), std::isnan(expected.ref)) << "row " << r << " of " << rows;
+        if (std::isnan(expected.ref)) continue;
+        ASSERT_EQ(std::bit_cast<uint32_t>(got.ref), std::bit_cast<uint32_t>(expected.ref)) << r << " of " << rows;
+        ASSERT_EQ(std::bit_cast<uint32_t>(got.rest), std::bit_cast<uint32_t>(expected.rest)) << r << " of " << rows;
+      }
+    });
+  }
 }
 
 }  // namespace

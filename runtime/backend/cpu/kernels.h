@@ -28,6 +28,14 @@ struct PartialSum {
   double sum = 0.0;
 };
 
+// A row's sum as its own kernel leaves it for log_sums, scaled. `whole`: not scaled, a PartialSum as it is.
+struct RowSum {
+  double sum = 0.0;
+  double exponent = 0.0;
+  float base = 0.0F;
+  bool whole = false;
+};
+
 // log of a PartialSum as two floats, ref + rest, so that (x - ref) - rest loses nothing near the maximum.
 struct LogSum {
   float ref = 0.0F, rest = 0.0F;
@@ -133,6 +141,10 @@ struct Kernels {
   // (A sum that is returned comes in two registers, one of them two fields put together through memory: to load what was
   // stored in parts waits until the row before is all done, and cost 5 % of a step.)
   void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
+  // The same as far as a row has to go by itself, and the rest for `rows` rows of n columns at once; both arrays have room
+  // for kVectorSlack more, which is read, too.
+  void (*sum_row)(const Elements& elements, int64_t n, float* maxima, RowSum& sum);
+  void (*log_sums)(const RowSum* sums, int32_t rows, int64_t n, LogSum* logs);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
   void (*load)(const Elements& elements, int64_t first, int64_t n, float* out);

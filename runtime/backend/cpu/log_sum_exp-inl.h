@@ -29,7 +29,7 @@
 
 #include "backend/cpu/exp_terms-inl.h"
 #include "backend/cpu/partial_sum.h"
-#include "backend/cpu/portable_math.h"
+#include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -38,7 +38,6 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 inline constexpr int kFoldedLanes = 16;
 inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr double kDeficit = 1.3349758171622139e-8;
 
 // The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes,
 // and they are to stay in registers.
@@ -165,16 +164,7 @@ HWY_INLINE double fold(const double* x) {
   }
 }
 
-HWY_INLINE PartialSum finish_sum(const Sum& sum, int64_t n) {
-  if (!sum.begun) return {};
-  const double folded = fold<kFoldedLanes>(sum.total);
-  const int mean =
-      2 * (sum.exponent + exponent_of(folded)) + 1 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
-  const double z = kDeficit * kLn2 * 0.5 * mean;  // |z| < 0.002
-  return {0.0F, sum.exponent, folded * (1.0 / kTermScale) * (1.0 + z * (1.0 + z * 0.5))};
-}
-
-inline constexpr PartialSum kBadSum = {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
+inline constexpr RowSum kBadSum = {std::numeric_limits<double>::quiet_NaN(), 0.0, 0.0F, true};
 
 // Fetches what is read next, of this row and of the one that follows: this loop is too long for the core to see a miss
 // coming in time. What waits for the first-level cache is too little to keep the memory busy (2 KB ahead into it alone:
@@ -222,7 +212,7 @@ inline void find_group_maxima(float* maxima, int64_t groups) {
 
 // A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
 template <int32_t kDtype, bool kKeepMaxima>
-HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, PartialSum& out) {
+HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, RowSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
   const Ahead ahead(data, n * kBytes, next);
@@ -258,12 +248,14 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     }
     close_chunk(lane, sum);
   }
-  out = finish_sum(sum, n);
+  out.sum = fold<kFoldedLanes>(sum.total);
+  out.exponent = sum.exponent;
+  out.whole = false;
   return true;
 }
 
 template <int32_t kDtype>
-bool sum_near(const Elements& elements, int64_t n, float* maxima, PartialSum& out) {
+bool sum_near(const Elements& elements, int64_t n, float* maxima, RowSum& out) {
   return maxima != nullptr ? sum_near<kDtype, true>(elements.data, n, elements.next, maxima, out)
                            : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr, out);
 }
@@ -284,13 +276,13 @@ inline void for_each_piece(const Elements& elements, int64_t n, const Visit& vis
 inline PartialSum sum_far(const Elements& elements, int64_t n) {
   float top = -kInfinity;
   for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) { top = std::max(top, largest(x, count)); });
-  if (top == kInfinity) return kBadSum;
+  if (top == kInfinity) return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
   PartialSum total;
   for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) {
     for (int64_t i = 0; i < count; ++i) x[i] = std::max(x[i] - top, x[i] == -kInfinity ? -kInfinity : -kHuge);
-    PartialSum sum;
+    RowSum sum;
     sum_near<SIDBEAM_F32>({x}, count, nullptr, sum);
-    total = merge(total, sum);
+    total = merge(total, whole_sum(sum, count));
   });
   total.base = top;
   return total;
@@ -301,21 +293,23 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
   out = {};
   bool near = true;
   for_each_piece(elements, n, [&](float* x, int64_t first, int64_t count) {
-    PartialSum sum;
+    RowSum sum;
     near = near &&
            sum_near<SIDBEAM_F32>(
                {x}, count, maxima == nullptr ? nullptr : maxima + first / kGroupColumns * (1 + kGroup) * kWidth, sum);
-    if (near) out = merge(out, sum);
+    if (near) out = merge(out, whole_sum(sum, count));
   });
   return near;
 }
 
-inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialSum& sum) {
+inline void sum_row(const Elements& elements, int64_t n, float* maxima, RowSum& sum) {
   bool near = false;
   const int64_t groups = (n + kGroupColumns - 1) / kGroupColumns, group = (1 + kGroup) * kWidth;
   if (maxima != nullptr && n > 0) std::fill_n(maxima + (groups - 1) * group, group, -kInfinity);
   if (elements.transformed()) {
-    near = sum_transformed(elements, n, maxima, sum);
+    PartialSum whole;
+    near = sum_transformed(elements, n, maxima, whole);
+    sum = row_sum_of(whole);
   } else if (elements.dtype == SIDBEAM_F32) {
     near = sum_near<SIDBEAM_F32>(elements, n, maxima, sum);
   } else if (elements.dtype == SIDBEAM_F16) {
@@ -326,7 +320,13 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
   if (near && maxima != nullptr) find_group_maxima(maxima, groups);
   if (near) return;
   if (maxima != nullptr) std::fill_n(maxima, groups * group, kInfinity);
-  sum = sum_far(elements, n);
+  sum = row_sum_of(sum_far(elements, n));
+}
+
+inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialSum& sum) {
+  RowSum row;
+  sum_row(elements, n, maxima, row);
+  sum = whole_sum(row, n);
 }
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE

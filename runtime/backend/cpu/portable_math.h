@@ -18,10 +18,11 @@ SIDBEAM_HD inline int exponent_of(double x) {
   return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023;
 }
 
-// log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)).
+inline constexpr uint64_t kSqrtHalf = 0x3FE6A09E667F3BCD;  // the bits of sqrt(1/2)
+
+// log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)), by its bits: a branch is
+// guessed wrong too often.
 SIDBEAM_HD inline double portable_log(double x) {
-  constexpr uint64_t kSqrtHalf =
-      0x3FE6A09E667F3BCD;  // a branch, at a place in the mantissa, is guessed wrong too often
   const uint64_t bits = std::bit_cast<uint64_t>(x), above = bits - kSqrtHalf;
   const auto exponent = static_cast<double>(static_cast<int64_t>(above) >> 52);
   const auto mantissa = std::bit_cast<double>(bits - (above & 0xFFF0000000000000));

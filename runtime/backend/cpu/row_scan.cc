@@ -365,20 +365,29 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   return true;
 }
 
+int64_t columns_summed(const SlotScan& slot) {
+  const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
+  return full ? slot.column_count : slot.index->level[slot.level].codes;
+}
+
+const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i) {
+  return slot.wants_maxima ? workspace.maxima_of(columns_summed(slot), i) : nullptr;
+}
+
 void sum_ahead(const SlotScan& slot, const RowData& row, RowWorkspace& workspace, int32_t i, RowSum& sum) {
   const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
-  const int64_t columns = full ? slot.column_count : slot.index->level[slot.level].codes;
-  const int64_t bytes = element_bytes(slot.elements.dtype);
+  const int64_t columns = columns_summed(slot), bytes = element_bytes(slot.elements.dtype);
   float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
   Elements elements = slot.elements;
   const int64_t offset = full ? 0 : slot.columns.offset * bytes;
   elements.data = static_cast<const char*>(row.data) + offset;
   if (row.next != nullptr) elements.next = static_cast<const char*>(row.next) + offset;
-  slot.kernels->sum_exp(elements, columns, maxima, sum.sum);
-  sum.maxima = maxima;
-  if (full || !slot.index->variable_length || slot.columns.end_column < 0) return;
+  if (full || !slot.index->variable_length || slot.columns.end_column < 0)
+    return slot.kernels->sum_row(elements, columns, maxima, sum);
+  const PartialSum codes = sum_of(*slot.kernels, elements, columns, maxima);
   elements.data = static_cast<const char*>(row.data) + slot.columns.end_column * bytes;
-  sum.sum = merge(sum.sum, sum_of(*slot.kernels, elements, 1));
+  const PartialSum both = merge(codes, sum_of(*slot.kernels, elements, 1));
+  sum = {both.sum, static_cast<double>(both.exponent), both.base, true};
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

@@ -55,12 +55,6 @@ struct SlotScan {
   bool reads_row = false, sums_ahead = false, wants_maxima = false;
 };
 
-// The sum of a row, where it was made beforehand, and the maxima that came with it.
-struct RowSum {
-  PartialSum sum;
-  const float* maxima = nullptr;
-};
-
 // Column 0 of a row, and of the one that is read next, where that is known.
 struct RowData {
   const void* data = nullptr;
@@ -91,9 +85,12 @@ void decide(SlotScan& slot, bool lse_given);
 // How many rows are summed, and their beams' children looked up, before the first of them is scanned.
 int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
 
-// Where sums_ahead: the sum that a row's normaliser needs, of the i-th of the rows that are summed together. Its log is
-// left to the caller: best after the next row's sum, which needs not wait for this one's end then.
+// Where sums_ahead: the columns that are summed for a row's normaliser, and the sum of the i-th of the rows that are summed
+// together. Its log is left to the caller.
+int64_t columns_summed(const SlotScan& slot);
 void sum_ahead(const SlotScan& slot, const RowData& row, RowWorkspace& workspace, int32_t i, RowSum& sum);
+// The maxima that came with it, or nullptr.
+const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.
 //

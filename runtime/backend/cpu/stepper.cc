@@ -256,12 +256,11 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   piece.found->selection.flush();
 }
 
-// The sums of n beams that come next, so that the latency of one row's end is hidden behind the next row.
+// The normalisers of n beams from `first` on.
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
-  int32_t before = -1;
   for (int32_t i = 0; i < n; ++i) {
     if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
     RowData row{row_data(job, slot, row_number(job, slot, first + i))};
@@ -269,10 +268,8 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
     if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
       row.next = row_data(job, slot, row_number(job, slot, next));
     sum_ahead(scan, row, lane.workspace, i, lane.sums[i]);
-    if (before >= 0) lane.logs[before] = log_of(lane.sums[before].sum);
-    before = i;
   }
-  if (before >= 0) lane.logs[before] = log_of(lane.sums[before].sum);
+  kernels_.log_sums(lane.sums, n, columns_summed(scan), lane.logs);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
@@ -287,7 +284,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
   }
   RowTask task = task_for(job, slot, m);
   if (scan.sums_ahead) {
-    task.maxima = lane.sums[i].maxima;
+    task.maxima = maxima_ahead(scan, lane.workspace, i);
     task.row.normalizer = lane.logs[i];
   }
   ++lane.stats.rows_read;

@@ -33,8 +33,8 @@ struct Lane {
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
-  RowSum sums[kMostTogether];  // of the rows that come next
-  LogSum logs[kMostTogether];
+  RowSum sums[kMostTogether + kVectorSlack];  // of the rows that come next
+  LogSum logs[kMostTogether + kVectorSlack];
   sidbeam_stats stats{};
 
   Lane() = default;

@@ -11,7 +11,9 @@ namespace {
 class LsePass final : public Method {
  public:
   explicit LsePass(const Shape& shape)
-      : shape_(shape), out_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.beams)) {}
+      : shape_(shape),
+        sums_(static_cast<size_t>(shape.beams) + sidbeam::cpu::kVectorSlack),
+        out_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.beams) + sidbeam::cpu::kVectorSlack) {}
 
   void start() override {}
 
@@ -19,22 +21,20 @@ class LsePass final : public Method {
     const int32_t live = level == 0 ? 1 : shape_.beams;
     if (shape_.lse != nullptr) return;
     Normalizer* out = out_.data();
-    sidbeam::cpu::PartialSum sums[2];  // a row's end is waited for during the next one
-    int64_t row = 0;
-    for (int32_t slot = 0; slot < shape_.slots; ++slot) {
-      for (int32_t m = 0; m < live; ++m, ++row) {
-        sum_exp(rows, shape_, slot, m, sums[row % 2]);
-        if (row > 0) *out++ = sidbeam::cpu::log_of(sums[(row - 1) % 2]);
-      }
+    const int64_t columns = columns_summed(rows, shape_);
+    for (int32_t slot = 0; slot < shape_.slots; ++slot, out += live) {
+      for (int32_t m = 0; m < live; ++m)
+        kernels().sum_row(elements_of(rows, shape_, slot, m), columns, nullptr, sums_[static_cast<size_t>(m)]);
+      kernels().log_sums(sums_.data(), live, columns, out);
     }
-    if (row > 0) *out = sidbeam::cpu::log_of(sums[(row - 1) % 2]);
   }
 
   BeamsView beams() const override { return {}; }
 
  private:
   Shape shape_;
-  std::vector<Normalizer> out_;  // of the last step
+  std::vector<sidbeam::cpu::RowSum> sums_;  // of a slot
+  std::vector<Normalizer> out_;             // of the last step
 };
 
 }  // namespace

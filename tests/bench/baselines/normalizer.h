@@ -15,19 +15,21 @@ inline const sidbeam::cpu::Kernels& kernels() {
   return best;
 }
 
-// Of row (slot, beam), over the columns that the shape's normalisation reads.
-inline void sum_exp(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam, sidbeam::cpu::PartialSum& sum) {
-  const bool level = shape.normalization == SIDBEAM_NORMALIZE_LEVEL;
-  const int64_t first = level ? shape.offset : 0, count = level ? shape.codes : shape.columns;
+// The columns that the shape's normalisation reads, and those of row (slot, beam).
+inline int64_t columns_summed(const Rows& rows, const Shape& shape) {
+  return shape.normalization == SIDBEAM_NORMALIZE_LEVEL ? shape.codes : rows.columns;
+}
+inline sidbeam::cpu::Elements elements_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
+  const int64_t first = shape.normalization == SIDBEAM_NORMALIZE_LEVEL ? shape.offset : 0;
   const char* data = static_cast<const char*>(rows.row(slot, beam)) + first * (rows.row_bytes() / rows.columns);
-  kernels().sum_exp({data, rows.dtype, 1.0F, 0.0F, data + rows.row_bytes()}, count, nullptr, sum);
+  return {data, rows.dtype, 1.0F, 0.0F, data + rows.row_bytes()};
 }
 
-// The same, unless the caller gave it.
+// Of a row by itself, unless the caller gave it.
 inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
   if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
   sidbeam::cpu::PartialSum sum;
-  sum_exp(rows, shape, slot, beam, sum);
+  kernels().sum_exp(elements_of(rows, shape, slot, beam), columns_summed(rows, shape), nullptr, sum);
   return sidbeam::cpu::log_of(sum);
 }
 
