@@ -48,15 +48,14 @@ double pass_copy(const Rows& rows, char* copy) {
 }
 
 double pass_lse(const Rows& rows, char*) {
-  constexpr int64_t kTogether = 64;
-  sidbeam::cpu::RowSum sums[kTogether + sidbeam::cpu::kVectorSlack];
-  sidbeam::cpu::LogSum logs[kTogether + sidbeam::cpu::kVectorSlack];
+  constexpr int64_t kTogether = sidbeam::cpu::kMostSummed;
+  const void* data[kTogether + 1];
+  Normalizer logs[kTogether];
   float total = 0;
   for (int64_t first = 0; first < rows.ring_rows; first += kTogether) {
-    const auto count = static_cast<int32_t>(std::min(kTogether, rows.ring_rows - first));
-    for (int32_t r = 0; r < count; ++r)
-      kernels().sum_row({rows.row(0, first + r), rows.dtype}, rows.columns, nullptr, sums[r]);
-    kernels().log_sums(sums, count, rows.columns, logs);
+    const int64_t count = std::min(kTogether, rows.ring_rows - first);
+    for (int64_t r = 0; r <= count; ++r) data[r] = first + r < rows.ring_rows ? rows.row(0, first + r) : nullptr;
+    kernels().log_sum_exp({{nullptr, rows.dtype}, data, static_cast<int32_t>(count), 0, rows.columns}, logs);
     total += logs[count - 1].ref;
   }
   return static_cast<double>(total);

@@ -117,12 +117,9 @@ class CpuBackend final : public Backend {
     if (scan.by_row) found = node_row(row.index->level[state.level], state.node, kernels_.bits_before);
     task.found = &found;
     if (scan.sums_ahead) {
-      cpu::RowSum sums[1 + cpu::kVectorSlack];
-      cpu::LogSum logs[1 + cpu::kVectorSlack];
-      cpu::sum_ahead(scan, {task.data}, workspace, 0, sums[0]);
-      kernels_.log_sums(sums, 1, cpu::columns_summed(scan), logs);
+      const void* data[] = {task.data, nullptr};
+      cpu::sum_ahead(scan, data, 1, workspace, &task.row.normalizer);
       task.maxima = cpu::maxima_ahead(scan, workspace, 0);
-      task.row.normalizer = logs[0];
     }
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);

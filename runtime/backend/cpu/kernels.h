@@ -28,18 +28,22 @@ struct PartialSum {
   double sum = 0.0;
 };
 
-// A row's sum as its own kernel leaves it for log_sums, scaled. `whole`: not scaled, a PartialSum as it is.
-struct RowSum {
-  double sum = 0.0;
-  double exponent = 0.0;
-  float base = 0.0F;
-  bool whole = false;
-};
-
 // log of a PartialSum as two floats, ref + rest, so that (x - ref) - rest loses nothing near the maximum.
 struct LogSum {
   float ref = 0.0F, rest = 0.0F;
 };
+
+// Rows of elements, whose `data` and `next` do not count, to be summed one after the other.
+struct RowsToSum {
+  Elements elements;
+  const void* const* rows =
+      nullptr;        // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
+  int32_t count = 0;  // at most kMostSummed
+  int64_t first_column = 0, columns = 0;
+  float* maxima = nullptr;  // of the first row, those of others each `maxima_stride` on; nullptr: not kept
+  int64_t maxima_stride = 0;
+};
+inline constexpr int32_t kMostSummed = 128;
 
 // What turns x into a score, and where the candidate is: place = place_base | token.
 struct RowScore {
@@ -125,7 +129,7 @@ struct Chain {
   const LogSum* sums = nullptr;  // by beam, in place of lse: normalisers that were computed
 };
 
-inline constexpr int32_t kMostInChain = 128;  // beams that are followed together
+inline constexpr int32_t kMostInChain = kMostSummed;  // beams that are followed together
 
 // What becomes of each beam: its only child's score, place and state.
 struct ChainOut {
@@ -141,10 +145,8 @@ struct Kernels {
   // (A sum that is returned comes in two registers, one of them two fields put together through memory: to load what was
   // stored in parts waits until the row before is all done, and cost 5 % of a step.)
   void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
-  // The same as far as a row has to go by itself, and the rest for `rows` rows of n columns at once; both arrays have room
-  // for kVectorSlack more, which is read, too.
-  void (*sum_row)(const Elements& elements, int64_t n, float* maxima, RowSum& sum);
-  void (*log_sums)(const RowSum* sums, int32_t rows, int64_t n, LogSum* logs);
+  // Of all rows: the log of their sums, as log_of gives it.
+  void (*log_sum_exp)(const RowsToSum& rows, LogSum* logs);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
   void (*load)(const Elements& elements, int64_t first, int64_t n, float* out);

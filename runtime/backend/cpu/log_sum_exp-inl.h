@@ -329,6 +329,23 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
   sum = whole_sum(row, n);
 }
 
+inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
+  RowSum sums[kMostSummed + kVectorSlack];
+  const int64_t offset = rows.first_column * (rows.elements.dtype == SIDBEAM_F32 ? 4 : 2);
+  const auto column = [&](int32_t i) {
+    const auto* row = static_cast<const char*>(rows.rows[i]);
+    return row != nullptr ? row + offset : nullptr;
+  };
+  Elements row = rows.elements;
+  for (int32_t i = 0; i < rows.count; ++i) {
+    row.data = column(i);
+    row.next = column(i + 1);
+    float* maxima = rows.maxima != nullptr ? rows.maxima + i * rows.maxima_stride : nullptr;
+    if (row.data != nullptr) sum_row(row, rows.columns, maxima, sums[i]);
+  }
+  log_sums(sums, rows.count, rows.columns, logs);
+}
+
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

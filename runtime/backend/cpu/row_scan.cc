@@ -365,29 +365,43 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   return true;
 }
 
+namespace {
+
 int64_t columns_summed(const SlotScan& slot) {
   const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
   return full ? slot.column_count : slot.index->level[slot.level].codes;
 }
 
-const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i) {
-  return slot.wants_maxima ? workspace.maxima_of(columns_summed(slot), i) : nullptr;
+// Of levels of variable length, of which the end is a column by itself.
+void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
+  const int64_t bytes = element_bytes(slot.elements.dtype);
+  for (int32_t i = 0; i < sums.count; ++i) {
+    const auto* row = static_cast<const char*>(sums.rows[i]);
+    if (row == nullptr) continue;
+    Elements codes = slot.elements, end = slot.elements;
+    codes.data = row + sums.first_column * bytes;
+    end.data = row + slot.columns.end_column * bytes;
+    float* maxima = sums.maxima != nullptr ? sums.maxima + i * sums.maxima_stride : nullptr;
+    logs[i] = log_of(merge(sum_of(*slot.kernels, codes, sums.columns, maxima), sum_of(*slot.kernels, end, 1)));
+  }
 }
 
-void sum_ahead(const SlotScan& slot, const RowData& row, RowWorkspace& workspace, int32_t i, RowSum& sum) {
-  const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
-  const int64_t columns = columns_summed(slot), bytes = element_bytes(slot.elements.dtype);
-  float* maxima = slot.wants_maxima ? workspace.maxima_of(columns, i) : nullptr;
-  Elements elements = slot.elements;
-  const int64_t offset = full ? 0 : slot.columns.offset * bytes;
-  elements.data = static_cast<const char*>(row.data) + offset;
-  if (row.next != nullptr) elements.next = static_cast<const char*>(row.next) + offset;
-  if (full || !slot.index->variable_length || slot.columns.end_column < 0)
-    return slot.kernels->sum_row(elements, columns, maxima, sum);
-  const PartialSum codes = sum_of(*slot.kernels, elements, columns, maxima);
-  elements.data = static_cast<const char*>(row.data) + slot.columns.end_column * bytes;
-  const PartialSum both = merge(codes, sum_of(*slot.kernels, elements, 1));
-  sum = {both.sum, static_cast<double>(both.exponent), both.base, true};
+}  // namespace
+
+void sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace, LogSum* logs) {
+  RowsToSum sums{slot.elements, rows, count};
+  sums.columns = columns_summed(slot);
+  if (slot.normalization == SIDBEAM_NORMALIZE_LEVEL) sums.first_column = slot.columns.offset;
+  if (slot.wants_maxima) sums.maxima = workspace.maxima_of(sums.columns);
+  sums.maxima_stride = workspace.maxima_room();
+  const bool is_level = slot.normalization == SIDBEAM_NORMALIZE_LEVEL;
+  if (is_level && slot.index->variable_length && slot.columns.end_column >= 0) return sum_with_end(slot, sums, logs);
+  slot.kernels->log_sum_exp(sums, logs);
+}
+
+const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i) {
+  const float* first = slot.wants_maxima ? workspace.maxima_of(columns_summed(slot)) : nullptr;
+  return first != nullptr ? first + i * workspace.maxima_room() : nullptr;
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

@@ -14,7 +14,7 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int32_t kMostTogether = kMostInChain;  // rows that are summed before the first of them is scanned
+inline constexpr int32_t kMostTogether = kMostSummed;  // rows that are summed before the first of them is scanned
 
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
@@ -27,11 +27,9 @@ struct RowWorkspace {
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
   int32_t maxima_rows = 1;
-  // Where the maxima of so many columns go, for the i-th row of those; or nullptr.
-  float* maxima_of(int64_t columns, int32_t i = 0) {
-    const int64_t room = maxima.size() / maxima_rows;
-    return maxima_size(columns) <= room ? maxima.data() + i * room : nullptr;
-  }
+  // Floats that the maxima of a row of so many columns may take, and where they begin; nullptr where they do not fit.
+  int64_t maxima_room() const { return maxima.size() / maxima_rows; }
+  float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room() ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
   }
@@ -53,12 +51,6 @@ struct SlotScan {
   // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen; whether it
   // reads it in place, so that rows can be summed before they are scanned; whether a scan may want the maxima.
   bool reads_row = false, sums_ahead = false, wants_maxima = false;
-};
-
-// Column 0 of a row, and of the one that is read next, where that is known.
-struct RowData {
-  const void* data = nullptr;
-  const void* next = nullptr;
 };
 
 // A row to be scanned. (Of more than 80 bytes gcc 12 makes it by `rep stos`, which took 3 % of a step.)
@@ -85,11 +77,9 @@ void decide(SlotScan& slot, bool lse_given);
 // How many rows are summed, and their beams' children looked up, before the first of them is scanned.
 int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
 
-// Where sums_ahead: the columns that are summed for a row's normaliser, and the sum of the i-th of the rows that are summed
-// together. Its log is left to the caller.
-int64_t columns_summed(const SlotScan& slot);
-void sum_ahead(const SlotScan& slot, const RowData& row, RowWorkspace& workspace, int32_t i, RowSum& sum);
-// The maxima that came with it, or nullptr.
+// Where sums_ahead: the normalisers of `count` rows that are scanned together. `rows` as in RowsToSum.
+void sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace, LogSum* logs);
+// The maxima that came with the i-th of them, or nullptr.
 const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.

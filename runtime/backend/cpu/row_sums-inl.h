@@ -7,6 +7,7 @@
 #define SIDBEAM_CPU_ROW_SUMS_INL
 #endif
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -17,6 +18,14 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
+
+// A row's sum, scaled, relative to 2^exponent. `whole`: not scaled, a PartialSum as it is.
+struct RowSum {
+  double sum = 0.0;
+  double exponent = 0.0;
+  float base = 0.0F;
+  bool whole = false;
+};
 
 inline constexpr double kDeficit = 1.3349758171622139e-8;  // log_sum_exp-inl.h
 inline constexpr double kDeficitOfMean = kDeficit * kLn2 * 0.5;
@@ -61,8 +70,8 @@ HWY_INLINE Doubles log_of_each(Doubles x) {
   return hn::Add(hn::Mul(exponent, set(kLn2)), hn::Mul(set(2.0), odd));
 }
 
-// log_of(whole_sum()), operation by operation, of rows that are not whole.
-HWY_INLINE void log_each(const RowSum* rows, int64_t n, LogSum* logs) {
+// log_of(whole_sum()), operation by operation, of the first `count` rows, but for those that are whole.
+HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* logs) {
   const F64 d;
   const I64 di;
   const hn::Rebind<float, F64> df;
@@ -88,12 +97,13 @@ HWY_INLINE void log_each(const RowSum* rows, int64_t n, LogSum* logs) {
   const Doubles odd = hn::IfThenElse(empty, hn::Neg(infinity), hn::Set(d, std::numeric_limits<double>::quiet_NaN()));
   hn::Store(hn::IfThenElse(good, hn::PromoteTo(d, rounded), odd), d, refs);
   hn::Store(hn::IfThenElseZero(good, rest), d, rests);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) logs[i] = {static_cast<float>(refs[i]), static_cast<float>(rests[i])};
+  for (int32_t i = 0; i < count; ++i) logs[i] = {static_cast<float>(refs[i]), static_cast<float>(rests[i])};
 }
 
+// As many elements more may be read as a vector has.
 inline void log_sums(const RowSum* sums, int32_t rows, int64_t n, LogSum* logs) {
   constexpr auto kLanes = static_cast<int32_t>(hn::MaxLanes(F64()));
-  for (int32_t r = 0; r < rows; r += kLanes) log_each(sums + r, n, logs + r);
+  for (int32_t r = 0; r < rows; r += kLanes) log_each(sums + r, std::min(kLanes, rows - r), n, logs + r);
   for (int32_t r = 0; r < rows; ++r)
     if (HWY_UNLIKELY(sums[r].whole)) logs[r] = log_of(whole_sum(sums[r], n));
 }

@@ -256,20 +256,18 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   piece.found->selection.flush();
 }
 
-// The normalisers of n beams from `first` on.
+// The normalisers of n beams from `first` on. Beams that are not fed need no row: a map may hold anything.
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
-  for (int32_t i = 0; i < n; ++i) {
-    if (node_to_feed(slot.states[first + i]) == kUnfed || may_skip(job, piece, first + i)) continue;
-    RowData row{row_data(job, slot, row_number(job, slot, first + i))};
-    const int32_t next = first + i + 1;
-    if (next < end && node_to_feed(slot.states[next]) != kUnfed)  // others need no row: a map may hold anything
-      row.next = row_data(job, slot, row_number(job, slot, next));
-    sum_ahead(scan, row, lane.workspace, i, lane.sums[i]);
+  const void* rows[kMostTogether + 1];
+  for (int32_t i = 0; i <= n; ++i) {
+    const int32_t m = first + i;
+    const bool fed = m < end && node_to_feed(slot.states[m]) != kUnfed && !may_skip(job, piece, m);
+    rows[i] = fed ? row_data(job, slot, row_number(job, slot, m)) : nullptr;
   }
-  kernels_.log_sums(lane.sums, n, columns_summed(scan), lane.logs);
+  sum_ahead(scan, rows, n, lane.workspace, lane.logs);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,

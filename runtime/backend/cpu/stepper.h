@@ -33,8 +33,7 @@ struct Lane {
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
-  RowSum sums[kMostTogether + kVectorSlack];  // of the rows that come next
-  LogSum logs[kMostTogether + kVectorSlack];
+  LogSum logs[kMostTogether];  // of the rows that come next
   sidbeam_stats stats{};
 
   Lane() = default;

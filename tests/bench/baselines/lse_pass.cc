@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lse_pass.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "normalizer.h"
@@ -12,29 +13,35 @@ class LsePass final : public Method {
  public:
   explicit LsePass(const Shape& shape)
       : shape_(shape),
-        sums_(static_cast<size_t>(shape.beams) + sidbeam::cpu::kVectorSlack),
-        out_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.beams) + sidbeam::cpu::kVectorSlack) {}
+        rows_(static_cast<size_t>(shape.beams) + 1),
+        out_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.beams)) {}
 
   void start() override {}
 
   void step(int32_t level, const Rows& rows) override {
-    const int32_t live = level == 0 ? 1 : shape_.beams;
+    const int64_t live = level == 0 ? 1 : shape_.beams;
     if (shape_.lse != nullptr) return;
-    Normalizer* out = out_.data();
-    const int64_t columns = columns_summed(rows, shape_);
-    for (int32_t slot = 0; slot < shape_.slots; ++slot, out += live) {
-      for (int32_t m = 0; m < live; ++m)
-        kernels().sum_row(elements_of(rows, shape_, slot, m), columns, nullptr, sums_[static_cast<size_t>(m)]);
-      kernels().log_sums(sums_.data(), live, columns, out);
+    for (int64_t slot = 0; slot < shape_.slots; ++slot) {
+      for (int64_t m = 0; m < live; ++m) rows_[static_cast<size_t>(m)] = rows.row(slot, m);
+      rows_[static_cast<size_t>(live)] = nullptr;
+      for (int64_t m = 0; m < live; m += sidbeam::cpu::kMostSummed) sum(rows, m, live, out_.data() + slot * live + m);
     }
   }
 
   BeamsView beams() const override { return {}; }
 
  private:
+  void sum(const Rows& rows, int64_t first, int64_t end, Normalizer* out) const {
+    const auto count = static_cast<int32_t>(std::min<int64_t>(end - first, sidbeam::cpu::kMostSummed));
+    const int64_t first_column = shape_.normalization == SIDBEAM_NORMALIZE_LEVEL ? shape_.offset : 0;
+    kernels().log_sum_exp(
+        {{nullptr, rows.dtype}, &rows_[static_cast<size_t>(first)], count, first_column, columns_summed(rows, shape_)},
+        out);
+  }
+
   Shape shape_;
-  std::vector<sidbeam::cpu::RowSum> sums_;  // of a slot
-  std::vector<Normalizer> out_;             // of the last step
+  std::vector<const void*> rows_;  // of a slot
+  std::vector<Normalizer> out_;    // of the last step
 };
 
 }  // namespace
