@@ -53,6 +53,48 @@ inline Appended append(const RowScore& row, float threshold, const float* x, con
   return {i < n ? i : -1, kept};
 }
 
+// Codes are read, and left out, a vector at a time, where as many may be read.
+template <class Token>
+inline Appended append_tokens(const RowScore& row, float threshold, const float* data, const Token* tokens,
+                              const TokenList& list, uint32_t codes, int32_t from, const Room& room) {
+  const F32 d;
+  const U32 du;
+  const I32 di;
+  const hn::Rebind<Token, F32> dt;
+  const Floats bound = hn::Set(d, threshold);
+  const auto base = hn::Set(du, row.place_base), end = hn::Set(du, codes), last = hn::Set(du, codes - 1);
+  const int32_t n = list.count;
+  int32_t kept = 0, i = from;
+  for (; i < n && i + kWidth <= list.readable && kept + kWidth <= room.count; i += kWidth) {
+    hn::Vec<U32> token;
+    if constexpr (sizeof(Token) == 4) {
+      token = hn::LoadU(dt, tokens + i);
+    } else {
+      token = hn::PromoteTo(du, hn::LoadU(dt, tokens + i));
+    }
+    const Floats score = score_of(row, hn::GatherIndex(d, data, hn::BitCast(di, hn::Min(token, last))));
+    auto keep = hn::And(hn::Gt(score, bound), hn::RebindMask(d, hn::Lt(token, end)));
+    if (i + kWidth > n) keep = hn::And(keep, hn::FirstN(d, static_cast<size_t>(n - i)));
+    if (hn::AllFalse(d, keep)) continue;
+    kept += store_kept(keep, score, hn::Or(base, token), room.scores + kept, room.places + kept);
+  }
+  for (; i < n && kept < room.count; ++i) {
+    if (tokens[i] >= codes) continue;
+    const float score = score_of_one(row, data[tokens[i]]);
+    room.scores[kept] = score;
+    room.places[kept] = row.place_base | tokens[i];
+    kept += score > threshold ? 1 : 0;
+  }
+  return {i < n ? i : -1, kept};
+}
+
+inline Appended append_list(const RowScore& row, float threshold, const float* data, const TokenList& list,
+                            uint32_t codes, int32_t from, const Room& room) {
+  return list.width == 2
+             ? append_tokens(row, threshold, data, static_cast<const uint16_t*>(list.data), list, codes, from, room)
+             : append_tokens(row, threshold, data, static_cast<const uint32_t*>(list.data), list, codes, from, room);
+}
+
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

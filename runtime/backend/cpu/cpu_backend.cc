@@ -118,8 +118,7 @@ class CpuBackend final : public Backend {
     task.found = &found;
     if (scan.sums_ahead) {
       const void* data[] = {task.data, nullptr};
-      cpu::sum_ahead(scan, data, 1, workspace, &task.row.normalizer);
-      task.maxima = cpu::maxima_ahead(scan, workspace, 0);
+      task.maxima = cpu::sum_ahead(scan, data, 1, workspace, &task.row.normalizer);
     }
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);

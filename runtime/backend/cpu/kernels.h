@@ -73,6 +73,7 @@ inline constexpr int64_t maxima_size(int64_t columns) {
 struct TokenList {
   const void* data = nullptr;
   int32_t width = 0, count = 0;
+  int64_t readable = 0;  // codes that may be read: the list's, and those that lie behind it
 };
 
 // The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
@@ -162,6 +163,9 @@ struct Kernels {
   // kBlock); the token of x[i] is tokens[i].
   Appended (*append)(const RowScore& row, float threshold, const float* x, const uint32_t* tokens, int32_t from,
                      int32_t n, const Room& room);
+  // The same for the codes of a list that are below `codes`, of a row of untransformed floats: code t is column t.
+  Appended (*append_list)(const RowScore& row, float threshold, const float* data, const TokenList& list,
+                          uint32_t codes, int32_t from, const Room& room);
   // The same for slices of up to kMostSlices rows of one dtype, from `next` on, which is moved; all is done when its row
   // is n. Returns how many were kept.
   int32_t (*append_slices)(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room);

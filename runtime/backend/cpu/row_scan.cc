@@ -167,8 +167,22 @@ bool append_children(const Scan& scan, int32_t n) {
   return true;
 }
 
+bool append_end(const Scan& scan) {
+  scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
+  return true;
+}
+
 // The children of a list, and the end where `with_end`.
 bool append_list(const Scan& scan, const TokenList& list, bool with_end) {
+  const SlotScan& slot = scan.slot;
+  const bool is_plain =
+      slot.columns.map == nullptr && !slot.elements.transformed() && slot.elements.dtype == SIDBEAM_F32;
+  if (slot.reads_row && is_plain) {
+    scan.stats.candidates += list.count + (with_end ? 1 : 0);
+    const auto* data = static_cast<const float*>(scan.task.data) + slot.columns.offset;
+    scan.selection.append_list(scan.task.row, data, list, scan.level.codes);
+    return !with_end || append_end(scan);
+  }
   int32_t n = gather(scan, list);
   if (with_end) {
     scan.workspace.x[n] = end_value(scan);
@@ -184,9 +198,7 @@ bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
   scan.selection.append_slice(scan.task.row, slice);
   // A copy of the codes, or of maxima made here, lies where the next row's will.
   if (!scan.slot.sums_ahead || scan.slot.columns.map != nullptr) scan.selection.flush();
-  if (with_end)
-    scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
-  return true;
+  return !with_end || append_end(scan);
 }
 
 bool scan_list(const Scan& scan, const Row& children, bool with_end) {
@@ -195,7 +207,8 @@ bool scan_list(const Scan& scan, const Row& children, bool with_end) {
   ++scan.stats.list_rows;
   const auto width = static_cast<uint64_t>(level.tokens.width);
   const auto* tokens = static_cast<const char*>(level.tokens.data) + children.begin * width;
-  return append_list(scan, {tokens, level.tokens.width, codes}, with_end);
+  const auto readable = static_cast<int64_t>(level.edges - children.begin);
+  return append_list(scan, {tokens, level.tokens.width, codes, readable}, with_end);
 }
 
 // A node of the tail of a compact trie: few children, always by list.
@@ -210,7 +223,7 @@ bool scan_tail(const Scan& scan) {
   const bool with_end = n > 0 && tokens[n - 1] == scan.level.codes;
   n -= with_end ? 1 : 0;
   ++scan.stats.list_rows;
-  return append_list(scan, {tokens, 4, n}, with_end && scan.has_end_column());
+  return append_list(scan, {tokens, 4, n, n}, with_end && scan.has_end_column());
 }
 
 // How the children of a node are found: dense nodes and those where all codes are valid in the row, if it is read
@@ -257,7 +270,7 @@ bool scan_sorted(const Scan& scan) {
   const bool with_end = n > 0 && tokens[n - 1] == level.codes;
   n -= with_end ? 1 : 0;
   ++scan.stats.list_rows;
-  return append_list(scan, {tokens, 4, static_cast<int32_t>(n)}, with_end && scan.has_end_column());
+  return append_list(scan, {tokens, 4, static_cast<int32_t>(n), n}, with_end && scan.has_end_column());
 }
 
 bool is_valid_code(const Scan& scan, uint32_t code) {
@@ -294,7 +307,7 @@ bool scan_probed(const Scan& scan) {
   for (int32_t i = 0; i < count; ++i)
     if (tokens[i] < codes && is_valid_code(scan, tokens[i])) tokens[n++] = tokens[i];
   ++scan.stats.probed_rows;
-  return append_list(scan, {tokens, 4, n}, keeps_end);
+  return append_list(scan, {tokens, 4, n, n}, keeps_end);
 }
 
 bool scan_all(const Scan& scan) {
@@ -331,7 +344,8 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
-      maxima_rows(rows_with_maxima(limits.codes)) {}
+      maxima_rows(rows_with_maxima(limits.codes)),
+      maxima_room(maxima.size() / maxima_rows) {}
 
 void decide(SlotScan& slot, bool lse_given) {
   slot.reads_row =
@@ -367,11 +381,6 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
 
 namespace {
 
-int64_t columns_summed(const SlotScan& slot) {
-  const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
-  return full ? slot.column_count : slot.index->level[slot.level].codes;
-}
-
 // Of levels of variable length, of which the end is a column by itself.
 void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
   const int64_t bytes = element_bytes(slot.elements.dtype);
@@ -388,20 +397,20 @@ void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
 
 }  // namespace
 
-void sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace, LogSum* logs) {
+const float* sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace,
+                       LogSum* logs) {
+  const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
   RowsToSum sums{slot.elements, rows, count};
-  sums.columns = columns_summed(slot);
-  if (slot.normalization == SIDBEAM_NORMALIZE_LEVEL) sums.first_column = slot.columns.offset;
-  if (slot.wants_maxima) sums.maxima = workspace.maxima_of(sums.columns);
-  sums.maxima_stride = workspace.maxima_room();
-  const bool is_level = slot.normalization == SIDBEAM_NORMALIZE_LEVEL;
-  if (is_level && slot.index->variable_length && slot.columns.end_column >= 0) return sum_with_end(slot, sums, logs);
-  slot.kernels->log_sum_exp(sums, logs);
-}
-
-const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i) {
-  const float* first = slot.wants_maxima ? workspace.maxima_of(columns_summed(slot)) : nullptr;
-  return first != nullptr ? first + i * workspace.maxima_room() : nullptr;
+  sums.columns = full ? slot.column_count : slot.index->level[slot.level].codes;
+  sums.first_column = full ? 0 : slot.columns.offset;
+  sums.maxima = slot.wants_maxima ? workspace.maxima_of(sums.columns) : nullptr;
+  sums.maxima_stride = workspace.maxima_room;
+  if (!full && slot.index->variable_length && slot.columns.end_column >= 0) {
+    sum_with_end(slot, sums, logs);
+  } else {
+    slot.kernels->log_sum_exp(sums, logs);
+  }
+  return sums.maxima;
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,

@@ -27,9 +27,9 @@ struct RowWorkspace {
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
   int32_t maxima_rows = 1;
-  // Floats that the maxima of a row of so many columns may take, and where they begin; nullptr where they do not fit.
-  int64_t maxima_room() const { return maxima.size() / maxima_rows; }
-  float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room() ? maxima.data() : nullptr; }
+  int64_t maxima_room = 0;  // floats for each of them
+  // Where those of rows of so many columns begin; nullptr where they do not fit.
+  float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
   }
@@ -77,10 +77,10 @@ void decide(SlotScan& slot, bool lse_given);
 // How many rows are summed, and their beams' children looked up, before the first of them is scanned.
 int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
 
-// Where sums_ahead: the normalisers of `count` rows that are scanned together. `rows` as in RowsToSum.
-void sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace, LogSum* logs);
-// The maxima that came with the i-th of them, or nullptr.
-const float* maxima_ahead(const SlotScan& slot, RowWorkspace& workspace, int32_t i);
+// Where sums_ahead: the normalisers of `count` rows that are scanned together. `rows` as in RowsToSum. Returns the maxima
+// that came with the first of them, those of others each maxima_room on; or nullptr.
+const float* sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace,
+                       LogSum* logs);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.
 //

@@ -53,6 +53,16 @@ void Selection::append(const RowScore& row, const float* x, const uint32_t* toke
   }
 }
 
+void Selection::append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes) {
+  flush();
+  for (int32_t next = 0; next >= 0 && list.count > 0;) {
+    if (capacity_ - count_ < kBlock) shrink();
+    const Appended got = kernels_->append_list(row, threshold_, data, list, codes, next, room());
+    count_ += got.kept;
+    next = got.next;
+  }
+}
+
 void Selection::append_slice(const RowScore& row, const Slice& slice) {
   if (waiting_ == kMostSlices) flush();
   slices_[waiting_++] = {row, slice};

@@ -47,6 +47,8 @@ class Selection {
   }
   // See Kernels::append.
   void append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n);
+  // See Kernels::append_list.
+  void append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes);
   // Takes note of a slice: until flush(), or whatever else comes, its row may be read.
   void append_slice(const RowScore& row, const Slice& slice);
   // Appends the slices noted.

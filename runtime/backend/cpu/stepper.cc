@@ -267,7 +267,7 @@ void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece
     const bool fed = m < end && node_to_feed(slot.states[m]) != kUnfed && !may_skip(job, piece, m);
     rows[i] = fed ? row_data(job, slot, row_number(job, slot, m)) : nullptr;
   }
-  sum_ahead(scan, rows, n, lane.workspace, lane.logs);
+  lane.maxima = sum_ahead(scan, rows, n, lane.workspace, lane.logs);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
@@ -282,7 +282,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
   }
   RowTask task = task_for(job, slot, m);
   if (scan.sums_ahead) {
-    task.maxima = maxima_ahead(scan, lane.workspace, i);
+    if (lane.maxima != nullptr) task.maxima = lane.maxima + i * lane.workspace.maxima_room;
     task.row.normalizer = lane.logs[i];
   }
   ++lane.stats.rows_read;

@@ -33,7 +33,8 @@ struct Lane {
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
-  LogSum logs[kMostTogether];  // of the rows that come next
+  LogSum logs[kMostTogether];     // of the rows that come next
+  const float* maxima = nullptr;  // of the first of them
   sidbeam_stats stats{};
 
   Lane() = default;
