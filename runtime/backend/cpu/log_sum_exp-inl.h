@@ -330,7 +330,7 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
 }
 
 inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
-  RowSum sums[kMostSummed + kVectorSlack];
+  RowSum sums[kMostSummed + kVectorSlack];  // not set: to do so took 1 % of a step of 256 columns
   const int64_t offset = rows.first_column * (rows.elements.dtype == SIDBEAM_F32 ? 4 : 2);
   const auto column = [&](int32_t i) {
     const auto* row = static_cast<const char*>(rows.rows[i]);
@@ -341,6 +341,7 @@ inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
     row.data = column(i);
     row.next = column(i + 1);
     float* maxima = rows.maxima != nullptr ? rows.maxima + i * rows.maxima_stride : nullptr;
+    sums[i].whole = false;
     if (row.data != nullptr) sum_row(row, rows.columns, maxima, sums[i]);
   }
   log_sums(sums, rows.count, rows.columns, logs);

@@ -21,10 +21,9 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 
 // A row's sum, scaled, relative to 2^exponent. `whole`: not scaled, a PartialSum as it is.
 struct RowSum {
-  double sum = 0.0;
-  double exponent = 0.0;
-  float base = 0.0F;
-  bool whole = false;
+  double sum, exponent;
+  float base;
+  bool whole;
 };
 
 inline constexpr double kDeficit = 1.3349758171622139e-8;  // log_sum_exp-inl.h
