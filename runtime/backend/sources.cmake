@@ -5,6 +5,7 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/row_scan.cc
   backend/cpu/selection.cc
   backend/cpu/stepper.cc
+  backend/cpu/sum_ahead.cc
   backend/cpu/write_beams.cc
   backend/device.cc
   backend/plugin.cc

@@ -25,8 +25,8 @@ SIDBEAM_HD inline Row row_of(const LevelView& level, uint64_t node) {
   return {begin, static_cast<uint32_t>(std::min<uint64_t>(end - begin, uint64_t{level.codes} + 1))};
 }
 
-// The edge of `token` in a row, or kNoEdge. By halves of what is left, whatever the token: a branch would be guessed wrong
-// every other time.
+// The edge of `token` in a row, or kNoEdge. By halves of what is left, whatever the token: a branch would be guessed
+// wrong every other time.
 SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token) {
   if (row.count == 0) return kNoEdge;
   uint64_t edge = row.begin;

@@ -8,9 +8,10 @@
 
 namespace sidbeam::cpu {
 
-// Scores the only children of beams [first, first + n), n at most kMostInChain; returns how many there are before a beam
-// that has not one child or whose numbers are odd in any way. `sums` [n] are the normalisers where they were computed,
-// else nullptr. For the others `only` has the code of the only child or kNotOne. `out.next` is filled for all.
+// Scores the only children of beams [first, first + n), n at most kMostInChain; returns how many there are before a
+// beam that has not one child or whose numbers are odd in any way. `sums` [n] are the normalisers where they were
+// computed, else nullptr. For the others `only` has the code of the only child or kNotOne. `out.next` is filled for
+// all.
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
                             const LogSum* sums, uint32_t* only, const ChainOut& out);
 

@@ -7,6 +7,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/partial_sum.h"
 #include "backend/cpu/stepper.h"
+#include "backend/cpu/sum_ahead.h"
 #include "index/state.h"
 #include "support/float_mode.h"
 

@@ -141,10 +141,10 @@ struct ChainOut {
 
 struct Kernels {
   const char* name;
-  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of its
-  // blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less.
-  // (A sum that is returned comes in two registers, one of them two fields put together through memory: to load what was
-  // stored in parts waits until the row before is all done, and cost 5 % of a step.)
+  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of
+  // its blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less. (A sum that is
+  // returned comes in two registers, one of them two fields put together through memory: to load what was stored in
+  // parts waits until the row before is all done, and cost 5 % of a step.)
   void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
   // Of all rows: the log of their sums, as log_of gives it.
   void (*log_sum_exp)(const RowsToSum& rows, LogSum* logs);

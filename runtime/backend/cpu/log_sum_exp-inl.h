@@ -129,8 +129,9 @@ HWY_INLINE Floats raise(Floats x, Floats floor) {
 #endif
 }
 
-// Adds a block. (To ask once a chunk whether all steps lie within the window, and to begin it anew where not, gained 3 % of
-// a step, and lost 20 % of one with a -inf in every thousand columns.) Keeps the largest x of its columns, by lane, where asked to.
+// Adds a block; keeps the largest x of its columns, by lane, where asked to. (To ask once a chunk whether all steps lie
+// within the window, and begin it anew where not, gained 3 % of a step, and lost up to 20 % of one with -inf in its
+// rows.)
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& sum, float* maxima) {
   const F32 d;

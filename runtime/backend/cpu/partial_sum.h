@@ -40,4 +40,10 @@ SIDBEAM_HD inline LogSum log_of(const PartialSum& sum) {
   return {rounded, static_cast<float>((ref - static_cast<double>(rounded)) + log_sum)};
 }
 
+inline PartialSum sum_of(const Kernels& kernels, const Elements& elements, int64_t n, float* maxima = nullptr) {
+  PartialSum sum;
+  kernels.sum_exp(elements, n, maxima, sum);
+  return sum;
+}
+
 }  // namespace sidbeam::cpu

@@ -14,8 +14,6 @@
 
 namespace sidbeam::cpu {
 
-inline constexpr int32_t kMostTogether = kMostSummed;  // rows that are summed before the first of them is scanned
-
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
@@ -73,14 +71,6 @@ inline float element_at(const Elements& elements, int64_t column) {
 
 // Decides the last of a SlotScan.
 void decide(SlotScan& slot, bool lse_given);
-
-// How many rows are summed, and their beams' children looked up, before the first of them is scanned.
-int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
-
-// Where sums_ahead: the normalisers of `count` rows that are scanned together. `rows` as in RowsToSum. Returns the maxima
-// that came with the first of them, those of others each maxima_room on; or nullptr.
-const float* sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace,
-                       LogSum* logs);
 
 // Appends a row's candidates. False where the row is bad; then nothing was appended.
 //

@@ -1,5 +1,6 @@
-// The end of rows' sums, and their logarithms: of many rows at once, since by itself a row of 256 columns takes as long for
-// that as for its columns. SPDX-License-Identifier: Apache-2.0
+// The end of rows' sums, and their logarithms: of many rows at once, since by itself a row of 256 columns takes as long
+// for that as for its columns.
+// SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_ROW_SUMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_ROW_SUMS_INL
 #undef SIDBEAM_CPU_ROW_SUMS_INL

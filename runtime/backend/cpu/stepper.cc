@@ -9,7 +9,6 @@
 #include "backend/cpu/chain.h"
 #include "backend/cpu/node_rows.h"
 #include "backend/cpu/only_children.h"
-#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
 #include "support/float_mode.h"
@@ -68,9 +67,9 @@ bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
   return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
 }
 
-// Returns how many of the n beams from `first` on are done with, since each has one child, and finds the only children of
-// the others. Candidates come in the order of beams: after one that is left to scan_beam, since
-// it has not one child or odd numbers, all are.
+// Returns how many of the n beams from `first` on are done with, since each has one child, and finds the only children
+// of the others. Candidates come in the order of beams: after one that is left to scan_beam, since it has not one child
+// or odd numbers, all are.
 int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            uint32_t* only, Lane& lane) {
   const SlotStep& slot = *piece.slot;

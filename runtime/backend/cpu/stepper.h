@@ -11,6 +11,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/found.h"
 #include "backend/cpu/row_scan.h"
+#include "backend/cpu/sum_ahead.h"
 #include "support/executor.h"
 
 namespace sidbeam::cpu {

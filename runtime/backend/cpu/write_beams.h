@@ -7,8 +7,8 @@
 
 namespace sidbeam::cpu {
 
-// Finishes the selection and replaces the slot's beams by what it holds; returns how many. `states` and `range_ends` [M]
-// are scratch: the new ones are made while the old ones are read.
+// Finishes the selection and replaces the slot's beams by what it holds; returns how many. `states` and `range_ends`
+// [M] are scratch: the new ones are made while the old ones are read.
 int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
                     uint64_t* range_ends);
 
