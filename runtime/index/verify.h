@@ -38,6 +38,9 @@ class SectionSums {
     }
     void add_piece();
     // Fetches what comes after `end`, a little with every call: while other work is done.
+    void fetch_after(uint64_t end);
+
+   private:
     void fetch(uint64_t end);
   };
   // Of the section that is this array; nullptr where there is none.

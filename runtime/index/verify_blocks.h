@@ -41,7 +41,7 @@ struct Summed {
     if (sum != nullptr) sum->reach(count * width);
   }
   void fetch(uint64_t count) const {
-    if (sum != nullptr) sum->fetch(count * width);
+    if (sum != nullptr) sum->fetch_after(count * width);
   }
 };
 

@@ -30,8 +30,8 @@ struct PlainKernels {
                     EdgeFlag* splits, uint64_t stride);
 };
 
-// Of AVX2; only where the machine has it.
-extern const PlainKernels kAvx2PlainKernels;
+// Of an instruction set; only where the machine has it.
+extern const PlainKernels kAvx2PlainKernels, kAvx512PlainKernels;
 
 namespace {
 
