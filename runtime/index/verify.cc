@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "index/header.h"
+#include "index/verify_blocks.h"
 #include "support/error.h"
 #include "support/hashing.h"
 #include "support/parallel.h"
@@ -111,8 +112,9 @@ void verify_index(const Index& index, int32_t depth, int threads) {
     fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected SIDBEAM_VERIFY_* (0 to 2)", depth);
   if (depth == SIDBEAM_VERIFY_HEADER) return;  // done by whoever opened it
   SectionSums sums(index);
-  const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums);
-  const bool has_hash = full && index.view.hash.keys != nullptr, plain_hash = has_hash && has_plain_hash(index, sums);
+  SidPairs pairs(index.view);
+  const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums, pairs);
+  const bool has_hash = full && index.view.hash.keys != nullptr, plain_hash = has_hash && has_plain_hash(index, sums, pairs);
   verify_checksums(index, sums, thread_count(threads));
   if (!full) return;
   if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));

@@ -11,9 +11,6 @@
 
 namespace sidbeam {
 
-// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
-inline constexpr uint32_t kSids = 512;
-
 const PlainKernels& plain_kernels();
 
 // Calls body with the elements as the type that they have.
@@ -43,6 +40,25 @@ struct Summed {
   void fetch(uint64_t count) const {
     if (sum != nullptr) sum->fetch_after(count * width);
   }
+};
+
+// The pairs of a hash set that the columns make, as far as they are read: the sum of their numbers (pair_number).
+class SidPairs {
+ public:
+  explicit SidPairs(const IndexView& index);
+  // Adds at least the first `end` SIDs. Nothing where there is no hash set.
+  void reach(uint64_t end) {
+    while (done_ < end) add_block();
+  }
+  uint64_t sum() const { return sum_; }
+
+ private:
+  void add_block();
+
+  const IndexView& index_;
+  const PlainKernels& kernels_;
+  std::vector<uint32_t> codes_;  // [levels, kStride]
+  uint64_t done_, sum_ = 0;
 };
 
 // The fingerprint, from the digests of the columns; adds the ids to the sums.

@@ -246,7 +246,7 @@ bool has_outer_entries(const IndexView& index, int l) {
 
 }  // namespace
 
-bool has_plain_trie(const Index& index, SectionSums& sums) {
+bool has_plain_trie(const Index& index, SectionSums& sums, SidPairs& pairs) {
   const IndexView& view = index.view;
   for (int l = 0; l < view.levels; ++l) {
     if (!has_outer_entries(view, l)) return false;
@@ -254,15 +254,17 @@ bool has_plain_trie(const Index& index, SectionSums& sums) {
   if (view.csr_levels < view.levels && has_tail_padding(view)) return false;
   BlockWalk walk(view, sums);
   for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
-    if (!walk.next(begin, std::min<uint64_t>(view.sids, begin + kSids))) return false;
+    const uint64_t end = std::min<uint64_t>(view.sids, begin + kSids);
+    if (!walk.next(begin, end)) return false;
+    pairs.reach(end);
   }
   return walk.at_end() && is_fingerprint_of(index, walk.digests(), sums);
 }
 
-bool has_plain_sids(const Index& index, SectionSums& sums) {
+bool has_plain_sids(const Index& index, SectionSums& sums, SidPairs& pairs) {
   if (index.view.variable_length) return false;
   if (index.header.info.shortest != index.view.levels || index.header.info.longest != index.view.levels) return false;
-  return index.view.has_trie ? has_plain_trie(index, sums) : has_plain_columns(index, sums);
+  return index.view.has_trie ? has_plain_trie(index, sums, pairs) : has_plain_columns(index, sums, pairs);
 }
 
 }  // namespace sidbeam

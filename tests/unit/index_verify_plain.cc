@@ -16,7 +16,9 @@ using format::SectionKind;
 
 bool is_plain(const Index& index) {
   SectionSums sums(index);
-  return has_plain_sids(index, sums) && (index.view.hash.keys == nullptr || has_plain_hash(index, sums));
+  SidPairs pairs(index.view);
+  return has_plain_sids(index, sums, pairs) &&
+         (index.view.hash.keys == nullptr || has_plain_hash(index, sums, pairs));
 }
 
 // Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.

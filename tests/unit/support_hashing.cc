@@ -38,12 +38,28 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
     EXPECT_EQ(stream.value(), expected_128);
     EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
   }
-  for (const size_t bytes : {4, 12, 32, 100, 300}) {
-    std::vector<uint64_t> found(7), expected(7);
-    xxh3_64_of_each(data.data(), bytes, found.size(), found.data());
-    hash_each_64(data.data(), bytes, expected.size(), expected.data());
-    EXPECT_EQ(found, expected);
-    EXPECT_EQ(found[6], hash_64(data.data() + 6 * bytes, bytes));
+}
+
+// Rows of every length that there is a way of its own for, more of them than fill lanes.
+TEST(SupportHashing, RowsInColumnsAreHashedAsIfTheyLayTogether) {
+  constexpr size_t kStride = 45;
+  std::mt19937_64 random(6);
+  std::vector<uint32_t> columns(64 * kStride);
+  for (uint32_t& word : columns) word = static_cast<uint32_t>(random());
+  for (size_t words = 1; words <= 64; ++words) {
+    for (const size_t count : {1, 7, 8, 43}) {
+      SCOPED_TRACE(std::to_string(words) + " words of " + std::to_string(count));
+      std::vector<uint64_t> found(count), baseline(count), expected;
+      for (size_t i = 0; i < count; ++i) {
+        std::vector<uint32_t> row;
+        for (size_t w = 0; w < words; ++w) row.push_back(columns[w * kStride + i]);
+        expected.push_back(hash_64(row.data(), words * sizeof(uint32_t)));
+      }
+      xxh3_64_of_rows(columns.data(), words, kStride, count, found.data());
+      hash_rows_64(columns.data(), words, kStride, count, baseline.data());
+      EXPECT_EQ(found, expected);
+      EXPECT_EQ(baseline, expected);
+    }
   }
 }
 
