@@ -66,22 +66,12 @@ bool SidEdges::add_level(int l, const uint32_t* codes, const EdgeFlag* splits) {
   return add(l, codes, kernels_.begins_u32, splits);
 }
 
-// From the flags, without branches: where edges begin is random.
-void SidEdges::list_edges() {
-  uint16_t edges = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
-    rank_[i] = edges;
-    start_[edges] = static_cast<uint16_t>(i);
-    edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
-  }
-}
-
 // A row is the edges from where one of the level above begins to where the next does.
 void SidEdges::measure_rows(int l, uint32_t begun) {
   if (begun == 0) return;  // nothing above begins either
   if (begun < count_) {
-    list_edges();
-    for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank_[parent_[k]];
+    if (parents_ > 0) number_parents();
+    kernels_.list(begins_, count_, start_);
   }
   if (parents_ == 0) {
     row_[l] += begun;
@@ -92,6 +82,16 @@ void SidEdges::measure_rows(int l, uint32_t begun) {
   longest_[l] = std::max(longest_[l], row_[l]);
   std::copy(start_, start_ + begun, parent_);
   parents_ = begun;
+}
+
+// From where they begin among the SIDs to where among the edges that begin.
+void SidEdges::number_parents() {
+  uint16_t edges = 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    rank_[i] = edges;
+    edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
+  }
+  for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank_[parent_[k]];
 }
 
 }  // namespace sidbeam

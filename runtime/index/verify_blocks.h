@@ -84,8 +84,8 @@ class SidEdges {
  private:
   template <class Code, class Begins>
   bool add(int l, const Code* codes, Begins begins, const EdgeFlag* splits);
-  void list_edges();
   void measure_rows(int l, uint32_t begun);
+  void number_parents();
 
   const PlainKernels& kernels_;
   uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
@@ -95,7 +95,7 @@ class SidEdges {
   bool all_begin_ = false;
   // Where edges of the level above begin, of this one, and how many of this one do before a SID.
   alignas(64) uint16_t parent_[kSids];
-  alignas(64) uint16_t start_[kSids];
+  alignas(64) uint16_t start_[kSids + 16];
   alignas(64) uint16_t rank_[kSids];
   alignas(64) EdgeFlag above_[kSids];
   alignas(64) EdgeFlag begins_[kSids];

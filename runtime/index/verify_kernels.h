@@ -42,6 +42,7 @@ struct PlainKernels {
   bool (*equal_u32)(const uint32_t*, const uint32_t*, uint32_t count);
   uint32_t (*begins_u16)(const uint16_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
   uint32_t (*begins_u32)(const uint32_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*list)(const EdgeFlag*, uint32_t count, uint16_t* out);
   uint32_t (*widest_gap)(const uint16_t*, uint32_t count);
   void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t mask, uint16_t* codes,
                     EdgeFlag* splits, uint64_t stride);
@@ -128,6 +129,25 @@ uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t
     out[i] = begin;
   }
   return falls != 0 ? kFalls : begun;
+}
+
+// Where flags are set, without branches: that is random. Returns how many; may write sixteen too many.
+uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
+  uint32_t set = 0, i = 0;
+#ifdef __AVX512BW__
+  __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (; i + 16 <= count; i += 16) {
+    const __mmask16 mask = _mm256_movepi16_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + set), _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, places)));
+    places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
+    set += static_cast<uint32_t>(__builtin_popcount(mask));
+  }
+#endif
+  for (; i < count; ++i) {
+    out[set] = static_cast<uint16_t>(i);
+    set += flags[i] & 1;
+  }
+  return set;
 }
 
 // The greatest difference between neighbours, which rise.
@@ -256,6 +276,7 @@ constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
                                              equal<uint32_t>,
                                              begins<uint16_t>,
                                              begins<uint32_t>,
+                                             list,
                                              widest_gap,
                                              transpose,
                                              used<uint32_t>,
