@@ -13,14 +13,6 @@ namespace sidbeam {
 
 const PlainKernels& plain_kernels();
 
-// Calls body with the elements as the type that they have.
-template <class Body>
-auto with_elements(const UintArray& array, Body&& body) {
-  if (array.width == 2) return body(static_cast<const uint16_t*>(array.data));
-  if (array.width == 4) return body(static_cast<const uint32_t*>(array.data));
-  return body(static_cast<const uint64_t*>(array.data));
-}
-
 // An array that is summed as far as it is read, while what comes after is fetched.
 struct Summed {
   SectionSums::Sum* sum = nullptr;

@@ -32,6 +32,8 @@ struct UsedSlots {
 struct PlainKernels {
   bool (*counts_u32)(const uint32_t*, uint64_t count, uint64_t first);
   bool (*counts_u64)(const uint64_t*, uint64_t count, uint64_t first);
+  uint32_t (*follow_u32)(const uint32_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest);
+  uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest);
   uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
   uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
   uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
@@ -63,6 +65,48 @@ bool counts(const T* values, uint64_t count, uint64_t first) {
   T differs = 0;
   for (uint64_t i = 0; i < count; ++i) differs |= static_cast<T>(values[i] ^ static_cast<T>(first + i));
   return differs == 0;
+}
+
+// Of follow(), so many pointers at a time.
+inline constexpr uint32_t kPointers = 32;
+
+// Pointers [0 .. count) into out, less `base`; adds how many are < last to `below` and how far each is from the one before
+// to `widest`. Returns whether all rise.
+template <class T>
+__attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32_t count, T base, T last, uint16_t* out,
+                                                       uint32_t& below, T& widest) {
+  T falls = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const T pointer = pointers[i], before = (pointers - 1)[i], gap = pointer - before;
+    falls |= pointer <= before ? 1 : 0;
+    widest = gap > widest ? gap : widest;
+    below += pointer < last;
+    out[i] = static_cast<uint16_t>(pointer - base);
+  }
+  return falls == 0;
+}
+
+// Pointers that rise, also from the one before them: writes those < last, less `base`, and returns how many, with the
+// greatest difference between neighbours. kFalls where they do not rise, or the last is < last. May look at some that
+// come after, which should rise too, and write as many too many.
+template <class T>
+uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest) {
+  uint32_t below = 0;
+  T gap = 0;
+  bool rise = true;
+  for (uint64_t done = 0; rise && below == done;) {
+    if (count - done >= kPointers) {
+      rise = follow_some(pointers + done, kPointers, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
+      done += kPointers;
+    } else {
+      const auto rest = static_cast<uint32_t>(count - done);
+      rise = follow_some(pointers + done, rest, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
+      rise = rise && below < count;
+      done = count;
+    }
+  }
+  widest = gap > widest ? gap : widest;
+  return rise ? below : kFalls;
 }
 
 // Of values[0 .. count), how many do not rise from the one before; reads values[-1].
@@ -266,6 +310,8 @@ uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32
 
 constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
                                              counts<uint64_t>,
+                                             follow<uint32_t>,
+                                             follow<uint64_t>,
                                              falls<uint16_t>,
                                              falls<uint32_t>,
                                              widen,

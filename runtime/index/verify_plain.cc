@@ -31,6 +31,7 @@ class BlockWalk {
         kernels_(plain_kernels()),
         digests_(static_cast<size_t>(index.levels)),
         summed_tail_(sums, index.tail.tokens) {
+    for (uint32_t i = 0; i <= kSids; ++i) each_[i] = static_cast<uint16_t>(i);
     for (int l = 0; l < index.levels; ++l) {
       const LevelView& level = index.level[l];
       summed_[l] = {{sums, level.row_pointers}, {sums, level.tokens}, {sums, level.ordinals}, {sums, level.column}};
@@ -41,7 +42,7 @@ class BlockWalk {
   bool next(uint64_t begin, uint64_t end) {
     begin_ = first_edge_ = begin;
     count_ = edges_ = static_cast<uint32_t>(end - begin);
-    for (uint32_t i = 0; i < count_; ++i) starts_[i] = static_cast<uint16_t>(i);
+    starts_ = each_;
     fresh_ = next_fresh_ = true;
     if (index_.csr_levels < index_.levels && !tail_agrees()) return false;
     for (int l = index_.csr_levels - 1; l >= 0; --l) {
@@ -70,45 +71,51 @@ class BlockWalk {
 
  private:
   // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
-  bool go_up(const UintArray& all_pointers, const Summed& summed, int l) {
+  bool go_up(const UintArray& pointers, const Summed& summed, int l) {
     const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
     if (node >= nodes) return false;
     summed.reach(std::min(node + edges_, nodes) + 1);
-    const bool good = with_elements(all_pointers, [&](const auto* pointers) {
-      row_begins_ = pointers[node] == first_edge_;
-      one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
-      uint64_t longest = 1;
-      if (one_each_) {
-        if (!counts_from(all_pointers, node, edges_, first_edge_)) return false;
-      } else {
-        uint64_t before = pointers[node], pointer = pointers[node + 1];
-        if (before > first_edge_ || pointer <= first_edge_) return false;
-        longest = pointer - before;
-        uint32_t k = 1;  // starts_[0] is 0: the first edge goes on or begins here
-        while (pointer < last) {
-          rows_[k] = static_cast<uint16_t>(pointer - first_edge_);
-          starts_[k] = starts_[rows_[k]];
-          if (node + ++k > nodes) return false;
-          before = pointer;
-          pointer = pointers[node + k];
-          if (pointer <= before) return false;
-          longest = std::max(longest, pointer - before);
-        }
-        edges_ = k;
-      }
-      longest_row_ = longest;
-      fresh_ = fresh_ && row_begins_;
-      // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
-      next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
-      return true;
-    });
-    if (!good) return false;
+    row_begins_ = pointers[node] == first_edge_;
+    one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
+    longest_row_ = 1;
+    if (one_each_) {
+      if (!counts_from(pointers, node, edges_, first_edge_)) return false;
+    } else {
+      if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
+      // The first edge goes on or begins here.
+      const uint32_t more = follow(pointers, node + 1, nodes - node, last);
+      if (more == kFalls) return false;
+      edges_ = 1 + more;
+      start_rows();
+    }
+    fresh_ = fresh_ && row_begins_;
+    // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
+    next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
     longest_[l] = std::max(longest_[l], longest_row_);
     edges_below_ = last - first_edge_;
     first_below_ = first_edge_;
     first_edge_ = node;
     node_[l] = node + edges_ - (next_fresh_ ? 0 : 1);
     return true;
+  }
+
+  uint32_t follow(const UintArray& pointers, uint64_t at, uint64_t count, uint64_t last) {
+    if (pointers.width == 4)
+      return kernels_.follow_u32(static_cast<const uint32_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                                 longest_row_);
+    return kernels_.follow_u64(static_cast<const uint64_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                               longest_row_);
+  }
+
+  // From the edges where rows begin to the SIDs where they do.
+  void start_rows() {
+    if (starts_ == each_) {
+      std::copy(rows_, rows_ + edges_, row_starts_);
+    } else {
+      for (uint32_t k = 0; k < edges_; ++k) row_starts_[k] = row_starts_[rows_[k]];
+    }
+    row_starts_[edges_] = static_cast<uint16_t>(count_);
+    starts_ = row_starts_;
   }
 
   // Whether tokens rise within rows: as many of them as do not, begin a row.
@@ -129,7 +136,6 @@ class BlockWalk {
   uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
-    starts_[edges_] = static_cast<uint16_t>(count_);
     if (all_tokens.width == 2)
       return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
     return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
@@ -234,7 +240,10 @@ class BlockWalk {
   uint32_t count_ = 0, edges_ = 0;
   bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
   bool one_each_ = false, row_begins_ = false;
-  uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
+  // Where the edges begin among the block's SIDs, with their number at last: at each of them, or not.
+  const uint16_t* starts_ = each_;
+  uint16_t each_[kSids + 1], row_starts_[kSids + 1];
+  uint16_t rows_[1 + kSids + kPointers] = {};  // where the nodes' rows begin among the edges; only where not one_each_
 };
 
 bool has_outer_entries(const IndexView& index, int l) {

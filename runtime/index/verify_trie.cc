@@ -71,6 +71,13 @@ void verify_end_edges(const IndexView& index, int l) {
             static_cast<ull>(level.ends));
 }
 
+template <class Token>
+bool are_set(const uint64_t* mask, const Token* tokens, uint64_t count) {
+  uint64_t set = 1;
+  for (uint64_t i = 0; i < count; ++i) set &= mask[tokens[i] / 64] >> tokens[i] % 64;
+  return set != 0;
+}
+
 // Every child's bit is set, and as many bits as there are children: the mask is the list.
 void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
   const uint64_t* mask = level.masks + dense * level.mask_words();
@@ -82,14 +89,12 @@ void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
       corrupt(SectionKind::DenseMaskRanks, l, "rank %llu of node %llu is %u, expected %llu",
               static_cast<ull>(w / (kRankBits / 64)), static_cast<ull>(node), ranks[w / (kRankBits / 64)],
               static_cast<ull>(set));
-    set += static_cast<uint64_t>(__builtin_popcountll(mask[w]));
+    set += bits_set(mask[w]);
   }
-  uint64_t in_mask = 1;
-  for (uint64_t edge = begin; edge < end; ++edge) {
-    const uint64_t token = level.tokens[edge];
-    in_mask &= mask[token / 64] >> token % 64;
-  }
-  if (set != end - begin || in_mask == 0)
+  const bool in_mask = level.tokens.width == 2
+                           ? are_set(mask, static_cast<const uint16_t*>(level.tokens.data) + begin, end - begin)
+                           : are_set(mask, static_cast<const uint32_t*>(level.tokens.data) + begin, end - begin);
+  if (set != end - begin || !in_mask)
     corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
 }
 
