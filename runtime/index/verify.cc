@@ -114,7 +114,8 @@ void verify_index(const Index& index, int32_t depth, int threads) {
   SectionSums sums(index);
   SidPairs pairs(index.view);
   const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums, pairs);
-  const bool has_hash = full && index.view.hash.keys != nullptr, plain_hash = has_hash && has_plain_hash(index, sums, pairs);
+  const bool has_hash = full && index.view.hash.keys != nullptr,
+             plain_hash = has_hash && has_plain_hash(index, sums, pairs);
   verify_checksums(index, sums, thread_count(threads));
   if (!full) return;
   if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));

@@ -11,7 +11,8 @@ namespace sidbeam {
 const PlainKernels& plain_kernels() {
 #ifdef __x86_64__
   static const bool avx2 = __builtin_cpu_supports("avx2");
-  static const bool avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  static const bool avx512 =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (avx512) return kAvx512PlainKernels;
   if (avx2) return kAvx2PlainKernels;
 #endif
@@ -39,18 +40,17 @@ void SidEdges::begin_block(uint32_t count, const uint16_t* starts, uint32_t edge
 }
 
 template <class Code, class Begins>
-bool SidEdges::add(int l, const Code* codes, Begins begins, const EdgeFlag* splits) {
+bool SidEdges::add(int l, const Code* codes, Begins find_begins) {
   const uint32_t before = last_code_[l];
   last_code_[l] = codes[count_ - 1];
   if (all_begin_) {
     row_[l] = 1;
     longest_[l] = std::max<uint64_t>(longest_[l], 1);
     edges_[l] += count_;
-    return splits == nullptr || std::memcmp(above_, splits, count_ * sizeof *splits) == 0;
+    return true;
   }
-  const uint32_t begun = begins(codes, before, above_, count_, begins_);
-  if (begun == kFalls || (splits != nullptr && std::memcmp(begins_, splits, count_ * sizeof *splits) != 0))
-    return false;
+  const uint32_t begun = find_begins(codes, before, above_, count_, begins_);
+  if (begun == kFalls) return false;
   edges_[l] += begun;
   measure_rows(l, begun);
   all_begin_ = begun == count_;
@@ -58,13 +58,9 @@ bool SidEdges::add(int l, const Code* codes, Begins begins, const EdgeFlag* spli
   return true;
 }
 
-bool SidEdges::add_level(int l, const uint16_t* codes, const EdgeFlag* splits) {
-  return add(l, codes, kernels_.begins_u16, splits);
-}
+bool SidEdges::add_level(int l, const uint16_t* codes) { return add(l, codes, kernels_.begins_u16); }
 
-bool SidEdges::add_level(int l, const uint32_t* codes, const EdgeFlag* splits) {
-  return add(l, codes, kernels_.begins_u32, splits);
-}
+bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, kernels_.begins_u32); }
 
 // A row is the edges from where one of the level above begins to where the next does.
 void SidEdges::measure_rows(int l, uint32_t begun) {
@@ -80,7 +76,7 @@ void SidEdges::measure_rows(int l, uint32_t begun) {
     row_[l] = begun - parent_[parents_ - 1];
   }
   longest_[l] = std::max(longest_[l], row_[l]);
-  std::copy(start_, start_ + begun, parent_);
+  if (begun < count_) std::copy(start_, start_ + begun, parent_);
   parents_ = begun;
 }
 

@@ -64,18 +64,20 @@ class SidEdges {
 
   // The next block; `starts` [edges], which are rising, begin an edge of the level above the first.
   void begin_block(uint32_t count, const uint16_t* starts, uint32_t edges);
-  // The next level down. False where codes fall, or where `splits` [count], if given, are not where edges begin.
-  bool add_level(int l, const uint16_t* codes, const EdgeFlag* splits);
-  bool add_level(int l, const uint32_t* codes, const EdgeFlag* splits);
+  // The next level down. False where codes fall.
+  bool add_level(int l, const uint16_t* codes);
+  bool add_level(int l, const uint32_t* codes);
   // Whether every SID begins an edge of the last level added: at the last of all, whether none is there twice.
   bool all_begin() const { return all_begin_; }
+  // [count], which do; only where not all.
+  const EdgeFlag* begins() const { return above_; }
 
   uint64_t edges(int l) const { return edges_[l]; }
   uint64_t longest(int l) const { return longest_[l]; }
 
  private:
   template <class Code, class Begins>
-  bool add(int l, const Code* codes, Begins begins, const EdgeFlag* splits);
+  bool add(int l, const Code* codes, Begins find_begins);
   void measure_rows(int l, uint32_t begun);
   void number_parents();
 

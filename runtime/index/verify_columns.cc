@@ -53,7 +53,7 @@ class ColumnWalk {
       wide = codes;
     }
     digests_[static_cast<size_t>(l)].add(wide, count * sizeof *wide);
-    return most < index_.level[l].codes && edges_.add_level(l, codes, nullptr);
+    return most < index_.level[l].codes && edges_.add_level(l, codes);
   }
 
   const IndexView& index_;

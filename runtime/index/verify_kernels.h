@@ -32,8 +32,10 @@ struct UsedSlots {
 struct PlainKernels {
   bool (*counts_u32)(const uint32_t*, uint64_t count, uint64_t first);
   bool (*counts_u64)(const uint64_t*, uint64_t count, uint64_t first);
-  uint32_t (*follow_u32)(const uint32_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest);
-  uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest);
+  uint32_t (*follow_u32)(const uint32_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
+                         uint64_t& widest);
+  uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
+                         uint64_t& widest);
   uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
   uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
   uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
@@ -46,8 +48,11 @@ struct PlainKernels {
   uint32_t (*begins_u32)(const uint32_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
   uint32_t (*list)(const EdgeFlag*, uint32_t count, uint16_t* out);
   uint32_t (*widest_gap)(const uint16_t*, uint32_t count);
-  void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t mask, uint16_t* codes,
-                    EdgeFlag* splits, uint64_t stride);
+  void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride);
+  uint32_t (*unmark_u16)(const uint16_t*, uint32_t count, uint32_t* out, bool& all_marked);
+  uint32_t (*unmark_u32)(const uint32_t*, uint32_t count, uint32_t* out, bool& all_marked);
+  bool (*are_marks_u16)(const uint16_t*, const EdgeFlag*, uint32_t count);
+  bool (*are_marks_u32)(const uint32_t*, const EdgeFlag*, uint32_t count);
   uint32_t (*used_u32)(const uint64_t* keys, const uint32_t* ordinals, uint32_t count, UsedSlots& out);
   uint32_t (*used_u64)(const uint64_t* keys, const uint64_t* ordinals, uint32_t count, UsedSlots& out);
   bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, uint64_t mask, uint64_t& sum);
@@ -96,7 +101,8 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
   bool rise = true;
   for (uint64_t done = 0; rise && below == done;) {
     if (count - done >= kPointers) {
-      rise = follow_some(pointers + done, kPointers, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
+      rise =
+          follow_some(pointers + done, kPointers, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
       done += kPointers;
     } else {
       const auto rest = static_cast<uint32_t>(count - done);
@@ -182,7 +188,8 @@ uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
   __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   for (; i + 16 <= count; i += 16) {
     const __mmask16 mask = _mm256_movepi16_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + i)));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + set), _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, places)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + set),
+                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, places)));
     places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
     set += static_cast<uint32_t>(__builtin_popcount(mask));
   }
@@ -223,10 +230,8 @@ inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
   high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Of rows of `width` words the first eight columns, each to its own `stride`: what the mask leaves of it, and whether
-// its top bit is set. Whole sixteens of rows only. Reads eight words of every row, which may be more than it has.
-void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t mask, uint16_t* codes, EdgeFlag* splits,
-               uint64_t stride) {
+// Of rows of `width` words the first eight columns, each to its own `stride`. Whole sixteens of rows only. Reads eight words of every row, which may be more than it has.
+void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride) {
   for (uint32_t i = 0; i + 16 <= count; i += 16) {
     Words from[8], to[8];
     for (uint32_t r = 0; r < 8; ++r, rows += width) load_two(rows, rows + 8 * width, from[r]);
@@ -236,12 +241,34 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t ma
       for (uint32_t r = 0; r < 4; ++r) zip(from[r], from[r + 4], to[2 * r], to[2 * r + 1]);
       for (uint32_t r = 0; r < 8; ++r) from[r] = to[r];
     }
-    for (uint32_t c = 0; c < 8; ++c) {
-      const Words code = from[c] & mask, split = from[c] > 0x7fff;
-      __builtin_memcpy(codes + c * stride + i, &code, sizeof code);
-      __builtin_memcpy(splits + c * stride + i, &split, sizeof split);
-    }
+    for (uint32_t c = 0; c < 8; ++c) __builtin_memcpy(columns + c * stride + i, &from[c], sizeof from[c]);
   }
+}
+
+// Words without their top bits, the marks; returns the greatest.
+template <class T>
+uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked) {
+  constexpr T kMark = T{1} << (8 * sizeof(T) - 1);
+  T most = 0, all = kMark;
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto code = static_cast<T>(words[i] & ~kMark);
+    out[i] = code;
+    most = code > most ? code : most;
+    all &= words[i];
+  }
+  all_marked = all != 0;
+  return most;
+}
+
+// Whether marks are where the flags are.
+template <class T>
+bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
+  uint16_t differs = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto flag = static_cast<EdgeFlag>(words[i] >> (8 * sizeof(T) - 1) != 0 ? 0xffff : 0);
+    differs = static_cast<uint16_t>(differs | (flag ^ flags[i]));
+  }
+  return differs == 0;
 }
 
 // Lists the used slots; returns their number, or kStray where an empty one has an ordinal. Which they are is random, so
@@ -325,6 +352,10 @@ constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
                                              list,
                                              widest_gap,
                                              transpose,
+                                             unmark<uint16_t>,
+                                             unmark<uint32_t>,
+                                             are_marks<uint16_t>,
+                                             are_marks<uint32_t>,
                                              used<uint32_t>,
                                              used<uint64_t>,
                                              are_reached,

@@ -171,63 +171,64 @@ class BlockWalk {
     const uint32_t gone_on = row_begins_ ? 0 : 1;
     tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
     for (int l = first; l < index_.levels; l += kColumns) {
-      if (!(index_.tail.tokens.width == 2 ? columns_agree(l) : wide_columns_agree(l))) return false;
+      if (!levels_agree(l, std::min(l + kColumns, index_.levels))) return false;
     }
     return tail_.all_begin();  // no SID twice
   }
 
-  // Of the levels of the tail as many as are read together, from `first` on.
-  bool columns_agree(int first) {
-    read_columns(first);
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
-      const uint16_t* codes = columns_[l - first];
+  // Of the levels of the tail as many as are read together.
+  bool levels_agree(int first, int end) {
+    const bool in_words = index_.tail.tokens.width == 2 && index_.tail.splits == nullptr;
+    if (in_words) read_columns(first, end);
+    for (int l = first; l < end; ++l) {
       summed_tail_.fetch(begin_ * tail_width(index_) +
                          uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
-      if (!tail_.add_level(l, codes, splits_[l - first]) || !codes_agree(l, kernels_.widen(codes, count_, codes_)))
-        return false;
+      if (!in_words) read_column(l, 0, uint32_t{1} << 31, wide_column_);
+      if (!(in_words ? level_agrees(l, columns_[l - first]) : level_agrees(l, wide_column_))) return false;
     }
     return true;
   }
 
-  void read_columns(int first) {
+  void read_columns(int first, int end) {
     const uint64_t width = tail_width(index_), at = tail_entry(index_, begin_, first);
     const uint64_t words = index_.sids * width - at;
     uint32_t done = 0;
-    if (index_.tail.splits == nullptr && words >= kColumns) {
+    if (words >= kColumns) {
       done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
-      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, 0x7fff, columns_[0],
-                         splits_[0], kStride);
+      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0], kStride);
     }
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l)
-      read_column(l, done, columns_[l - first], splits_[l - first]);
+    for (int l = first; l < end && done < count_; ++l) read_column<uint16_t>(l, done, 1u << 15, columns_[l - first]);
   }
 
-  // Of the SIDs from `done` on.
-  template <class Code>
-  void read_column(int l, uint32_t done, Code* codes, EdgeFlag* splits) const {
+  // Of the SIDs from `done` on; with the mark where an edge begins.
+  template <class Word>
+  void read_column(int l, uint32_t done, Word mark, Word* words) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
     read_tail(index_.tail, [&](const auto& entries) {
-      for (uint32_t i = done; i < count_; ++i) {
-        codes[i] = static_cast<Code>(entries.token(first + i * width));
-        splits[i] = entries.split(first + i * width) ? 0xffff : 0;
-      }
+      for (uint32_t i = done; i < count_; ++i)
+        words[i] = static_cast<Word>(entries.token(first + i * width) | (entries.split(first + i * width) ? mark : 0));
     });
   }
 
-  bool wide_columns_agree(int first) {
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
-      read_column(l, 0, codes_, splits_[0]);
-      if (!tail_.add_level(l, codes_, splits_[0]) || !codes_agree(l, kernels_.most(codes_, count_))) return false;
-    }
-    return true;
+  // A level whose words are marked where edges begin.
+  template <class Word>
+  bool level_agrees(int l, const Word* words) {
+    bool all_marked = false;
+    const uint32_t most = unmark(words, all_marked);
+    if (!codes_agree(l, most) || !tail_.add_level(l, codes_)) return false;
+    return tail_.all_begin() ? all_marked : are_marks(words);
   }
+  uint32_t unmark(const uint16_t* words, bool& all) { return kernels_.unmark_u16(words, count_, codes_, all); }
+  uint32_t unmark(const uint32_t* words, bool& all) { return kernels_.unmark_u32(words, count_, codes_, all); }
+  bool are_marks(const uint16_t* words) const { return kernels_.are_marks_u16(words, tail_.begins(), count_); }
+  bool are_marks(const uint32_t* words) const { return kernels_.are_marks_u32(words, tail_.begins(), count_); }
 
   static constexpr int kColumns = 8;
   static constexpr uint32_t kStride =
       kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
   SidEdges tail_;
   alignas(64) uint16_t columns_[kColumns][kStride];
-  alignas(64) EdgeFlag splits_[kColumns][kStride];
+  alignas(64) uint32_t wide_column_[kSids];
   alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;
   const PlainKernels& kernels_;
