@@ -1,4 +1,4 @@
-// Compiled for AVX-512 (sources.cmake). SPDX-License-Identifier: Apache-2.0
+// Compiled for AVX-512 (F, BW, DQ, VL). SPDX-License-Identifier: Apache-2.0
 #include "index/verify_kernels.h"
 
 namespace sidbeam {

@@ -11,8 +11,8 @@ namespace sidbeam {
 const PlainKernels& plain_kernels() {
 #ifdef __x86_64__
   static const bool avx2 = __builtin_cpu_supports("avx2");
-  static const bool avx512 =
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  static const bool avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
   if (avx512) return kAvx512PlainKernels;
   if (avx2) return kAvx2PlainKernels;
 #endif

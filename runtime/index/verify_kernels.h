@@ -1,32 +1,25 @@
-// The loops of verify_plain.cc, compiled for an instruction set: included by one file for each, which is all that it
+// The loops of verify_plain.cc and verify_columns.cc, compiled for an instruction set: included by one file for each, which is all that it
 // differs in. Nothing may be in here that another file could be linked with: no function of the standard library.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 
-#include "support/hashing.h"
-#ifdef __AVX512DQ__
+#include "index/verify_slots.h"
+#ifdef __AVX512BW__
 #include <immintrin.h>
 #endif
 
 namespace sidbeam {
 
-// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
-inline constexpr uint32_t kSids = 512;
-
 // Whether a SID begins an edge: all ones, or 0. As wide as most codes, so that loops over both keep step.
 using EdgeFlag = uint16_t;
 inline constexpr uint32_t kFalls = ~uint32_t{0};
+inline constexpr uint32_t kPointers = 32;  // that follow() looks at together
 
-inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
-inline constexpr uint32_t kStray = ~uint32_t{0};
-
-// The used slots of a block of a hash set: which they are, how many used ones are before each in one run, and what they
-// hold.
-struct UsedSlots {
-  alignas(64) uint64_t keys[kSids + 8], ordinals[kSids + 8], slots[kSids + 8], run[kSids];
-};
+// The top bit of a word of a compact trie's tail: a SID begins an edge.
+template <class Word>
+inline constexpr Word kMark = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
 
 // Of each the form for 2, 4 and 8 bytes, where there is one.
 struct PlainKernels {
@@ -72,9 +65,6 @@ bool counts(const T* values, uint64_t count, uint64_t first) {
   return differs == 0;
 }
 
-// Of follow(), so many pointers at a time.
-inline constexpr uint32_t kPointers = 32;
-
 // Pointers [0 .. count) into out, less `base`; adds how many are < last to `below` and how far each is from the one before
 // to `widest`. Returns whether all rise.
 template <class T>
@@ -96,23 +86,22 @@ __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32
 // come after, which should rise too, and write as many too many.
 template <class T>
 uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest) {
+  const T base_of = static_cast<T>(base), last_of = static_cast<T>(last);
   uint32_t below = 0;
   T gap = 0;
-  bool rise = true;
-  for (uint64_t done = 0; rise && below == done;) {
-    if (count - done >= kPointers) {
-      rise =
-          follow_some(pointers + done, kPointers, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
-      done += kPointers;
-    } else {
-      const auto rest = static_cast<uint32_t>(count - done);
-      rise = follow_some(pointers + done, rest, static_cast<T>(base), static_cast<T>(last), out + done, below, gap);
-      rise = rise && below < count;
-      done = count;
-    }
+  for (uint64_t done = 0; done < count;) {
+    const auto some = static_cast<uint32_t>(count - done < kPointers ? count - done : kPointers);
+    // The two differ in what the compiler knows.
+    const bool rise = some == kPointers
+                          ? follow_some(pointers + done, kPointers, base_of, last_of, out + done, below, gap)
+                          : follow_some(pointers + done, some, base_of, last_of, out + done, below, gap);
+    done += some;
+    if (!rise) return kFalls;
+    if (below == done) continue;
+    widest = gap > widest ? gap : widest;
+    return below;
   }
-  widest = gap > widest ? gap : widest;
-  return rise ? below : kFalls;
+  return kFalls;
 }
 
 // Of values[0 .. count), how many do not rise from the one before; reads values[-1].
@@ -248,10 +237,9 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* c
 // Words without their top bits, the marks; returns the greatest.
 template <class T>
 uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked) {
-  constexpr T kMark = T{1} << (8 * sizeof(T) - 1);
-  T most = 0, all = kMark;
+  T most = 0, all = kMark<T>;
   for (uint32_t i = 0; i < count; ++i) {
-    const auto code = static_cast<T>(words[i] & ~kMark);
+    const auto code = static_cast<T>(words[i] & ~kMark<T>);
     out[i] = code;
     most = code > most ? code : most;
     all &= words[i];
@@ -265,74 +253,10 @@ template <class T>
 bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
   uint16_t differs = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    const auto flag = static_cast<EdgeFlag>(words[i] >> (8 * sizeof(T) - 1) != 0 ? 0xffff : 0);
+    const auto flag = static_cast<EdgeFlag>(words[i] >= kMark<T> ? 0xffff : 0);
     differs = static_cast<uint16_t>(differs | (flag ^ flags[i]));
   }
   return differs == 0;
-}
-
-// Lists the used slots; returns their number, or kStray where an empty one has an ordinal. Which they are is random, so
-// no branch hangs on it.
-template <class T>
-uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots& out) {
-  uint32_t used = 0, i = 0;
-  T stray = 0;
-#ifdef __AVX512DQ__
-  __m512i strays = _mm512_setzero_si512(), slots = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
-  for (; i + 8 <= count; i += 8) {
-    const __m512i key = _mm512_loadu_si512(keys + i);
-    __m512i ordinal;
-    if constexpr (sizeof(T) == 4) {
-      ordinal = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(ordinals + i)));
-    } else {
-      ordinal = _mm512_loadu_si512(ordinals + i);
-    }
-    const __mmask8 is_used = _mm512_cmpneq_epi64_mask(key, _mm512_set1_epi64(-1));
-    strays = _mm512_mask_or_epi64(strays, static_cast<__mmask8>(~is_used), strays, ordinal);
-    _mm512_storeu_si512(out.keys + used, _mm512_maskz_compress_epi64(is_used, key));
-    _mm512_storeu_si512(out.ordinals + used, _mm512_maskz_compress_epi64(is_used, ordinal));
-    _mm512_storeu_si512(out.slots + used, _mm512_maskz_compress_epi64(is_used, slots));
-    slots = _mm512_add_epi64(slots, _mm512_set1_epi64(8));
-    used += static_cast<uint32_t>(__builtin_popcount(is_used));
-  }
-  stray = static_cast<T>(_mm512_reduce_or_epi64(strays));
-#endif
-  for (; i < count; ++i) {
-    out.keys[used] = keys[i];
-    out.ordinals[used] = ordinals[i];
-    out.slots[used] = i;
-    const bool is_used = keys[i] != kEmptySlot;
-    stray |= is_used ? 0 : ordinals[i];
-    used += is_used;
-  }
-  return stray == 0 ? used : kStray;
-}
-
-// A number of an ordinal and its key, which is mixed. Sums of these tell sets of such pairs apart as surely as a hash of
-// 64 bits does, in whatever order they come: so neither SIDs nor slots are read at random.
-__attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
-  const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
-  const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;
-  return number ^ number >> 32;
-}
-
-// Whether no slot is cut off from where its key begins. Adds the pairs to the sum.
-bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, uint64_t mask, uint64_t& sum) {
-  uint64_t cut_off = 0, pairs = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    const uint64_t mixed = mix64(used.keys[k]);
-    cut_off |= ((begin + used.slots[k] - mixed) & mask) > used.run[k] ? 1 : 0;
-    pairs += pair_number(mixed, used.ordinals[k]);
-  }
-  sum += pairs;
-  return cut_off == 0;
-}
-
-// Of what the mask leaves of the keys of SIDs in order.
-uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count) {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += pair_number(mix64(keys[i] & mask), ordinal + i);
-  return sum;
 }
 
 constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,

@@ -183,7 +183,7 @@ class BlockWalk {
     for (int l = first; l < end; ++l) {
       summed_tail_.fetch(begin_ * tail_width(index_) +
                          uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
-      if (!in_words) read_column(l, 0, uint32_t{1} << 31, wide_column_);
+      if (!in_words) read_column(l, 0, wide_column_);
       if (!(in_words ? level_agrees(l, columns_[l - first]) : level_agrees(l, wide_column_))) return false;
     }
     return true;
@@ -197,16 +197,17 @@ class BlockWalk {
       done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
       kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0], kStride);
     }
-    for (int l = first; l < end && done < count_; ++l) read_column<uint16_t>(l, done, 1u << 15, columns_[l - first]);
+    for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
   }
 
-  // Of the SIDs from `done` on; with the mark where an edge begins.
+  // Of the SIDs from `done` on; with marks where edges begin.
   template <class Word>
-  void read_column(int l, uint32_t done, Word mark, Word* words) const {
+  void read_column(int l, uint32_t done, Word* words) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
     read_tail(index_.tail, [&](const auto& entries) {
       for (uint32_t i = done; i < count_; ++i)
-        words[i] = static_cast<Word>(entries.token(first + i * width) | (entries.split(first + i * width) ? mark : 0));
+        words[i] =
+            static_cast<Word>(entries.token(first + i * width) | (entries.split(first + i * width) ? kMark<Word> : 0));
     });
   }
 

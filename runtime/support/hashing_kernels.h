@@ -66,7 +66,7 @@ inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secre
   Lanes words[4];
   for (size_t w = 0; w < 4; ++w) {
     __builtin_memcpy(&words[w], columns + w * stride, sizeof words[w]);
-    words[w] ^= XXH_readLE32(secret + 4 * w) * 0x100000001;
+    words[w] ^= uint64_t{XXH_readLE32(secret + 4 * w)} * 0x100000001;
   }
   even += mix_four(words[0], words[1], words[2], words[3]);
   odd += mix_four(words[0] >> 32, words[1] >> 32, words[2] >> 32, words[3] >> 32);
