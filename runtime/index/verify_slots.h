@@ -51,13 +51,16 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
   }
   stray = static_cast<T>(_mm512_reduce_or_epi64(strays));
 #endif
+  const uint32_t done = used;
   for (; i < count; ++i) {
-    out.keys[used] = keys[i];
-    out.ordinals[used] = ordinals[i];
     out.slots[used] = i;
-    const bool is_used = keys[i] != kEmptySlot;
-    stray |= is_used ? 0 : ordinals[i];
+    const uint32_t is_used = keys[i] != kEmptySlot;
+    stray |= ordinals[i] & (T{is_used} - 1);
     used += is_used;
+  }
+  for (uint32_t k = done; k < used; ++k) {
+    out.keys[k] = keys[out.slots[k]];
+    out.ordinals[k] = ordinals[out.slots[k]];
   }
   return stray == 0 ? used : kStray;
 }

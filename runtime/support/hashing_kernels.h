@@ -62,14 +62,17 @@ inline Lanes avalanche(Lanes sum) {
   return sum ^ sum >> 32;
 }
 
+// By its type, not by memcpy, which goes through the stack and stalls where it is stored in two.
+inline Lanes load_words(const uint32_t* from, const xxh_u8* secret) {
+  using Unaligned = uint64_t __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
+  return *reinterpret_cast<const Unaligned*>(from) ^ uint64_t{XXH_readLE32(secret)} * 0x100000001;
+}
+
 inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secret, Lanes& even, Lanes& odd) {
-  Lanes words[4];
-  for (size_t w = 0; w < 4; ++w) {
-    __builtin_memcpy(&words[w], columns + w * stride, sizeof words[w]);
-    words[w] ^= uint64_t{XXH_readLE32(secret + 4 * w)} * 0x100000001;
-  }
-  even += mix_four(words[0], words[1], words[2], words[3]);
-  odd += mix_four(words[0] >> 32, words[1] >> 32, words[2] >> 32, words[3] >> 32);
+  const Lanes a = load_words(columns, secret), b = load_words(columns + stride, secret + 4);
+  const Lanes c = load_words(columns + 2 * stride, secret + 8), d = load_words(columns + 3 * stride, secret + 12);
+  even += mix_four(a, b, c, d);
+  odd += mix_four(a >> 32, b >> 32, c >> 32, d >> 32);
 }
 
 // XXH3_len_17to128_64b.
@@ -93,10 +96,13 @@ void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t c
   if (words >= 5 && words <= 32)
     for (; done + kRows <= count; done += kRows) hash_some(columns + done, words, stride, out + done);
 #endif
-  for (; done < count; ++done) {
-    uint32_t row[64];
-    for (size_t w = 0; w < words; ++w) row[w] = columns[w * stride + done];
-    out[done] = XXH3_64bits(row, words * sizeof *row);
+  // Many are copied before the first is read: what was just stored in halves does not load in one.
+  while (done < count) {
+    uint32_t rows[32 * 64];
+    const size_t some = count - done < 32 ? count - done : 32;
+    for (size_t w = 0; w < words; ++w)
+      for (size_t i = 0; i < some; ++i) rows[i * words + w] = columns[w * stride + done + i];
+    for (size_t i = 0; i < some; ++i) out[done++] = XXH3_64bits(rows + i * words, words * sizeof *rows);
   }
 }
 
