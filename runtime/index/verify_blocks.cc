@@ -65,29 +65,38 @@ bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, ke
 // A row is the edges from where one of the level above begins to where the next does.
 void SidEdges::measure_rows(int l, uint32_t begun) {
   if (begun == 0) return;  // nothing above begins either
-  if (begun < count_) {
-    if (parents_ > 0) number_parents();
-    kernels_.list(begins_, count_, start_);
-  }
+  if (begun < count_) kernels_.list(begins_, count_, start_);
   if (parents_ == 0) {
     row_[l] += begun;
   } else {
-    longest_[l] = std::max<uint64_t>({longest_[l], row_[l] + parent_[0], kernels_.widest_gap(parent_, parents_)});
-    row_[l] = begun - parent_[parents_ - 1];
+    longest_[l] = std::max(longest_[l], row_[l] + edges_before(parent_[0], begun));
+    row_[l] = begun - edges_before(parent_[parents_ - 1], begun);
+    uint32_t widest = kernels_.widest_gap(parent_, parents_);
+    // So far in SIDs, of which there are no fewer than edges: that is seldom a longest row.
+    if (begun < count_ && widest > longest_[l]) {
+      number_parents();
+      widest = kernels_.widest_gap(parent_, parents_);
+    }
+    longest_[l] = std::max<uint64_t>(longest_[l], widest);
   }
   longest_[l] = std::max(longest_[l], row_[l]);
   if (begun < count_) std::copy(start_, start_ + begun, parent_);
   parents_ = begun;
 }
 
+uint32_t SidEdges::edges_before(uint16_t sid, uint32_t begun) const {
+  if (begun == count_) return sid;
+  return static_cast<uint32_t>(std::lower_bound(start_, start_ + begun, sid) - start_);
+}
+
 // From where they begin among the SIDs to where among the edges that begin.
 void SidEdges::number_parents() {
-  uint16_t edges = 0;
+  uint16_t rank[kSids], edges = 0;
   for (uint32_t i = 0; i < count_; ++i) {
-    rank_[i] = edges;
+    rank[i] = edges;
     edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
   }
-  for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank_[parent_[k]];
+  for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank[parent_[k]];
 }
 
 }  // namespace sidbeam

@@ -79,6 +79,7 @@ class SidEdges {
   template <class Code, class Begins>
   bool add(int l, const Code* codes, Begins find_begins);
   void measure_rows(int l, uint32_t begun);
+  uint32_t edges_before(uint16_t sid, uint32_t begun) const;
   void number_parents();
 
   const PlainKernels& kernels_;
@@ -87,10 +88,9 @@ class SidEdges {
   uint32_t last_code_[kMaxLevels] = {};
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;
-  // Where edges of the level above begin, of this one, and how many of this one do before a SID.
+  // Where edges of the level above begin, and of this one.
   alignas(64) uint16_t parent_[kSids];
   alignas(64) uint16_t start_[kSids + 16];
-  alignas(64) uint16_t rank_[kSids];
   alignas(64) EdgeFlag above_[kSids];
   alignas(64) EdgeFlag begins_[kSids];
 };

@@ -98,7 +98,7 @@ void SidPairs::add_block() {
       std::copy_n(static_cast<const uint32_t*>(column.data) + done_, count, codes);
     }
     const uint64_t radix = uint64_t{index_.level[l].codes} + (index_.variable_length ? 1 : 0);
-    for (uint32_t i = 0; i < count && !index_.hash.hashed; ++i) keys[i] = keys[i] * radix + codes[i];
+    if (!index_.hash.hashed) kernels_.add_digits(codes, radix, count, keys);
   }
   if (index_.hash.hashed) xxh3_64_of_rows(codes_.data(), levels, kStride, count, keys);
   sum_ += kernels_.sum_pairs(keys, index_.hash.hashed ? ~uint64_t{0} >> 1 : ~uint64_t{0}, done_, count);

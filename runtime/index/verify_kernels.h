@@ -49,6 +49,7 @@ struct PlainKernels {
   uint32_t (*used_u32)(const uint64_t* keys, const uint32_t* ordinals, uint32_t count, UsedSlots& out);
   uint32_t (*used_u64)(const uint64_t* keys, const uint64_t* ordinals, uint32_t count, UsedSlots& out);
   bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, uint64_t mask, uint64_t& sum);
+  void (*add_digits)(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys);
   uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count);
 };
 
@@ -283,6 +284,7 @@ constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
                                              used<uint32_t>,
                                              used<uint64_t>,
                                              are_reached,
+                                             add_digits,
                                              sum_pairs};
 
 }  // namespace

@@ -85,6 +85,11 @@ bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, uint64_t
   return cut_off == 0;
 }
 
+// Keys of mixed radix: a digit more.
+void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys) {
+  for (uint32_t i = 0; i < count; ++i) keys[i] = keys[i] * radix + digits[i];
+}
+
 // Of what the mask leaves of the keys of SIDs in order.
 uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count) {
   uint64_t sum = 0;
