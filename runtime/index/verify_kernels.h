@@ -29,6 +29,8 @@ struct PlainKernels {
                          uint64_t& widest);
   uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
                          uint64_t& widest);
+  bool (*rise_u32)(const uint32_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
+  bool (*rise_u64)(const uint64_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
   uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
   uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
   uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
@@ -103,6 +105,21 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
     return below;
   }
   return kFalls;
+}
+
+// Whether all rise from the one before, values[-1] the first of these: adds how many do by more than 1.
+template <class T>
+bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
+  T falls = 0, by_more = 0, most = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const T value = values[i], before = (values - 1)[i], gap = value - before;
+    falls |= value <= before ? 1 : 0;
+    by_more += gap > 1 ? 1 : 0;
+    most = gap > most ? gap : most;
+  }
+  jumps += by_more;
+  widest = most > widest ? most : widest;
+  return falls == 0;
 }
 
 // Of values[0 .. count), how many do not rise from the one before; reads values[-1].
@@ -264,6 +281,8 @@ constexpr PlainKernels kThesePlainKernels = {counts<uint32_t>,
                                              counts<uint64_t>,
                                              follow<uint32_t>,
                                              follow<uint64_t>,
+                                             rise<uint32_t>,
+                                             rise<uint64_t>,
                                              falls<uint16_t>,
                                              falls<uint32_t>,
                                              widen,
