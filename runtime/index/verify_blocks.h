@@ -82,17 +82,17 @@ class SidEdges {
   uint32_t edges_before(uint16_t sid, uint32_t begun) const;
   void number_parents();
 
+  // Where edges of the level above begin, which SIDs begin one, and the same of this level.
+  alignas(64) uint16_t parent_[kSids];
+  alignas(64) EdgeFlag above_[kSids];
+  alignas(64) EdgeFlag begins_[kSids];
+  alignas(64) uint16_t start_[kSids + 16];  // list() writes whole vectors
   const PlainKernels& kernels_;
   uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
   uint64_t row_[kMaxLevels] = {};  // edges so far of the row that goes on
   uint32_t last_code_[kMaxLevels] = {};
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;
-  // Where edges of the level above begin, and of this one.
-  alignas(64) uint16_t parent_[kSids];
-  alignas(64) uint16_t start_[kSids + 16];
-  alignas(64) EdgeFlag above_[kSids];
-  alignas(64) EdgeFlag begins_[kSids];
 };
 
 }  // namespace sidbeam

@@ -77,7 +77,8 @@ inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secre
 
 // XXH3_len_17to128_64b.
 inline void hash_some(const uint32_t* columns, size_t words, size_t stride, uint64_t* out) {
-  Lanes even = Lanes{} + words * sizeof *columns * XXH_PRIME64_1, odd = even;
+  const uint64_t start = words * sizeof *columns * XXH_PRIME64_1;
+  Lanes even = Lanes{} + start, odd = even;
   for (size_t at = 0; 2 * at < words; at += 4) {
     const xxh_u8* secret = XXH3_kSecret + 2 * at * sizeof *columns;
     add_four(columns + at * stride, stride, secret, even, odd);
