@@ -66,7 +66,7 @@ SectionSums::SectionSums(const Index& index) : sums_(index.header.sections.size(
 }
 
 constexpr uint64_t kPiece = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
-constexpr uint64_t kStep = uint64_t{4} << 10;    // more lines asked for at once than a core has on their way wait
+constexpr uint64_t kStep = uint64_t{4} << 10;    // whole pieces fetched at once are no faster than none
 
 void SectionSums::Sum::fetch(uint64_t end) {
   const uint64_t most = std::min(bytes, end);

@@ -7,8 +7,8 @@
 #include "index/emit.h"
 #include "index/lookup.h"
 #include "index/tail.h"
-#include "index/verify_blocks.h"
 #include "index/verify.h"
+#include "index/verify_blocks.h"
 #include "support/error.h"
 #include "support/hashing.h"
 

@@ -65,7 +65,7 @@ inline Lanes avalanche(Lanes sum) {
 // By its type, not by memcpy, which goes through the stack and stalls where it is stored in two.
 inline Lanes load_words(const uint32_t* from, const xxh_u8* secret) {
   using Unaligned = uint64_t __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
-  return *reinterpret_cast<const Unaligned*>(from) ^ uint64_t{XXH_readLE32(secret)} * 0x100000001;
+  return *reinterpret_cast<const Unaligned*>(from) ^ uint64_t { XXH_readLE32(secret) } * 0x100000001;
 }
 
 inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secret, Lanes& even, Lanes& odd) {
