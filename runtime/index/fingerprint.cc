@@ -10,12 +10,14 @@ namespace sidbeam {
 namespace {
 
 Hash128 digest_of_offsets(const IndexView& index) {
+  const UintArray& offsets = index.item_offsets;
+  if (offsets.width == sizeof(uint64_t)) return xxh3_128(offsets.data, (index.sids + 1) * sizeof(uint64_t));
   Stream128 stream;
   uint64_t block[kBlock];
   const auto count = static_cast<int64_t>(index.sids) + 1;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t size = std::min(kBlock, count - begin);
-    for (int64_t i = 0; i < size; ++i) block[i] = index.item_offsets[static_cast<uint64_t>(begin + i)];
+    std::copy_n(static_cast<const uint32_t*>(offsets.data) + begin, size, block);
     stream.add(block, static_cast<size_t>(size) * sizeof(uint64_t));
   }
   return stream.value();

@@ -169,26 +169,14 @@ int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 }
 
 uint64_t hash_key(const IndexView& index, const int32_t* codes) {
+  if (index.hash.hashed)
+    return xxh3_64(codes, static_cast<size_t>(index.levels) * sizeof *codes) & ~(uint64_t{1} << 63);
   uint64_t key = 0;
-  hash_keys(index, codes, 1, &key);
+  for (int l = index.levels - 1; l >= 0; --l) {
+    const uint64_t radix = uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0);
+    key = key * radix + static_cast<uint32_t>(codes[l]);
+  }
   return key;
-}
-
-void hash_keys(const IndexView& index, const int32_t* codes, uint32_t count, uint64_t* keys) {
-  const auto levels = static_cast<size_t>(index.levels);
-  if (index.hash.hashed) {
-    xxh3_64_of_each(codes, levels * sizeof *codes, count, keys);
-    for (uint32_t i = 0; i < count; ++i) keys[i] &= ~(uint64_t{1} << 63);
-    return;
-  }
-  for (uint32_t i = 0; i < count; ++i, codes += levels) {
-    uint64_t key = 0;
-    for (int l = index.levels - 1; l >= 0; --l) {
-      const uint64_t radix = uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0);
-      key = key * radix + static_cast<uint32_t>(codes[l]);
-    }
-    keys[i] = key;
-  }
 }
 
 int64_t hash_find(const IndexView& index, const int32_t* codes) { return hash_find(index, codes, hash_key); }

@@ -23,9 +23,8 @@ int64_t find_sid(const IndexView& index, const int32_t* codes, int length);
 // Codes of an ordinal < sids into codes [levels]; returns their number.
 int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes);
 
-// The key of a SID in the hash set, of `count` SIDs, codes [count, levels], and the slot walk that finds one.
+// The key of a SID in the hash set, and the slot walk that finds one.
 uint64_t hash_key(const IndexView& index, const int32_t* codes);
-void hash_keys(const IndexView& index, const int32_t* codes, uint32_t count, uint64_t* keys);
 int64_t hash_find(const IndexView& index, const int32_t* codes);
 
 }  // namespace sidbeam

@@ -26,6 +26,9 @@ target_sources(sidbeam_core PRIVATE
   index/verify_trie.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_sources(sidbeam_core PRIVATE index/verify_avx2.cc)
+  target_sources(sidbeam_core PRIVATE index/verify_avx2.cc index/verify_avx512.cc)
   set_source_files_properties(index/verify_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
+  set_source_files_properties(index/verify_avx512.cc PROPERTIES
+    # As for support/hashing_avx512.cc.
+    COMPILE_OPTIONS "-mavx512bw;-mavx512dq;-mavx512vl;-mpopcnt;$<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>")
 endif()

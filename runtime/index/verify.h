@@ -38,6 +38,9 @@ class SectionSums {
     }
     void add_piece();
     // Fetches what comes after `end`, a little with every call: while other work is done.
+    void fetch_after(uint64_t end);
+
+   private:
     void fetch(uint64_t end);
   };
   // Of the section that is this array; nullptr where there is none.
@@ -49,14 +52,17 @@ class SectionSums {
   std::vector<Sum> sums_;
 };
 
+class SidPairs;
+
 // A shortcut for SIDs of one length: true where verify_trie_level() without its masks, verify_tail() and verify_sids()
-// would find nothing; false says nothing. Trusts nothing but the header, and adds to the sums what it reads.
-bool has_plain_sids(const Index& index, SectionSums& sums);
+// would find nothing; false says nothing. Trusts nothing but the header, and adds to the sums, and to the pairs, what it
+// reads.
+bool has_plain_sids(const Index& index, SectionSums& sums, SidPairs& pairs);
 // Its parts: of an index with a trie, and of one with columns only.
-bool has_plain_trie(const Index& index, SectionSums& sums);
-bool has_plain_columns(const Index& index, SectionSums& sums);
+bool has_plain_trie(const Index& index, SectionSums& sums, SidPairs& pairs);
+bool has_plain_columns(const Index& index, SectionSums& sums, SidPairs& pairs);
 // The same for verify_hash(), of SIDs of any length.
-bool has_plain_hash(const Index& index, SectionSums& sums);
+bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs);
 
 // Whether the header says so.
 bool is_fingerprint(const Index& index, const Hash128& fingerprint);

@@ -11,6 +11,9 @@ namespace sidbeam {
 const PlainKernels& plain_kernels() {
 #ifdef __x86_64__
   static const bool avx2 = __builtin_cpu_supports("avx2");
+  static const bool avx512 = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("popcnt");
+  if (avx512) return kAvx512PlainKernels;
   if (avx2) return kAvx2PlainKernels;
 #endif
   return kThesePlainKernels;
@@ -37,18 +40,17 @@ void SidEdges::begin_block(uint32_t count, const uint16_t* starts, uint32_t edge
 }
 
 template <class Code, class Begins>
-bool SidEdges::add(int l, const Code* codes, Begins begins, const EdgeFlag* splits) {
+bool SidEdges::add(int l, const Code* codes, Begins find_begins) {
   const uint32_t before = last_code_[l];
   last_code_[l] = codes[count_ - 1];
   if (all_begin_) {
     row_[l] = 1;
     longest_[l] = std::max<uint64_t>(longest_[l], 1);
     edges_[l] += count_;
-    return splits == nullptr || std::memcmp(above_, splits, count_ * sizeof *splits) == 0;
+    return true;
   }
-  const uint32_t begun = begins(codes, before, above_, count_, begins_);
-  if (begun == kFalls || (splits != nullptr && std::memcmp(begins_, splits, count_ * sizeof *splits) != 0))
-    return false;
+  const uint32_t begun = find_begins(codes, before, above_, count_, begins_);
+  if (begun == kFalls) return false;
   edges_[l] += begun;
   measure_rows(l, begun);
   all_begin_ = begun == count_;
@@ -56,40 +58,45 @@ bool SidEdges::add(int l, const Code* codes, Begins begins, const EdgeFlag* spli
   return true;
 }
 
-bool SidEdges::add_level(int l, const uint16_t* codes, const EdgeFlag* splits) {
-  return add(l, codes, kernels_.begins_u16, splits);
-}
+bool SidEdges::add_level(int l, const uint16_t* codes) { return add(l, codes, kernels_.begins_u16); }
 
-bool SidEdges::add_level(int l, const uint32_t* codes, const EdgeFlag* splits) {
-  return add(l, codes, kernels_.begins_u32, splits);
-}
-
-// From the flags, without branches: where edges begin is random.
-void SidEdges::list_edges() {
-  uint16_t edges = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
-    rank_[i] = edges;
-    start_[edges] = static_cast<uint16_t>(i);
-    edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
-  }
-}
+bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, kernels_.begins_u32); }
 
 // A row is the edges from where one of the level above begins to where the next does.
 void SidEdges::measure_rows(int l, uint32_t begun) {
   if (begun == 0) return;  // nothing above begins either
-  if (begun < count_) {
-    list_edges();
-    for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank_[parent_[k]];
-  }
+  if (begun < count_) kernels_.list(begins_, count_, start_);
   if (parents_ == 0) {
     row_[l] += begun;
   } else {
-    longest_[l] = std::max<uint64_t>({longest_[l], row_[l] + parent_[0], kernels_.widest_gap(parent_, parents_)});
-    row_[l] = begun - parent_[parents_ - 1];
+    longest_[l] = std::max(longest_[l], row_[l] + edges_before(parent_[0], begun));
+    row_[l] = begun - edges_before(parent_[parents_ - 1], begun);
+    uint32_t widest = kernels_.widest_gap(parent_, parents_);
+    // So far in SIDs, of which there are no fewer than edges: that is seldom a longest row.
+    if (begun < count_ && widest > longest_[l]) {
+      number_parents();
+      widest = kernels_.widest_gap(parent_, parents_);
+    }
+    longest_[l] = std::max<uint64_t>(longest_[l], widest);
   }
   longest_[l] = std::max(longest_[l], row_[l]);
-  std::copy(start_, start_ + begun, parent_);
+  if (begun < count_) std::copy(start_, start_ + begun, parent_);
   parents_ = begun;
+}
+
+uint32_t SidEdges::edges_before(uint16_t sid, uint32_t begun) const {
+  if (begun == count_) return sid;
+  return static_cast<uint32_t>(std::lower_bound(start_, start_ + begun, sid) - start_);
+}
+
+// From where they begin among the SIDs to where among the edges that begin.
+void SidEdges::number_parents() {
+  uint16_t rank[kSids], edges = 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    rank[i] = edges;
+    edges = static_cast<uint16_t>(edges + (begins_[i] & 1));
+  }
+  for (uint32_t k = 0; k < parents_; ++k) parent_[k] = rank[parent_[k]];
 }
 
 }  // namespace sidbeam

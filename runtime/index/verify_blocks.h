@@ -11,18 +11,7 @@
 
 namespace sidbeam {
 
-// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
-inline constexpr uint32_t kSids = 512;
-
 const PlainKernels& plain_kernels();
-
-// Calls body with the elements as the type that they have.
-template <class Body>
-auto with_elements(const UintArray& array, Body&& body) {
-  if (array.width == 2) return body(static_cast<const uint16_t*>(array.data));
-  if (array.width == 4) return body(static_cast<const uint32_t*>(array.data));
-  return body(static_cast<const uint64_t*>(array.data));
-}
 
 // An array that is summed as far as it is read, while what comes after is fetched.
 struct Summed {
@@ -41,8 +30,27 @@ struct Summed {
     if (sum != nullptr) sum->reach(count * width);
   }
   void fetch(uint64_t count) const {
-    if (sum != nullptr) sum->fetch(count * width);
+    if (sum != nullptr) sum->fetch_after(count * width);
   }
+};
+
+// The pairs of a hash set that the columns make, as far as they are read: the sum of their numbers (pair_number).
+class SidPairs {
+ public:
+  explicit SidPairs(const IndexView& index);
+  // Adds at least the first `end` SIDs. Nothing where there is no hash set.
+  void reach(uint64_t end) {
+    while (done_ < end) add_block();
+  }
+  uint64_t sum() const { return sum_; }
+
+ private:
+  void add_block();
+
+  const IndexView& index_;
+  const PlainKernels& kernels_;
+  std::vector<uint32_t> codes_;  // [levels, kStride]
+  uint64_t done_, sum_ = 0;
 };
 
 // The fingerprint, from the digests of the columns; adds the ids to the sums.
@@ -56,33 +64,35 @@ class SidEdges {
 
   // The next block; `starts` [edges], which are rising, begin an edge of the level above the first.
   void begin_block(uint32_t count, const uint16_t* starts, uint32_t edges);
-  // The next level down. False where codes fall, or where `splits` [count], if given, are not where edges begin.
-  bool add_level(int l, const uint16_t* codes, const EdgeFlag* splits);
-  bool add_level(int l, const uint32_t* codes, const EdgeFlag* splits);
+  // The next level down. False where codes fall.
+  bool add_level(int l, const uint16_t* codes);
+  bool add_level(int l, const uint32_t* codes);
   // Whether every SID begins an edge of the last level added: at the last of all, whether none is there twice.
   bool all_begin() const { return all_begin_; }
+  // [count], which do; only where not all.
+  const EdgeFlag* begins() const { return above_; }
 
   uint64_t edges(int l) const { return edges_[l]; }
   uint64_t longest(int l) const { return longest_[l]; }
 
  private:
   template <class Code, class Begins>
-  bool add(int l, const Code* codes, Begins begins, const EdgeFlag* splits);
-  void list_edges();
+  bool add(int l, const Code* codes, Begins find_begins);
   void measure_rows(int l, uint32_t begun);
+  uint32_t edges_before(uint16_t sid, uint32_t begun) const;
+  void number_parents();
 
+  // Where edges of the level above begin, which SIDs begin one, and the same of this level.
+  alignas(64) uint16_t parent_[kSids];
+  alignas(64) EdgeFlag above_[kSids];
+  alignas(64) EdgeFlag begins_[kSids];
+  alignas(64) uint16_t start_[kSids + 16];  // list() writes whole vectors
   const PlainKernels& kernels_;
   uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
   uint64_t row_[kMaxLevels] = {};  // edges so far of the row that goes on
   uint32_t last_code_[kMaxLevels] = {};
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;
-  // Where edges of the level above begin, of this one, and how many of this one do before a SID.
-  alignas(64) uint16_t parent_[kSids];
-  alignas(64) uint16_t start_[kSids];
-  alignas(64) uint16_t rank_[kSids];
-  alignas(64) EdgeFlag above_[kSids];
-  alignas(64) EdgeFlag begins_[kSids];
 };
 
 }  // namespace sidbeam

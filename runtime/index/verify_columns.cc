@@ -53,7 +53,7 @@ class ColumnWalk {
       wide = codes;
     }
     digests_[static_cast<size_t>(l)].add(wide, count * sizeof *wide);
-    return most < index_.level[l].codes && edges_.add_level(l, codes, nullptr);
+    return most < index_.level[l].codes && edges_.add_level(l, codes);
   }
 
   const IndexView& index_;
@@ -66,11 +66,13 @@ class ColumnWalk {
 
 }  // namespace
 
-bool has_plain_columns(const Index& index, SectionSums& sums) {
+bool has_plain_columns(const Index& index, SectionSums& sums, SidPairs& pairs) {
   const IndexView& view = index.view;
   ColumnWalk walk(view, sums);
   for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
-    if (!walk.next(begin, std::min<uint64_t>(view.sids, begin + kSids))) return false;
+    const uint64_t end = std::min<uint64_t>(view.sids, begin + kSids);
+    if (!walk.next(begin, end)) return false;
+    pairs.reach(end);
   }
   return walk.at_end() && is_fingerprint_of(index, walk.digests(), sums);
 }

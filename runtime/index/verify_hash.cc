@@ -14,107 +14,109 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
-constexpr uint64_t kEmpty = ~uint64_t{0};
-
-// A number of an ordinal and its key. Sums of these tell sets of such pairs apart as surely as a hash of 64 bits does, in
-// whatever order they come: so neither SIDs nor slots are read at random.
-uint64_t pair_number(uint64_t ordinal, uint64_t key) { return mix64(key + ordinal * 0x9e3779b97f4a7c15u); }
-
-// Of what the columns say.
-uint64_t sum_sids(const IndexView& index) {
-  const auto levels = static_cast<uint32_t>(index.levels);
-  std::vector<int32_t> codes(size_t{kSids} * levels);
-  uint64_t sum = 0, keys[kSids];
-  for (uint64_t begin = 0; begin < index.sids; begin += kSids) {
-    const auto count = static_cast<uint32_t>(std::min<uint64_t>(index.sids - begin, kSids));
-    for (uint32_t l = 0; l < levels; ++l) {
-      with_elements(index.level[l].column, [&](const auto* column) {
-        for (uint32_t i = 0; i < count; ++i) codes[i * levels + l] = static_cast<int32_t>(column[begin + i]);
-      });
-    }
-    hash_keys(index, codes.data(), count, keys);
-    for (uint32_t i = 0; i < count; ++i) sum += pair_number(begin + i, keys[i]);
-  }
-  return sum;
-}
+constexpr uint32_t kStride = kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
 
 // The slots, in their order.
 class SlotWalk {
  public:
   SlotWalk(const HashView& hash, SectionSums& sums)
       : hash_(hash),
+        kernels_(plain_kernels()),
         mask_(hash.capacity - 1),
         summed_keys_(sums, {hash.keys, sizeof *hash.keys}),
         summed_ordinals_(sums, hash.ordinals) {}
 
-  // False where a slot is cut off from where its key begins.
+  // False where a slot is cut off from where its key begins, or an empty one has an ordinal.
   bool run() {
     uint64_t before = 0;  // used slots at the end, from where runs go on at the beginning
-    while (before < hash_.capacity && hash_.keys[mask_ - before] != kEmpty) ++before;
+    while (before < hash_.capacity && hash_.keys[mask_ - before] != kEmptySlot) ++before;
     first_ = 0 - before;
     last_ = ~uint64_t{0};
-    return with_elements(hash_.ordinals, [&](const auto* ordinals) {
-      bool good = true;
-      for (uint64_t begin = 0; begin < hash_.capacity && good; begin += kSids)
-        good = next(ordinals, begin, static_cast<uint32_t>(std::min<uint64_t>(hash_.capacity - begin, kSids)));
-      return good;
-    });
+    for (uint64_t begin = 0; begin < hash_.capacity; begin += kSids) {
+      if (!next(begin, static_cast<uint32_t>(std::min<uint64_t>(hash_.capacity - begin, kSids)))) return false;
+    }
+    return true;
   }
   uint64_t used() const { return used_; }
-  // Of all slots: no more than that of the SIDs' where the empty ones have 0.
-  uint64_t ordinals() const { return ordinals_; }
   uint64_t sum() const { return sum_; }
 
  private:
-  template <class Ordinal>
-  bool next(const Ordinal* ordinals, uint64_t begin, uint32_t count) {
+  bool next(uint64_t begin, uint32_t count) {
     summed_keys_.reach(begin + count);
     summed_ordinals_.reach(begin + count);
     const uint64_t* keys = hash_.keys + begin;
-    uint16_t slots[kSids];  // the used ones: which they are is random, so no branch should hang on it
-    uint32_t used = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      slots[used] = static_cast<uint16_t>(i);
-      used += keys[i] != kEmpty;
-    }
-    uint64_t cut_off = 0, sum = sum_, first = first_, last = last_;
+    const uint32_t used =
+        hash_.ordinals.width == 4
+            ? kernels_.used_u32(keys, static_cast<const uint32_t*>(hash_.ordinals.data) + begin, count, slots_)
+            : kernels_.used_u64(keys, static_cast<const uint64_t*>(hash_.ordinals.data) + begin, count, slots_);
+    if (used == kStray) return false;
+    used_ += used;
+    measure_runs(begin, used);
+    return kernels_.are_reached(slots_, used, begin, mask_, sum_);
+  }
+
+  // How many used slots are before each of the block's without an empty one between.
+  void measure_runs(uint64_t begin, uint32_t used) {
+    uint64_t first = first_ - begin, last = last_ - begin;
     for (uint32_t k = 0; k < used; ++k) {
-      const uint64_t slot = begin + slots[k], key = hash_.keys[slot];
-      const uint64_t goes_on = 0 - uint64_t{slot == last + 1};
+      const uint64_t slot = slots_.slots[k], goes_on = 0 - uint64_t{slot == last + 1};
       first = (first & goes_on) | (slot & ~goes_on);
       last = slot;
-      cut_off |= ((slot - mix64(key)) & mask_) > slot - first;
-      sum += pair_number(ordinals[slot], key);
+      slots_.run[k] = slot - first;
     }
-    for (uint32_t i = 0; i < count; ++i) ordinals_ += ordinals[begin + i];
-    used_ += used;
-    sum_ = sum;
-    first_ = first;
-    last_ = last;
-    return cut_off == 0;
+    first_ = first + begin;
+    last_ = last + begin;
   }
 
   const HashView& hash_;
+  const PlainKernels& kernels_;
   uint64_t mask_;
   Summed summed_keys_, summed_ordinals_;
   uint64_t first_ = 0, last_ = 0;  // the slot where the run of used ones began, and the last used one
-  uint64_t used_ = 0, ordinals_ = 0, sum_ = 0;
+  uint64_t used_ = 0, sum_ = 0;
+  UsedSlots slots_;
 };
 
 }  // namespace
 
-bool has_plain_hash(const Index& index, SectionSums& sums) {
-  const uint64_t sids = index.view.sids;
+SidPairs::SidPairs(const IndexView& index)
+    : index_(index),
+      kernels_(plain_kernels()),
+      codes_(index.hash.keys != nullptr ? size_t{kStride} * static_cast<size_t>(index.levels) : 0),
+      done_(index.hash.keys != nullptr ? 0 : index.sids) {}
+
+void SidPairs::add_block() {
+  const auto count = static_cast<uint32_t>(std::min<uint64_t>(index_.sids - done_, kSids));
+  const auto levels = static_cast<uint32_t>(index_.levels);
+  uint64_t keys[kSids] = {};
+  for (uint32_t l = levels; l-- > 0;) {
+    uint32_t* codes = codes_.data() + l * kStride;
+    const UintArray& column = index_.level[l].column;
+    if (column.width == 2) {
+      kernels_.widen(static_cast<const uint16_t*>(column.data) + done_, count, codes);
+    } else {
+      std::copy_n(static_cast<const uint32_t*>(column.data) + done_, count, codes);
+    }
+    const uint64_t radix = uint64_t{index_.level[l].codes} + (index_.variable_length ? 1 : 0);
+    if (!index_.hash.hashed) kernels_.add_digits(codes, radix, count, keys);
+  }
+  if (index_.hash.hashed) xxh3_64_of_rows(codes_.data(), levels, kStride, count, keys);
+  sum_ += kernels_.sum_pairs(keys, index_.hash.hashed ? ~uint64_t{0} >> 1 : ~uint64_t{0}, done_, count);
+  done_ += count;
+}
+
+bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs) {
   SlotWalk walk(index.view.hash, sums);
-  return walk.run() && walk.used() == sids && walk.ordinals() == sids * (sids - 1) / 2 &&
-         walk.sum() == sum_sids(index.view);
+  if (!walk.run() || walk.used() != index.view.sids) return false;
+  pairs.reach(index.view.sids);
+  return walk.sum() == pairs.sum();
 }
 
 // Not by looking every SID up: crafted clusters would make that quadratic. Instead every used slot is checked to hold
 // its own SID's key, no SID twice, and to be reached from where its key begins without meeting an empty slot.
 void verify_hash(const IndexView& index) {
   const HashView& hash = index.hash;
-  const uint64_t slots = hash.capacity - 1, empty = kEmpty;
+  const uint64_t slots = hash.capacity - 1, empty = kEmptySlot;
   uint64_t used = 0, start = 0;
   for (uint64_t slot = 0; slot <= slots; ++slot) {
     if (hash.keys[slot] != empty) {

@@ -31,6 +31,7 @@ class BlockWalk {
         kernels_(plain_kernels()),
         digests_(static_cast<size_t>(index.levels)),
         summed_tail_(sums, index.tail.tokens) {
+    for (uint32_t i = 0; i <= kSids; ++i) each_[i] = static_cast<uint16_t>(i);
     for (int l = 0; l < index.levels; ++l) {
       const LevelView& level = index.level[l];
       summed_[l] = {{sums, level.row_pointers}, {sums, level.tokens}, {sums, level.ordinals}, {sums, level.column}};
@@ -41,7 +42,7 @@ class BlockWalk {
   bool next(uint64_t begin, uint64_t end) {
     begin_ = first_edge_ = begin;
     count_ = edges_ = static_cast<uint32_t>(end - begin);
-    for (uint32_t i = 0; i < count_; ++i) starts_[i] = static_cast<uint16_t>(i);
+    starts_ = each_;
     fresh_ = next_fresh_ = true;
     if (index_.csr_levels < index_.levels && !tail_agrees()) return false;
     for (int l = index_.csr_levels - 1; l >= 0; --l) {
@@ -70,45 +71,51 @@ class BlockWalk {
 
  private:
   // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
-  bool go_up(const UintArray& all_pointers, const Summed& summed, int l) {
+  bool go_up(const UintArray& pointers, const Summed& summed, int l) {
     const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
     if (node >= nodes) return false;
     summed.reach(std::min(node + edges_, nodes) + 1);
-    const bool good = with_elements(all_pointers, [&](const auto* pointers) {
-      row_begins_ = pointers[node] == first_edge_;
-      one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
-      uint64_t longest = 1;
-      if (one_each_) {
-        if (!counts_from(all_pointers, node, edges_, first_edge_)) return false;
-      } else {
-        uint64_t before = pointers[node], pointer = pointers[node + 1];
-        if (before > first_edge_ || pointer <= first_edge_) return false;
-        longest = pointer - before;
-        uint32_t k = 1;  // starts_[0] is 0: the first edge goes on or begins here
-        while (pointer < last) {
-          rows_[k] = static_cast<uint16_t>(pointer - first_edge_);
-          starts_[k] = starts_[rows_[k]];
-          if (node + ++k > nodes) return false;
-          before = pointer;
-          pointer = pointers[node + k];
-          if (pointer <= before) return false;
-          longest = std::max(longest, pointer - before);
-        }
-        edges_ = k;
-      }
-      longest_row_ = longest;
-      fresh_ = fresh_ && row_begins_;
-      // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
-      next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
-      return true;
-    });
-    if (!good) return false;
+    row_begins_ = pointers[node] == first_edge_;
+    one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
+    longest_row_ = 1;
+    if (one_each_) {
+      if (!counts_from(pointers, node, edges_, first_edge_)) return false;
+    } else {
+      if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
+      // The first edge goes on or begins here.
+      const uint32_t more = follow(pointers, node + 1, nodes - node, last);
+      if (more == kFalls) return false;
+      edges_ = 1 + more;
+      start_rows();
+    }
+    fresh_ = fresh_ && row_begins_;
+    // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
+    next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
     longest_[l] = std::max(longest_[l], longest_row_);
     edges_below_ = last - first_edge_;
     first_below_ = first_edge_;
     first_edge_ = node;
     node_[l] = node + edges_ - (next_fresh_ ? 0 : 1);
     return true;
+  }
+
+  uint32_t follow(const UintArray& pointers, uint64_t at, uint64_t count, uint64_t last) {
+    if (pointers.width == 4)
+      return kernels_.follow_u32(static_cast<const uint32_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                                 longest_row_);
+    return kernels_.follow_u64(static_cast<const uint64_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                               longest_row_);
+  }
+
+  // From the edges where rows begin to the SIDs where they do.
+  void start_rows() {
+    if (starts_ == each_) {
+      std::copy(rows_, rows_ + edges_, row_starts_);
+    } else {
+      for (uint32_t k = 0; k < edges_; ++k) row_starts_[k] = row_starts_[rows_[k]];
+    }
+    row_starts_[edges_] = static_cast<uint16_t>(count_);
+    starts_ = row_starts_;
   }
 
   // Whether tokens rise within rows: as many of them as do not, begin a row.
@@ -129,7 +136,6 @@ class BlockWalk {
   uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
-    starts_[edges_] = static_cast<uint16_t>(count_);
     if (all_tokens.width == 2)
       return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
     return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
@@ -165,63 +171,65 @@ class BlockWalk {
     const uint32_t gone_on = row_begins_ ? 0 : 1;
     tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
     for (int l = first; l < index_.levels; l += kColumns) {
-      if (!(index_.tail.tokens.width == 2 ? columns_agree(l) : wide_columns_agree(l))) return false;
+      if (!levels_agree(l, std::min(l + kColumns, index_.levels))) return false;
     }
     return tail_.all_begin();  // no SID twice
   }
 
-  // Of the levels of the tail as many as are read together, from `first` on.
-  bool columns_agree(int first) {
-    read_columns(first);
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
-      const uint16_t* codes = columns_[l - first];
+  // Of the levels of the tail as many as are read together.
+  bool levels_agree(int first, int end) {
+    const bool in_words = index_.tail.tokens.width == 2 && index_.tail.splits == nullptr;
+    if (in_words) read_columns(first, end);
+    for (int l = first; l < end; ++l) {
       summed_tail_.fetch(begin_ * tail_width(index_) +
                          uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
-      if (!tail_.add_level(l, codes, splits_[l - first]) || !codes_agree(l, kernels_.widen(codes, count_, codes_)))
-        return false;
+      if (!in_words) read_column(l, 0, wide_column_);
+      if (!(in_words ? level_agrees(l, columns_[l - first]) : level_agrees(l, wide_column_))) return false;
     }
     return true;
   }
 
-  void read_columns(int first) {
+  void read_columns(int first, int end) {
     const uint64_t width = tail_width(index_), at = tail_entry(index_, begin_, first);
     const uint64_t words = index_.sids * width - at;
     uint32_t done = 0;
-    if (index_.tail.splits == nullptr && words >= kColumns) {
+    if (words >= kColumns) {
       done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
-      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, 0x7fff, columns_[0],
-                         splits_[0], kStride);
+      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0], kStride);
     }
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l)
-      read_column(l, done, columns_[l - first], splits_[l - first]);
+    for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
   }
 
-  // Of the SIDs from `done` on.
-  template <class Code>
-  void read_column(int l, uint32_t done, Code* codes, EdgeFlag* splits) const {
+  // Of the SIDs from `done` on; with marks where edges begin.
+  template <class Word>
+  void read_column(int l, uint32_t done, Word* words) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
     read_tail(index_.tail, [&](const auto& entries) {
-      for (uint32_t i = done; i < count_; ++i) {
-        codes[i] = static_cast<Code>(entries.token(first + i * width));
-        splits[i] = entries.split(first + i * width) ? 0xffff : 0;
-      }
+      for (uint32_t i = done; i < count_; ++i)
+        words[i] =
+            static_cast<Word>(entries.token(first + i * width) | (entries.split(first + i * width) ? kMark<Word> : 0));
     });
   }
 
-  bool wide_columns_agree(int first) {
-    for (int l = first; l < std::min(first + kColumns, index_.levels); ++l) {
-      read_column(l, 0, codes_, splits_[0]);
-      if (!tail_.add_level(l, codes_, splits_[0]) || !codes_agree(l, kernels_.most(codes_, count_))) return false;
-    }
-    return true;
+  // A level whose words are marked where edges begin.
+  template <class Word>
+  bool level_agrees(int l, const Word* words) {
+    bool all_marked = false;
+    const uint32_t most = unmark(words, all_marked);
+    if (!codes_agree(l, most) || !tail_.add_level(l, codes_)) return false;
+    return tail_.all_begin() ? all_marked : are_marks(words);
   }
+  uint32_t unmark(const uint16_t* words, bool& all) { return kernels_.unmark_u16(words, count_, codes_, all); }
+  uint32_t unmark(const uint32_t* words, bool& all) { return kernels_.unmark_u32(words, count_, codes_, all); }
+  bool are_marks(const uint16_t* words) const { return kernels_.are_marks_u16(words, tail_.begins(), count_); }
+  bool are_marks(const uint32_t* words) const { return kernels_.are_marks_u32(words, tail_.begins(), count_); }
 
   static constexpr int kColumns = 8;
   static constexpr uint32_t kStride =
       kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
   SidEdges tail_;
   alignas(64) uint16_t columns_[kColumns][kStride];
-  alignas(64) EdgeFlag splits_[kColumns][kStride];
+  alignas(64) uint32_t wide_column_[kSids];
   alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;
   const PlainKernels& kernels_;
@@ -234,7 +242,10 @@ class BlockWalk {
   uint32_t count_ = 0, edges_ = 0;
   bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
   bool one_each_ = false, row_begins_ = false;
-  uint16_t starts_[kSids + 1], rows_[kSids];  // rows_ only where not one_each_
+  // Where the edges begin among the block's SIDs, with their number at last: at each of them, or not.
+  const uint16_t* starts_ = each_;
+  uint16_t each_[kSids + 1], row_starts_[kSids + 1];
+  uint16_t rows_[1 + kSids + kPointers] = {};  // where the nodes' rows begin among the edges; only where not one_each_
 };
 
 bool has_outer_entries(const IndexView& index, int l) {
@@ -246,7 +257,7 @@ bool has_outer_entries(const IndexView& index, int l) {
 
 }  // namespace
 
-bool has_plain_trie(const Index& index, SectionSums& sums) {
+bool has_plain_trie(const Index& index, SectionSums& sums, SidPairs& pairs) {
   const IndexView& view = index.view;
   for (int l = 0; l < view.levels; ++l) {
     if (!has_outer_entries(view, l)) return false;
@@ -254,15 +265,17 @@ bool has_plain_trie(const Index& index, SectionSums& sums) {
   if (view.csr_levels < view.levels && has_tail_padding(view)) return false;
   BlockWalk walk(view, sums);
   for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
-    if (!walk.next(begin, std::min<uint64_t>(view.sids, begin + kSids))) return false;
+    const uint64_t end = std::min<uint64_t>(view.sids, begin + kSids);
+    if (!walk.next(begin, end)) return false;
+    pairs.reach(end);
   }
   return walk.at_end() && is_fingerprint_of(index, walk.digests(), sums);
 }
 
-bool has_plain_sids(const Index& index, SectionSums& sums) {
+bool has_plain_sids(const Index& index, SectionSums& sums, SidPairs& pairs) {
   if (index.view.variable_length) return false;
   if (index.header.info.shortest != index.view.levels || index.header.info.longest != index.view.levels) return false;
-  return index.view.has_trie ? has_plain_trie(index, sums) : has_plain_columns(index, sums);
+  return index.view.has_trie ? has_plain_trie(index, sums, pairs) : has_plain_columns(index, sums, pairs);
 }
 
 }  // namespace sidbeam

@@ -8,6 +8,7 @@
 #include "index/lookup.h"
 #include "index/tail.h"
 #include "index/verify.h"
+#include "index/verify_blocks.h"
 #include "support/error.h"
 #include "support/hashing.h"
 
@@ -224,6 +225,29 @@ void verify_counts(const Index& index, const Counts& counts) {
   need_count("longest", -1, static_cast<uint64_t>(index.header.info.longest), static_cast<uint64_t>(counts.longest));
 }
 
+// Whether they rise from 0 to the items, and by how much: without saying where they do not.
+bool measure_offsets(const IndexView& view, uint64_t& collisions, uint64_t& most) {
+  const UintArray& offsets = view.item_offsets;
+  if (offsets[0] != 0 || offsets[view.sids] != view.items) return false;
+  const PlainKernels& kernels = plain_kernels();
+  if (offsets.width == 4)
+    return kernels.rise_u32(static_cast<const uint32_t*>(offsets.data) + 1, view.sids, collisions, most);
+  return kernels.rise_u64(static_cast<const uint64_t*>(offsets.data) + 1, view.sids, collisions, most);
+}
+
+[[noreturn]] void find_bad_offset(const IndexView& view) {
+  uint64_t before = 0;
+  for (uint64_t o = 0; o <= view.sids; ++o) {
+    const uint64_t offset = view.item_offsets[o];
+    if (o == 0 ? offset != 0 : offset <= before || offset > view.items)
+      corrupt(SectionKind::ItemOffsets, -1, "entry %llu is %llu after %llu, expected to rise from 0 to %llu",
+              static_cast<ull>(o), static_cast<ull>(offset), static_cast<ull>(before), static_cast<ull>(view.items));
+    before = offset;
+  }
+  corrupt(SectionKind::ItemOffsets, -1, "the last entry is %llu, expected the %llu items", static_cast<ull>(before),
+          static_cast<ull>(view.items));
+}
+
 }  // namespace
 
 bool is_fingerprint(const Index& index, const Hash128& fingerprint) {
@@ -254,21 +278,8 @@ void verify_sids(const Index& index) {
 
 void verify_items(const Index& index) {
   const IndexView& view = index.view;
-  uint64_t collisions = 0, most = 1, before = 0;
-  for (uint64_t o = 0; view.item_offsets && o <= view.sids; ++o) {
-    const uint64_t offset = view.item_offsets[o];
-    if (o == 0 ? offset != 0 : offset <= before || offset > view.items)
-      corrupt(SectionKind::ItemOffsets, -1, "entry %llu is %llu after %llu, expected to rise from 0 to %llu",
-              static_cast<ull>(o), static_cast<ull>(offset), static_cast<ull>(before), static_cast<ull>(view.items));
-    if (o > 0) {
-      collisions += offset - before > 1;
-      most = std::max(most, offset - before);
-    }
-    before = offset;
-  }
-  if (view.item_offsets && before != view.items)
-    corrupt(SectionKind::ItemOffsets, -1, "the last entry is %llu, expected the %llu items", static_cast<ull>(before),
-            static_cast<ull>(view.items));
+  uint64_t collisions = 0, most = 1;
+  if (view.item_offsets && !measure_offsets(view, collisions, most)) find_bad_offset(view);
   need_count("collisions", -1, static_cast<uint64_t>(index.header.info.collisions), collisions);
   need_count("max_items_per_sid", -1, static_cast<uint64_t>(index.header.info.max_items_per_sid), most);
   if (view.id_type != IdType::kString) return;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
 #include "index/trie.h"
 #include "index/verify.h"
 
@@ -71,6 +73,13 @@ void verify_end_edges(const IndexView& index, int l) {
             static_cast<ull>(level.ends));
 }
 
+template <class Token>
+bool are_set(const uint64_t* mask, const Token* tokens, uint64_t count) {
+  uint64_t set = 1;
+  for (uint64_t i = 0; i < count; ++i) set &= mask[tokens[i] / 64] >> tokens[i] % 64;
+  return set != 0;
+}
+
 // Every child's bit is set, and as many bits as there are children: the mask is the list.
 void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
   const uint64_t* mask = level.masks + dense * level.mask_words();
@@ -82,14 +91,12 @@ void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
       corrupt(SectionKind::DenseMaskRanks, l, "rank %llu of node %llu is %u, expected %llu",
               static_cast<ull>(w / (kRankBits / 64)), static_cast<ull>(node), ranks[w / (kRankBits / 64)],
               static_cast<ull>(set));
-    set += static_cast<uint64_t>(__builtin_popcountll(mask[w]));
+    set += bits_set(mask[w]);
   }
-  uint64_t in_mask = 1;
-  for (uint64_t edge = begin; edge < end; ++edge) {
-    const uint64_t token = level.tokens[edge];
-    in_mask &= mask[token / 64] >> token % 64;
-  }
-  if (set != end - begin || in_mask == 0)
+  const bool in_mask = level.tokens.width == 2
+                           ? are_set(mask, static_cast<const uint16_t*>(level.tokens.data) + begin, end - begin)
+                           : are_set(mask, static_cast<const uint32_t*>(level.tokens.data) + begin, end - begin);
+  if (set != end - begin || !in_mask)
     corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
 }
 
@@ -98,16 +105,18 @@ void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
 void verify_dense(const LevelView& level, int l) {
   if (level.dense_nodes == 0) return;
   uint64_t dense = 0;
-  for (uint64_t node = 0; node < divide_up(level.nodes, 64) * 64; ++node) {
-    const bool set = (level.dense_bits[node / 64] >> node % 64 & 1) != 0;
-    if (node < level.nodes && node % kRankBits == 0 && level.dense_ranks[node / kRankBits] != dense)
-      corrupt(SectionKind::DenseNodeRanks, l, "entry %llu is %u, expected %llu", static_cast<ull>(node / kRankBits),
-              level.dense_ranks[node / kRankBits], static_cast<ull>(dense));
-    if (!set) continue;
-    if (node >= level.nodes || dense == level.dense_nodes)
-      corrupt(SectionKind::DenseNodes, l, "bit %llu is set, there are %llu nodes and %llu of them are dense",
-              static_cast<ull>(node), static_cast<ull>(level.nodes), static_cast<ull>(level.dense_nodes));
-    verify_mask(level, l, node, dense++);
+  for (uint64_t w = 0; w < divide_up(level.nodes, 64); ++w) {
+    const uint64_t rank = w / (kRankBits / 64);
+    if (w % (kRankBits / 64) == 0 && level.dense_ranks[rank] != dense)
+      corrupt(SectionKind::DenseNodeRanks, l, "entry %llu is %u, expected %llu", static_cast<ull>(rank),
+              level.dense_ranks[rank], static_cast<ull>(dense));
+    for (uint64_t bits = level.dense_bits[w]; bits != 0; bits &= bits - 1) {
+      const uint64_t node = w * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+      if (node >= level.nodes || dense == level.dense_nodes)
+        corrupt(SectionKind::DenseNodes, l, "bit %llu is set, there are %llu nodes and %llu of them are dense",
+                static_cast<ull>(node), static_cast<ull>(level.nodes), static_cast<ull>(level.dense_nodes));
+      verify_mask(level, l, node, dense++);
+    }
   }
   if (dense != level.dense_nodes)
     corrupt(SectionKind::DenseNodes, l, "%llu bits are set, the header says %llu", static_cast<ull>(dense),

@@ -15,8 +15,8 @@ struct Hash128 {
 };
 
 uint64_t xxh3_64(const void* data, size_t bytes);
-// Of `count` pieces of so many bytes, one after the other.
-void xxh3_64_of_each(const void* data, size_t bytes, size_t count, uint64_t* out);
+// Of `count` rows of 1 to 64 words, which lie in columns: word w of row i is columns[w * stride + i].
+void xxh3_64_of_rows(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t* out);
 Hash128 xxh3_128(const void* data, size_t bytes);
 
 // XXH3 of a stream that comes in pieces: of both lengths, which differ in their last step only. Holds its state in
@@ -33,7 +33,8 @@ class Stream128 {
 };
 
 // Spreads the bits of a key (the finaliser of MurmurHash3); a bijection, and part of the file format.
-SIDBEAM_HD inline uint64_t mix64(uint64_t key) {
+// Always inline, so that no file compiled for one instruction set leaves it to another.
+SIDBEAM_HD __attribute__((always_inline)) inline uint64_t mix64(uint64_t key) {
   key = (key ^ key >> 33) * 0xff51afd7ed558ccdu;
   key = (key ^ key >> 33) * 0xc4ceb9fe1a85ec53u;
   return key ^ key >> 33;

@@ -16,7 +16,8 @@ using format::SectionKind;
 
 bool is_plain(const Index& index) {
   SectionSums sums(index);
-  return has_plain_sids(index, sums) && (index.view.hash.keys == nullptr || has_plain_hash(index, sums));
+  SidPairs pairs(index.view);
+  return has_plain_sids(index, sums, pairs) && (index.view.hash.keys == nullptr || has_plain_hash(index, sums, pairs));
 }
 
 // Of several blocks, with rows that straddle them, levels of one child and of many, and two widths of tokens.
@@ -101,8 +102,8 @@ void expect_order() {
     const std::vector<Code> above = {1, 1, 2, 2};
     SidEdges edges;
     edges.begin_block(4, &first, 1);
-    EXPECT_TRUE(edges.add_level(0, above.data(), nullptr));
-    return edges.add_level(1, second.data(), nullptr) && edges.all_begin() == distinct;
+    EXPECT_TRUE(edges.add_level(0, above.data()));
+    return edges.add_level(1, second.data()) && edges.all_begin() == distinct;
   };
   EXPECT_TRUE(rises({5, 7, 1, 2}, true));
   EXPECT_TRUE(rises({5, 5, 1, 2}, false));

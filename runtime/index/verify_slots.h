@@ -1,0 +1,101 @@
+// The loops of verify_hash.cc, compiled for an instruction set like those of verify_kernels.h, which includes them.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "support/hashing.h"
+#ifdef __AVX512DQ__
+#include <immintrin.h>
+#endif
+
+namespace sidbeam {
+
+// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
+inline constexpr uint32_t kSids = 512;
+
+inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
+inline constexpr uint32_t kStray = ~uint32_t{0};
+
+// The used slots of a block of a hash set: which they are, how many used ones are before each in one run, and what they
+// hold.
+struct UsedSlots {
+  alignas(64) uint64_t keys[kSids + 8], ordinals[kSids + 8], slots[kSids + 8], run[kSids];
+};
+
+namespace {
+
+// Lists the used slots; returns their number, or kStray where an empty one has an ordinal. Which they are is random, so
+// no branch hangs on it.
+template <class T>
+uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots& out) {
+  uint32_t used = 0, i = 0;
+  T stray = 0;
+#ifdef __AVX512DQ__
+  __m512i strays = _mm512_setzero_si512(), slots = _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0);
+  for (; i + 8 <= count; i += 8) {
+    const __m512i key = _mm512_loadu_si512(keys + i);
+    __m512i ordinal;
+    if constexpr (sizeof(T) == 4) {
+      ordinal = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(ordinals + i)));
+    } else {
+      ordinal = _mm512_loadu_si512(ordinals + i);
+    }
+    const __mmask8 is_used = _mm512_cmpneq_epi64_mask(key, _mm512_set1_epi64(-1));
+    strays = _mm512_mask_or_epi64(strays, static_cast<__mmask8>(~is_used), strays, ordinal);
+    _mm512_storeu_si512(out.keys + used, _mm512_maskz_compress_epi64(is_used, key));
+    _mm512_storeu_si512(out.ordinals + used, _mm512_maskz_compress_epi64(is_used, ordinal));
+    _mm512_storeu_si512(out.slots + used, _mm512_maskz_compress_epi64(is_used, slots));
+    slots = _mm512_add_epi64(slots, _mm512_set1_epi64(8));
+    used += static_cast<uint32_t>(__builtin_popcount(is_used));
+  }
+  stray = static_cast<T>(_mm512_reduce_or_epi64(strays));
+#endif
+  const uint32_t done = used;
+  for (; i < count; ++i) {
+    out.slots[used] = i;
+    const uint32_t is_used = keys[i] != kEmptySlot;
+    stray |= ordinals[i] & (T{is_used} - 1);
+    used += is_used;
+  }
+  for (uint32_t k = done; k < used; ++k) {
+    out.keys[k] = keys[out.slots[k]];
+    out.ordinals[k] = ordinals[out.slots[k]];
+  }
+  return stray == 0 ? used : kStray;
+}
+
+// A number of an ordinal and its key, which is mixed. Sums of these tell sets of such pairs apart as surely as a hash of
+// 64 bits does, in whatever order they come: so neither SIDs nor slots are read at random.
+__attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
+  const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
+  const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;
+  return number ^ number >> 32;
+}
+
+// Whether no slot is cut off from where its key begins. Adds the pairs to the sum.
+bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, uint64_t mask, uint64_t& sum) {
+  uint64_t cut_off = 0, pairs = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint64_t mixed = mix64(used.keys[k]);
+    cut_off |= ((begin + used.slots[k] - mixed) & mask) > used.run[k] ? 1 : 0;
+    pairs += pair_number(mixed, used.ordinals[k]);
+  }
+  sum += pairs;
+  return cut_off == 0;
+}
+
+// Keys of mixed radix: a digit more.
+void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys) {
+  for (uint32_t i = 0; i < count; ++i) keys[i] = keys[i] * radix + digits[i];
+}
+
+// Of what the mask leaves of the keys of SIDs in order.
+uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count) {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < count; ++i) sum += pair_number(mix64(keys[i] & mask), ordinal + i);
+  return sum;
+}
+
+}  // namespace
+}  // namespace sidbeam
