@@ -40,7 +40,7 @@ struct SlotStep {
   uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
   float* scores = nullptr;
   int32_t *parents = nullptr, *tokens = nullptr;
-  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M] by level, of the levels before
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M] by level, which the step adds to
   int32_t *live = nullptr, *active = nullptr, *error = nullptr;   // one each
 };
 

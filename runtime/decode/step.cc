@@ -99,14 +99,6 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   return added + 1;
 }
 
-// Keeps what the step chose, for the SIDs at the end, and moves the slot on.
-void advance(sidbeam_session& session, const SlotStep& step) {
-  const int64_t at = int64_t{step.level} * session.beams;
-  std::copy_n(step.parents, *step.live, step.history_parents + at);
-  std::copy_n(step.tokens, *step.live, step.history_tokens + at);
-  ++session.level[step.slot];
-}
-
 }  // namespace
 
 void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
@@ -134,7 +126,7 @@ void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
   job.row_map = args.row_map;
   job.lse = args.lse;
   session.stepper->step(job, session.stats);
-  for (int64_t i = 0; i < job.slot_count; ++i) advance(session, session.steps[i]);
+  for (int64_t i = 0; i < job.slot_count; ++i) ++session.level[session.steps[i].slot];
   ++session.stats.steps;
 }
 

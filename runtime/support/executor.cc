@@ -56,7 +56,7 @@ void SpinPool::work() {
   while (!stop_.load(std::memory_order_relaxed)) {
     uint64_t seen = ticket_.load(std::memory_order_acquire);
     bool ran = run_one(seen);
-    for (int spin = 0; !ran && spin < kSpins && !stop_.load(std::memory_order_relaxed); ++spin) {
+    for (int spin = 0; !ran && spin < kSpins; ++spin) {
       pause_briefly();
       seen = ticket_.load(std::memory_order_acquire);
       ran = run_one(seen);

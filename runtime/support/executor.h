@@ -53,10 +53,11 @@ class SpinPool final : public Executor {
   // Number of the call (32 bits), tasks in it (16), the next one to be taken (16): who takes one by compare-exchange
   // knows that its call is still under way, and that task_ and data_ are of that call.
   alignas(64) std::atomic<uint64_t> ticket_{0};
+  // Apart from what the caller writes for each call: a thread that waits reads nothing but the ticket.
   alignas(64) std::atomic<int32_t> running_{0};  // tasks of the call that have not returned
-  std::atomic<bool> busy_{false}, stop_{false};
   TaskFunction task_ = nullptr;
   void* data_ = nullptr;
+  alignas(64) std::atomic<bool> busy_{false}, stop_{false};
   std::vector<std::thread> threads_;
 };
 

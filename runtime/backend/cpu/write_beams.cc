@@ -87,6 +87,9 @@ int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& 
   }
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
+  const int64_t history = int64_t{slot.level} * job.beams;
+  std::copy_n(parents, count, slot.history_parents + history);
+  std::copy_n(tokens, count, slot.history_tokens + history);
   const int32_t dead = job.beams - count;
   std::fill_n(slot.parents + count, dead, -1);
   std::fill_n(slot.tokens + count, dead, -1);
