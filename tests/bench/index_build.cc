@@ -171,8 +171,8 @@ void add_size(Measurements& out, const std::string& skew, const Pages<int32_t>& 
 
 int runs_of(const Settings& settings, int64_t sids) {
   if (settings.quick) return 2;
-  return sids > 1000000 ? 3
-                        : 7;  // the first of large ones touches memory that a virtual machine's host has yet to find
+  // The first of large ones touches memory that a virtual machine's host has yet to find.
+  return sids > 1000000 ? 3 : 7;
 }
 
 // Every trie on one thread and on all that there are; where that takes long, on all.
