@@ -50,7 +50,9 @@ public final class ServiceTest {
   }
 
   private void start() throws Exception {
-    process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+    // Started with SIGHUP ignored, as under nohup, Java would go on ignoring it, and the test would wait for a reload.
+    process = new ProcessBuilder("env", "--default-signal=HUP",
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
         System.getProperty("java.class.path"), "service.Service", file.toString(), "--port", "0", "--beams", "20")
         .redirectError(new File(file + ".log")).start();
     output = process.inputReader();
