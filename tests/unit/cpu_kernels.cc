@@ -168,6 +168,40 @@ TEST(CpuKernels, AppendTakesExactlyWhatIsAboveTheThreshold) {
   });
 }
 
+// Codes of a list within a longer array, some of them none: in memory of exactly its size.
+template <class Token>
+void check_append_list(const Kernels& kernels, uint64_t seed) {
+  Random random(seed);
+  const auto codes = static_cast<uint32_t>(1 + random.below(random.among({20, 3000})));
+  SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << codes << " codes of " << sizeof(Token) << " bytes");
+  Values values = draw_values(random, SIDBEAM_F32);
+  const TestRow row = draw_row(values, SIDBEAM_F32, codes);
+  const RowScore score = draw_score(random, values.shape, 5U << 20);
+  std::vector<Token> tokens(static_cast<size_t>(1 + random.below(random.among({20, 1000}))));
+  for (Token& token : tokens) token = static_cast<Token>(random.below(random.one_in(20) ? 65536 : codes));
+  const int64_t begin = random.below(std::ssize(tokens)), readable = std::ssize(tokens) - begin;
+  const auto count = static_cast<int32_t>(1 + random.below(readable));
+  std::vector<Candidate> all;
+  for (int32_t i = 0; i < count; ++i) {
+    const uint32_t token = tokens[static_cast<size_t>(begin + i)];
+    if (token < codes) add_candidate(all, score, row.at(token), token);
+  }
+  const float threshold = draw_threshold(random, all);
+  const TokenList list{tokens.data() + begin, sizeof(Token), count, random.one_in(2) ? readable : count};
+  expect_appended(random, all, threshold, [&](int32_t from, const Room& room) {
+    return kernels.append_list(score, threshold, row.wide.data(), list, codes, from, room);
+  });
+}
+
+TEST(CpuKernels, AppendListTakesCodesOnly) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 600 && !::testing::Test::HasFailure(); ++seed) {
+      check_append_list<uint16_t>(kernels, seed);
+      check_append_list<uint32_t>(kernels, seed);
+    }
+  });
+}
+
 // A row that a slice is of: scores of every size of rounding among them.
 RowScore draw_slice_score(Random& random, const Values& values, int32_t beam) {
   RowScore score = draw_score(random, values.shape, place_of(beam, 0));

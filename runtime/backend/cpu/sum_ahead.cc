@@ -31,12 +31,16 @@ int32_t rows_with_maxima(int64_t columns) {
   return static_cast<int32_t>(std::clamp<int64_t>(kColumns / std::max<int64_t>(columns, 1), 1, kMostSlices));
 }
 
-// An element of each is read again where there are no maxima: as many as leave it in the cache, and a vector of them.
+// An element of each is read again where there are no maxima: as many as leave it in the cache, and a vector of them. No
+// more than that where beams have several children: once these are scanned, the rows that follow may be skipped. (All 70
+// of 512 columns at once: 8.5 us instead of 6.1 where half of them need not be read.)
 int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace) {
   constexpr int64_t kColumns = 1 << 18;
   if (!slot.sums_ahead) return kMostTogether;
   const int64_t columns = std::max<int64_t>(slot.column_count, 1);
+  const LevelView& level = slot.index->level[slot.level];
   if (slot.wants_maxima) return std::min(workspace.maxima_rows, rows_with_maxima(columns));
+  if (level.edges >= 2 * level.nodes) return kVectorSlack;
   return static_cast<int32_t>(std::clamp<int64_t>(kColumns / columns, kVectorSlack, kMostTogether));
 }
 
