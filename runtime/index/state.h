@@ -63,7 +63,7 @@ SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
 }
 
 // Moves a state of the trie that is neither ended nor at the last level on by `token`; false where that may not follow.
-SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token, BitsBefore count = bits_before) {
+SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
   const LevelView& level = index.level[state.level];
   const bool ended = index.variable_length && token == level.codes;
   if (is_tail_level(index, state.level)) {
@@ -71,7 +71,7 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
     if (run.count == 0) return false;
     state = {state.level + 1, ended, NodeKind::kTail, pack_run(run)};
   } else {
-    const uint64_t edge = find_child(level, state.node, token, count);
+    const uint64_t edge = find_child(level, state.node, token);
     if (edge == kNoEdge) return false;
     state = {state.level + 1, ended, NodeKind::kTrie, edge};
   }
@@ -80,10 +80,9 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
 
 // The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
 // token may not follow.
-SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token,
-                                     BitsBefore count = bits_before) {
+SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
   State state = decode_state(word);
-  return follow(index, state, token, count) ? encode_state(state) : kDeadState;
+  return follow(index, state, token) ? encode_state(state) : kDeadState;
 }
 
 // Moves the first state on by a prefix of codes; false where no SID has it.

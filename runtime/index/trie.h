@@ -98,9 +98,8 @@ SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& nod
   return rank < row.count ? row.begin + rank : kNoEdge;
 }
 
-SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token,
-                                      BitsBefore count = bits_before) {
-  return find_child(level, node_row(level, node, count), token, count);
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, uint64_t node, uint32_t token) {
+  return find_child(level, node_row(level, node), token);
 }
 
 SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {

@@ -1,5 +1,5 @@
-// The loops of verify_plain.cc and verify_columns.cc, compiled for an instruction set: included by one file for each, which is all that it
-// differs in. Nothing may be in here that another file could be linked with: no function of the standard library.
+// The loops of the verify_*.cc files, compiled for an instruction set: included by one file for each, which is all that
+// it differs in. Nothing may be in here that another file could be linked with: no function of the standard library.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -237,7 +237,8 @@ inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
   high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Of rows of `width` words the first eight columns, each to its own `stride`. Whole sixteens of rows only. Reads eight words of every row, which may be more than it has.
+// Of rows of `width` words the first eight columns, each to its own `stride`. Whole sixteens of rows only. Reads eight
+// words of every row, which may be more than it has.
 void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride) {
   for (uint32_t i = 0; i + 16 <= count; i += 16) {
     Words from[8], to[8];

@@ -65,8 +65,8 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
   return stray == 0 ? used : kStray;
 }
 
-// A number of an ordinal and its key, which is mixed. Sums of these tell sets of such pairs apart as surely as a hash of
-// 64 bits does, in whatever order they come: so neither SIDs nor slots are read at random.
+// A number of an ordinal and its key, which is mixed. Sums of these tell sets of such pairs apart, by accident at least,
+// as surely as a hash of 64 bits does, in whatever order they come: so neither SIDs nor slots are read at random.
 __attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
   const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
   const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;

@@ -24,8 +24,8 @@ void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
 
 }  // namespace
 
-// Of rows whose maxima are kept: enough that a look at them is a long loop, few enough that all are still in the second-level
-// cache.
+// Of rows whose maxima are kept: enough that a look at them is a long loop, few enough that all are still in the
+// second-level cache.
 int32_t rows_with_maxima(int64_t columns) {
   constexpr int64_t kColumns = 65536;
   return static_cast<int32_t>(std::clamp<int64_t>(kColumns / std::max<int64_t>(columns, 1), 1, kMostSlices));
