@@ -201,6 +201,31 @@ void crowd(Dice& dice, Case* c) {
   c->operations = c->levels + 2;
 }
 
+// More beams than a vector, and below the first levels one child each: they are followed, and scored, a vector at a time.
+void deepen(Dice& dice, Case* c) {
+  c->levels = 3 + dice.below(4);
+  c->codes = dice.among({60, 200, 500});
+  c->sids = 40 + dice.below(300);
+  c->uneven = 0;
+  c->skew = 0;
+  c->prefixes = 0;
+  c->catalogues = 1;
+  c->strategy = SIDBEAM_STRATEGY_TRIE;
+  c->normalization = dice.among({SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL});
+  c->given_lse = dice.one_in(4) ? 1 : 0;
+  c->distribution = dice.among({0, 1, 2, 3, 6, 9});
+  c->dtype = dice.one_in(4) ? c->dtype : 0;
+  c->mask_rows = 0;
+  c->bad_rows = dice.among({0, 0, 30});
+  c->soft_cap = 0;
+  c->temperature = 0;
+  c->maps = 0;
+  c->beams = 16 + dice.below(130);
+  c->slots = 1 + dice.below(2);
+  c->operations = c->levels + 2;
+  c->compact = 0;
+}
+
 }  // namespace
 
 Case draw_case(uint64_t seed) {
@@ -214,6 +239,7 @@ Case draw_case(uint64_t seed) {
   if (dice.one_in(8)) thicken(dice, &c);
   c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail are for them
   if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
+  if (dice.one_in(25)) deepen(dice, &c);
   return repaired(c);
 }
 

@@ -25,6 +25,7 @@ differential::Machine make_machine() {
 // The default run must reach each of these, few rows hardly reach the corners of a scan by blocks. Forced targets are
 // left out, since machines differ.
 const std::vector<differential::Floor> kFloors = {{"rows skipped", 1},
+                                                  {"rows with one child, summed, of many beams", 5000},
                                                   {"slots divided among threads", 1},
                                                   {"lives repeated on two threads", 1},
                                                   {"lives repeated on seven threads of the host's, backwards", 1},

@@ -258,6 +258,7 @@ void check_stats(const Run& run) {
   coverage["selection workspace cut back"] += stats.shrinks;
   const bool summed = run.world.c.given_lse == 0 && run.world.c.normalization != SIDBEAM_NORMALIZE_NONE;
   coverage[summed ? "rows with one child, summed" : "rows with one child, not summed"] += stats.single_rows;
+  if (summed && run.world.c.beams >= 16) coverage["rows with one child, summed, of many beams"] += stats.single_rows;
   coverage["slots divided among threads"] += stats.split_slots;
   coverage["rows with listed children"] += stats.list_rows;
   constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};

@@ -15,7 +15,9 @@ void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
     const auto* row = static_cast<const char*>(sums.rows[i]);
     if (row == nullptr) continue;
     Elements codes = slot.elements, end = slot.elements;
+    const auto* next = static_cast<const char*>(sums.rows[i + 1]);
     codes.data = row + sums.first_column * bytes;
+    if (next != nullptr) codes.next = next + sums.first_column * bytes;
     end.data = row + slot.columns.end_column * bytes;
     float* maxima = sums.maxima != nullptr ? sums.maxima + i * sums.maxima_stride : nullptr;
     logs[i] = log_of(merge(sum_of(*slot.kernels, codes, sums.columns, maxima), sum_of(*slot.kernels, end, 1)));
