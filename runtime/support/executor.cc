@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/executor.h"
 
+#include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #if defined(__x86_64__)
@@ -10,7 +12,11 @@
 namespace sidbeam {
 namespace {
 
-constexpr int kSpins = 2000;  // of some 40 ns: about the time between two steps whose logits are at hand
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::microseconds kSpinFor{100};  // about the time between two steps whose logits are at hand
+constexpr int kSpinsAtATime = 32;                   // between looks at the clock
+
+}  // namespace
 
 void pause_briefly() {
 #if defined(__x86_64__)
@@ -20,65 +26,71 @@ void pause_briefly() {
 #endif
 }
 
-uint32_t next_of(uint64_t ticket) { return ticket & 0xFFFF; }
-uint32_t count_of(uint64_t ticket) { return ticket >> 16 & 0xFFFF; }
+bool SpinPool::Worker::serve() {
+  State offered = State::kOffered;
+  if (state.load(std::memory_order_relaxed) != offered) return false;  // which leaves the line where it is
+  if (!state.compare_exchange_strong(offered, State::kTaken, std::memory_order_acquire)) return false;
+  share.run();
+  state.store(State::kIdle, std::memory_order_release);
+  return true;
+}
 
-}  // namespace
-
-SpinPool::SpinPool(int32_t width) {
-  threads_.reserve(static_cast<size_t>(width) - 1);
+SpinPool::SpinPool(int32_t width) : workers_(std::make_unique<Worker[]>(static_cast<size_t>(width))) {
   try {
-    for (int32_t i = 1; i < width; ++i) threads_.emplace_back([this] { work(); });
+    for (; width_ < width; ++width_) {
+      Worker& worker = workers_[static_cast<size_t>(width_)];
+      worker.thread = std::thread([this, &worker] { work(worker); });
+    }
   } catch (const std::system_error&) {
     // As many as there are.
   }
 }
 
 SpinPool::~SpinPool() {
-  stop_.store(true);
-  ticket_.fetch_add(uint64_t{1} << 32);
-  ticket_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  for (int32_t i = 1; i < width_; ++i) workers_[static_cast<size_t>(i)].state.store(State::kStopped);
+  calls_.fetch_add(1);
+  calls_.notify_all();
+  for (int32_t i = 1; i < width_; ++i) workers_[static_cast<size_t>(i)].thread.join();
 }
 
-// Takes the next task of the ticket's call, if there is one, and runs it.
-bool SpinPool::run_one(uint64_t ticket) {
-  while (next_of(ticket) < count_of(ticket)) {
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel)) continue;
-    task_(data_, static_cast<int32_t>(next_of(ticket)));
-    running_.fetch_sub(1, std::memory_order_release);
-    return true;
-  }
-  return false;
+void SpinPool::work(Worker& own) {
+  for (State state = own.state.load(); state != State::kStopped; state = await(own))
+    if (state == State::kOffered) own.serve();
 }
 
-void SpinPool::work() {
-  while (!stop_.load(std::memory_order_relaxed)) {
-    uint64_t seen = ticket_.load(std::memory_order_acquire);
-    bool ran = run_one(seen);
-    for (int spin = 0; !ran && spin < kSpins; ++spin) {
+// Spins until there is something to do, and sleeps where nothing comes; then a share may or may not be there.
+SpinPool::State SpinPool::await(const Worker& own) {
+  for (const Clock::time_point end = Clock::now() + kSpinFor; Clock::now() < end;) {
+    for (int spin = 0; spin < kSpinsAtATime; ++spin) {
+      const State state = own.state.load(std::memory_order_relaxed);
+      if (state != State::kIdle) return state;
       pause_briefly();
-      seen = ticket_.load(std::memory_order_acquire);
-      ran = run_one(seen);
     }
-    if (!ran && !stop_.load()) ticket_.wait(seen);
   }
+  const int32_t calls = calls_.load();  // before the last look: an offer made after it changes the number
+  if (own.state.load() == State::kIdle) calls_.wait(calls);
+  return own.state.load();
 }
 
 void SpinPool::run(int32_t count, TaskFunction task, void* data) {
-  if (count <= 1 || count > 0xFFFF || threads_.empty() || busy_.exchange(true, std::memory_order_acquire)) {
-    for (int32_t i = 0; i < count; ++i) task(data, i);
+  if (count <= 1 || width_ == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+    Share{task, data, 0, count, 1}.run();
     return;
   }
-  task_ = task;
-  data_ = data;
-  running_.store(count, std::memory_order_relaxed);
-  const uint64_t call = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
-  ticket_.store(call << 32 | static_cast<uint64_t>(count) << 16, std::memory_order_release);
-  ticket_.notify_all();
-  while (run_one(ticket_.load(std::memory_order_acquire))) {
+  const int32_t shares = std::min(count, width_);
+  for (int32_t i = 1; i < shares; ++i) {
+    Worker& worker = workers_[static_cast<size_t>(i)];
+    worker.share = {task, data, i, count, width_};
+    worker.state.store(State::kOffered, std::memory_order_release);
   }
-  while (running_.load(std::memory_order_acquire) != 0) pause_briefly();
+  calls_.fetch_add(1);  // which threads read before they look for an offer a last time
+  calls_.notify_all();
+  Share{task, data, 0, count, width_}.run();
+  for (int32_t i = 1; i < shares; ++i) workers_[static_cast<size_t>(i)].serve();
+  for (int32_t i = 1; i < shares; ++i) {
+    const Worker& worker = workers_[static_cast<size_t>(i)];
+    while (worker.state.load(std::memory_order_acquire) != State::kIdle) pause_briefly();
+  }
   busy_.store(false, std::memory_order_release);
 }
 

@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
-#include <vector>
 
 namespace sidbeam {
+
+// Between two looks at what another core will write.
+void pause_briefly();
 
 using TaskFunction = void (*)(void* data, int32_t i);
 
@@ -36,29 +39,51 @@ class HostExecutor final : public Executor {
   void* context_;
 };
 
-// Threads of our own, which spin for some microseconds after work, then sleep. One call uses them at a time; the others
-// meanwhile run on their caller's thread alone, so that steps of many sessions never make more threads than that.
+// Threads of our own, which spin for some time after work, then sleep. One call uses them at a time; the others meanwhile
+// run on their caller's thread alone, so that steps of many sessions never make more threads than that.
+//
+// Thread t of T runs tasks t, t + T, ..: what a task works on stays in the cache of one core from call to call. The caller
+// is thread 0, and runs the shares that nobody has taken when its own is done.
 class SpinPool final : public Executor {
  public:
   // Starts width - 1 threads; fewer where the system refuses (width() tells).
   explicit SpinPool(int32_t width);
   ~SpinPool() override;
-  int32_t width() const override { return static_cast<int32_t>(threads_.size()) + 1; }
+  int32_t width() const override { return width_; }
   void run(int32_t count, TaskFunction task, void* data) override;
 
  private:
-  void work();
-  bool run_one(uint64_t ticket);
+  enum class State : int32_t { kIdle, kOffered, kTaken, kStopped };
 
-  // Number of the call (32 bits), tasks in it (16), the next one to be taken (16): who takes one by compare-exchange
-  // knows that its call is still under way, and that task_ and data_ are of that call.
-  alignas(64) std::atomic<uint64_t> ticket_{0};
-  // Apart from what the caller writes for each call: a thread that waits reads nothing but the ticket.
-  alignas(64) std::atomic<int32_t> running_{0};  // tasks of the call that have not returned
-  TaskFunction task_ = nullptr;
-  void* data_ = nullptr;
-  alignas(64) std::atomic<bool> busy_{false}, stop_{false};
-  std::vector<std::thread> threads_;
+  struct Share {
+    TaskFunction task = nullptr;
+    void* data = nullptr;
+    int32_t first = 0, count = 0, stride = 1;
+
+    void run() const {
+      for (int64_t i = first; i < count; i += stride) task(data, static_cast<int32_t>(i));
+    }
+  };
+
+  // A thread, and all that it and a caller tell each other: one line goes over, and comes back. (A ticket that all take
+  // tasks from was written by the caller while others read it, and led to the tasks by other lines.) Two lines apart from
+  // the next, since processors fetch lines in pairs.
+  struct alignas(128) Worker {
+    std::atomic<State> state{State::kIdle};
+    Share share;  // the caller's to write while idle; of who took it until idle again
+    std::thread thread;
+
+    // Takes the share that is offered, if one is, and runs it.
+    bool serve();
+  };
+
+  void work(Worker& own);
+  State await(const Worker& own);
+
+  std::unique_ptr<Worker[]> workers_;  // [width], the first without a thread
+  int32_t width_ = 1;
+  alignas(64) std::atomic<int32_t> calls_{0};  // what sleeping threads wait on
+  std::atomic<bool> busy_{false};
 };
 
 }  // namespace sidbeam
