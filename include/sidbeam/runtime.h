@@ -66,7 +66,8 @@ typedef struct sidbeam_runtime_config {
    * the runtime has threads of its own, which serve one step at a time (steps of other sessions run on their callers
    * meanwhile), spin for some 100 us after work and then sleep. */
   int32_t step_threads;
-  /* Elements of logits that are worth a thread of a step; 0: 32768. */
+  /* Elements of logits that are worth a thread of a step; 0: 32768. Where a step computes the log-sum-exp a request counts
+   * as 32768 more. */
   int64_t step_grain;
   /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and
    * on any threads, and returns when all have returned. Called from steps, several at a time; must not throw.

@@ -41,12 +41,12 @@ static void run_backwards(void* context, int32_t count, void (*task)(void* data,
   for (int32_t i = count - 1; i >= 0; --i) task(data, i);
 }
 
-static sidbeam_runtime* runtime_of(int32_t step_threads, backwards* host) {
+static sidbeam_runtime* runtime_of(int32_t step_threads, int64_t step_grain, backwards* host) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   config.threads = 1;
   config.step_threads = step_threads;
-  config.step_grain = 1;
+  config.step_grain = step_grain;
   if (host != NULL) {
     config.execute = run_backwards;
     config.execute_context = host;
@@ -164,7 +164,7 @@ static void check_every_division(search* single) {
     backwards host = {0, 0};
     const int hosted = i >= COUNT(widths);
     const int32_t width = widths[i % COUNT(widths)];
-    divided.runtime = runtime_of(width, hosted ? &host : NULL);
+    divided.runtime = runtime_of(width, 1, hosted ? &host : NULL);
     run_search(&divided);
     sidbeam_runtime_release(divided.runtime);
     check_same(&divided, single);
@@ -176,7 +176,7 @@ static void check_every_division(search* single) {
 
 static void check_strategies(int32_t kinds, int32_t first, int32_t last) {
   static search single;
-  single.runtime = runtime_of(1, NULL);
+  single.runtime = runtime_of(1, 1, NULL);
   single.constraint = large_constraint(kinds);
   for (single.strategy = first; single.strategy <= last; ++single.strategy) {
     for (int32_t n = SIDBEAM_NORMALIZE_FULL; n <= SIDBEAM_NORMALIZE_NONE; ++n) {
@@ -207,10 +207,10 @@ static void* run_search_often(void* argument) {
 /* More sessions at once than the pool serves, on each kind of index. */
 static void sessions_share_the_threads_of_a_runtime(void) {
   static search single[2], shared[SESSIONS];
-  sidbeam_runtime* runtime = runtime_of(3, NULL);
+  sidbeam_runtime* runtime = runtime_of(3, 1, NULL);
   pthread_t threads[SESSIONS];
   for (int i = 0; i < 2; ++i) {
-    single[i].runtime = runtime_of(1, NULL);
+    single[i].runtime = runtime_of(1, 1, NULL);
     single[i].constraint = large_constraint(i == 0 ? ALL_KINDS : SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE);
     single[i].strategy = SIDBEAM_STRATEGY_TRIE;
     run_search(&single[i]);
@@ -228,11 +228,46 @@ static void sessions_share_the_threads_of_a_runtime(void) {
   for (int i = 0; i < 2; ++i) sidbeam_constraint_release(single[i].constraint);
 }
 
+/* Among how many threads the first step of so many requests is divided, of one row each; 0: it is not. */
+static int32_t threads_of_first_step(sidbeam_constraint* constraint, int32_t requests, const float* lse) {
+  static const float logits[SLOTS][COLUMNS];
+  const sidbeam_rows rows = make_rows(&logits[0][0], requests, 1, COLUMNS);
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  sidbeam_start_args start_args = SIDBEAM_START_ARGS_INIT;
+  sidbeam_step_args step_args = SIDBEAM_STEP_ARGS_INIT;
+  backwards host = {0, 0};
+  sidbeam_runtime* runtime = runtime_of(4, 0, &host);
+  sidbeam_session* session;
+  config.constraint = constraint;
+  config.slots = requests;
+  config.beams = BEAMS;
+  start_args.count = requests;
+  step_args.rows = &rows;
+  step_args.lse = lse;
+  CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
+  CHECK_OK(sidbeam_session_start(session, &start_args, &err));
+  CHECK_OK(sidbeam_session_step(session, &step_args, &err));
+  sidbeam_session_destroy(session);
+  sidbeam_runtime_release(runtime);
+  return host.most;
+}
+
+static void requests_are_worth_threads_from_the_first_step_on(void) {
+  static const float lse[SLOTS];
+  sidbeam_constraint* constraint = large_constraint(SIDBEAM_KIND_TRIE);
+  CHECK_INT(threads_of_first_step(constraint, 1, NULL), 0);
+  CHECK_INT(threads_of_first_step(constraint, 3, NULL), 3);
+  CHECK_INT(threads_of_first_step(constraint, 5, NULL), 4);
+  CHECK_INT(threads_of_first_step(constraint, 5, lse), 0);
+  sidbeam_constraint_release(constraint);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(every_strategy_gives_the_same_bits_on_any_threads),
       TEST(a_compact_trie_gives_the_same_bits_on_any_threads),
       TEST(sessions_share_the_threads_of_a_runtime),
+      TEST(requests_are_worth_threads_from_the_first_step_on),
   };
   return RUN_TESTS(tests);
 }

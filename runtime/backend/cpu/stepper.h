@@ -24,8 +24,8 @@ struct Piece {
   float best_bad = 0.0F;  // the best score among bad rows, NaN for none
 };
 
-// Working memory of a thread.
-struct Lane {
+// Working memory of a thread, on lines (which processors fetch in pairs) that no other thread writes.
+struct alignas(128) Lane {
   RowWorkspace workspace;
   Found found;                  // of slots that are its own
   Found shared[2];              // of the slots it shares with the lanes before and after; only where there are lanes
