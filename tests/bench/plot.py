@@ -67,7 +67,7 @@ FIGURES = (
     Figure("floors", "Bandwidth: reading once, copying, log-sum-exp", "floors", groups=("dtype", "rows"), unit="GB/s",
            y_label="GB/s (median, p10 to p90)", log_y=False),
     Figure("threads", "One thread and two: M=70, V=2048, L=8, 1e6 SIDs, in cache", "threads", groups=("B",),
-           where=HOT, log_y=False),
+           where=HOT, names=("trie", "trie_threads2", "none", "none_threads2"), log_y=False),
     Figure("size", "Bytes a SID, item ids left out", "size", groups=("catalogue", "N"), unit="bytes a SID",
            y_label="bytes a SID", names=("trie", "compact", "sorted", "hash"), log_y=False),
     Figure("build", "Building in memory, checksums and item ids included", "build", groups=("L", "N", "threads"),

@@ -18,7 +18,7 @@ constexpr Table kTables[] = {
     {"branching", "STATIC's Figure 4: the cost of the constraint alone by branching, 2 to 2^18", branching_table},
     {"lse", "steps that are given the log-sum-exp of their rows", lse_table},
     {"dtype", "logits of 32 and 16 bits", dtype_table},
-    {"threads", "steps on one and two threads", threads_table},
+    {"threads", "steps on one and two threads, and the floors of two", threads_table},
 };
 
 }  // namespace

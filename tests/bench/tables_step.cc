@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode_case.h"
 #include "tables.h"
+#include "thread_floors.h"
 
 namespace bench {
 namespace {
@@ -80,6 +81,7 @@ void threads_table(Context& context) {
     decode.methods = {"trie", "trie_threads2", "none", "none_threads2"};
     decode.shape = shape_of(world.catalogue(), slots, quick ? 10 : kBeams);
     run_decode(context, world, decode);
+    if (slots == 2) run_thread_floors(context, world, decode);
   }
 }
 

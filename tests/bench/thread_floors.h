@@ -1,0 +1,12 @@
+// What two cores can make of two requests at most, and what handing work over costs.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "decode_case.h"
+
+namespace bench {
+
+// Of a case of two slots, into its table.
+void run_thread_floors(Context& context, World& world, const DecodeCase& decode);
+
+}  // namespace bench
