@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "backend/cpu/chain.h"
-#include "backend/cpu/node_rows.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
@@ -249,8 +248,8 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
     std::fill_n(piece.found->only_next.data() + first, n, kDeadState);
   }
   if (scan.by_row)
-    find_rows(slot.index->level[slot.level], states + done, n - done, only + done, kernels_.bits_before,
-              piece.found->rows.data() + first + done);
+    kernels_.find_rows(slot.index->level[slot.level], states + done, n - done, only + done,
+                       piece.found->rows.data() + first + done);
   for (int32_t i = done; i < n; ++i) scan_beam(job, scan, piece, first + i, only[i], i, lane);
   piece.found->selection.flush();
 }
