@@ -89,8 +89,7 @@ SIDBEAM_HD inline const uint64_t* mask_of(const LevelView& level, int64_t dense)
 // The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
 // dense node, else by search in the list.
 template <class Count = BitsBefore>
-SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token,
-                                      Count count = {}) {
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token, Count count = {}) {
   const Row& row = node.row;
   if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
     return row.begin + token;
