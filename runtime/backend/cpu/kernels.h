@@ -79,7 +79,8 @@ struct TokenList {
 
 // The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
 struct Slice {
-  Elements elements;
+  const void* data = nullptr;  // column 0
+  int32_t dtype = 0;
   int64_t columns = 0;  // of the row
   int64_t first_column = 0;
   int64_t codes = 0;

@@ -112,7 +112,7 @@ HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
 template <int32_t kDtype>
 HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padded) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
-  const char* data = static_cast<const char*>(slice.elements.data) + column * kBytes;
+  const char* data = static_cast<const char*>(slice.data) + column * kBytes;
   if (column + kBlock <= slice.columns) return data;
   pad_block<kDtype>(data, slice.columns - column, padded);
   return padded;
@@ -147,7 +147,7 @@ inline BlockRow block_row(const RowSlice& row, float threshold) {
   const bool aligned = slice.first_column % kBlock == 0, masked = aligned && slice.mask != nullptr;
   const auto inside = static_cast<int32_t>(std::min(end_column, slice.columns) / kBlock);
   return {slice.maxima,
-          static_cast<const char*>(slice.elements.data),
+          static_cast<const char*>(slice.data),
           masked ? slice.mask : kAll,
           masked ? end - first : 0,
           masked ? -1 : 0,
@@ -271,7 +271,7 @@ HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Fou
   for (; i < blocks.count && kept + kBlock <= room.count; ++i) {
     const RowSlice& row = rows[beam_of(blocks.at[i])];
     const int64_t column = int64_t{token_of(blocks.at[i])} * kBlock;
-    const auto* elements = static_cast<const Element*>(row.slice.elements.data) + column;
+    const auto* elements = static_cast<const Element*>(row.slice.data) + column;
     const uint32_t place = row.score.place_base + static_cast<uint32_t>(column - row.slice.first_column);
     uint64_t word = words[i];
     do {  // mostly once
@@ -329,7 +329,7 @@ inline int32_t append_slices_of(const RowSlice* rows, int32_t n, float threshold
 }
 
 inline int32_t append_slices(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room) {
-  const int32_t dtype = rows[0].slice.elements.dtype;
+  const int32_t dtype = rows[0].slice.dtype;
   if (dtype == SIDBEAM_F32) return append_slices_of<SIDBEAM_F32, float>(rows, n, threshold, next, room);
   if (dtype == SIDBEAM_F16) return append_slices_of<SIDBEAM_F16, F16>(rows, n, threshold, next, room);
   return append_slices_of<SIDBEAM_BF16, Bf16>(rows, n, threshold, next, room);
