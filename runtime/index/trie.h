@@ -65,6 +65,7 @@ struct BitsBefore {
 template <class Count = BitsBefore>
 SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Count count = {}) {
   if (level.dense_nodes == 0 || node >= level.nodes) return -1;
+  if (level.dense_nodes == level.nodes) return static_cast<int64_t>(node);  // all are
   if ((level.dense_bits[node / 64] >> node % 64 & 1) == 0) return -1;
   const uint64_t rank = level.dense_ranks[node / kRankBits] + count(level.dense_bits, node);
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;

@@ -336,8 +336,10 @@ void decide(SlotScan& slot, bool lse_given) {
                       !(slot.index->variable_length && slot.columns.end_column >= 0);
   slot.wants_maxima =
       slot.strategy != SIDBEAM_STRATEGY_TRIE || slot.index->level[slot.level].dense_nodes > 0 || slot.level == 0;
+  const LevelView& level = slot.index->level[slot.level];
+  const bool all_dense = slot.by_row && level.dense_nodes == level.nodes;
   slot.singles =
-      slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && slot.columns.map == nullptr && !slot.elements.transformed();
+      !all_dense && slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && slot.columns.map == nullptr && !slot.elements.transformed();
 }
 
 bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection) {
