@@ -68,7 +68,8 @@ Slice level_slice(const Scan& scan) {
   const auto codes = static_cast<int64_t>(scan.level.codes);
   const LevelColumns& columns = scan.slot.columns;
   if (columns.map == nullptr && !scan.slot.elements.transformed())
-    return {scan.task.data, scan.slot.elements.dtype, scan.slot.column_count, columns.offset, codes, nullptr, nullptr, codes};
+    return {scan.task.data, scan.slot.elements.dtype, scan.slot.column_count, columns.offset, codes, nullptr, nullptr,
+            codes};
   float* x = scan.workspace.x.data();
   if (columns.map == nullptr) {
     scan.kernels.load(scan.elements(0), columns.offset, codes, x);
@@ -334,12 +335,11 @@ void decide(SlotScan& slot, bool lse_given) {
   slot.by_row = slot.strategy == SIDBEAM_STRATEGY_TRIE && !is_tail_level(*slot.index, slot.level);
   slot.notes_slices = slot.by_row && slot.sums_ahead && slot.columns.map == nullptr &&
                       !(slot.index->variable_length && slot.columns.end_column >= 0);
-  slot.wants_maxima =
-      slot.strategy != SIDBEAM_STRATEGY_TRIE || slot.index->level[slot.level].dense_nodes > 0 || slot.level == 0;
   const LevelView& level = slot.index->level[slot.level];
-  const bool all_dense = slot.by_row && level.dense_nodes == level.nodes;
-  slot.singles =
-      !all_dense && slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && slot.columns.map == nullptr && !slot.elements.transformed();
+  slot.wants_maxima = slot.strategy != SIDBEAM_STRATEGY_TRIE || level.dense_nodes > 0 || slot.level == 0;
+  const bool all_dense = slot.by_row && level.dense_nodes == level.nodes;  // to look for only children took 0.6 us
+  slot.singles = !all_dense && slot.strategy == SIDBEAM_STRATEGY_TRIE && computed && slot.columns.map == nullptr &&
+                 !slot.elements.transformed();
 }
 
 bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection) {

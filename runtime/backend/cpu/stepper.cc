@@ -107,8 +107,8 @@ Slice slice_of_all(const SlotScan& scan) {
   return slice;
 }
 
-// A beam of a dense node whose row was summed in place: there is nothing left to do but to note where the row and the mask
-// are, which scan_beam takes 2 us longer for in a step of 140 beams. False where there is more to it.
+// A beam of a dense node whose row was summed in place: there is nothing left to do but to note where the row and the
+// mask are. False where there is more to it. (By scan_beam a step of 140 such beams took 1.7 us longer.)
 bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t m, int32_t i, const Slice& common,
                 Lane& lane) {
   const SlotStep& slot = *piece.slot;
