@@ -51,18 +51,21 @@ SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
 #endif
 }
 
-// Bits set before `bit` among those that share a rank with it. BitsBefore: the same by other instructions.
-using BitsBefore = uint64_t (*)(const uint64_t* words, uint64_t bit);
-SIDBEAM_HD inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
-  const uint64_t word = bit / 64;
-  uint64_t count = bits_set(words[word] & ((uint64_t{1} << bit % 64) - 1));
-  for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += bits_set(words[w]);
-  return count;
-}
+// Bits set before `bit` among those that share a rank with it. (A `Count` below: the same by other instructions.)
+struct BitsBefore {
+  SIDBEAM_HD uint64_t operator()(const uint64_t* words, uint64_t bit) const {
+    const uint64_t word = bit / 64;
+    uint64_t count = bits_set(words[word] & ((uint64_t{1} << bit % 64) - 1));
+    for (uint64_t w = bit / kRankBits * (kRankBits / 64); w < word; ++w) count += bits_set(words[w]);
+    return count;
+  }
+};
 
 // The place of a node among the dense ones, or -1.
-SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
+template <class Count = BitsBefore>
+SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Count count = {}) {
   if (level.dense_nodes == 0 || node >= level.nodes) return -1;
+  if (level.dense_nodes == level.nodes) return static_cast<int64_t>(node);  // all are
   if ((level.dense_bits[node / 64] >> node % 64 & 1) == 0) return -1;
   const uint64_t rank = level.dense_ranks[node / kRankBits] + count(level.dense_bits, node);
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
@@ -74,7 +77,8 @@ struct NodeRow {
   int64_t dense = -1;
 };
 
-SIDBEAM_HD inline NodeRow node_row(const LevelView& level, uint64_t node, BitsBefore count = bits_before) {
+template <class Count = BitsBefore>
+SIDBEAM_HD inline NodeRow node_row(const LevelView& level, uint64_t node, Count count = {}) {
   const Row row = row_of(level, node);
   return {row, row.count >= kLeastDense ? dense_rank(level, node, count) : -1};
 }
@@ -85,8 +89,8 @@ SIDBEAM_HD inline const uint64_t* mask_of(const LevelView& level, int64_t dense)
 
 // The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
 // dense node, else by search in the list.
-SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token,
-                                      BitsBefore count = bits_before) {
+template <class Count = BitsBefore>
+SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token, Count count = {}) {
   const Row& row = node.row;
   if (row.count >= level.codes && token < row.count && level.tokens[row.begin + token] == token)
     return row.begin + token;

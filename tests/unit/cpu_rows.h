@@ -156,7 +156,7 @@ inline void draw_slice(Random& random, const Kernels& kernels, Values& values, i
   const int64_t first = random.one_in(3) ? 0 : random.below(200);
   const int64_t columns = first + codes + (random.one_in(2) ? 0 : random.below(200));
   out.row = draw_row(values, dtype, columns);
-  out.slice = {out.row.elements(), columns, first, codes, nullptr, nullptr};
+  out.slice = {out.row.elements().data, dtype, columns, first, codes, nullptr, nullptr};
   const int64_t density = random.among({0, 1, 2, 40});  // 0: no mask
   if (density != 0) {
     out.mask.assign(static_cast<size_t>((codes + 63) / 64), 0);
@@ -167,7 +167,7 @@ inline void draw_slice(Random& random, const Kernels& kernels, Values& values, i
   if (random.one_in(2)) {
     out.maxima.assign(static_cast<size_t>(maxima_size(columns)), kInfinity);
     PartialSum sum;
-    kernels.sum_exp(out.slice.elements, columns, out.maxima.data(), sum);
+    kernels.sum_exp(out.row.elements(), columns, out.maxima.data(), sum);
     out.slice.maxima = out.maxima.data();
   }
   for (int64_t t = 0; t < codes; ++t) out.slice.valid += out.counts(t) ? 1 : 0;

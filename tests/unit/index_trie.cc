@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/trie.h"
 
+#include <numeric>
+
+#include "backend/cpu/kernels.h"
+#include "backend/cpu/only_children.h"
 #include "index/state.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
 namespace {
 
-TEST(Trie, RanksInAMaskAgreeWithTheList) {
+// Of variable length, with nodes of few codes and of most.
+Index mixed_index() {
   TestCatalogue catalogue;
   catalogue.codes = {3, 700, 130};
   catalogue.variable_length = true;
@@ -22,7 +27,11 @@ TEST(Trie, RanksInAMaskAgreeWithTheList) {
     sid.resize(1 + random() % 3);
     catalogue.pairs.push_back({sid, i, "", 0});
   }
-  const Index index = build(catalogue);
+  return build(catalogue);
+}
+
+TEST(Trie, RanksInAMaskAgreeWithTheList) {
+  const Index index = mixed_index();
   int64_t dense = 0, present = 0;
   for (int l = 0; l < index.view.levels; ++l) {
     const LevelView& level = index.view.level[l];
@@ -37,6 +46,46 @@ TEST(Trie, RanksInAMaskAgreeWithTheList) {
   }
   EXPECT_GT(dense, 1);
   EXPECT_GT(present, 5000);
+}
+
+// Beams in all nodes of a level, the first of which have been followed, and each code for each of them.
+void check_followed(const cpu::Kernels& kernels, const IndexView& index, int32_t number) {
+  const LevelView& level = index.level[number];
+  std::vector<int64_t> states;
+  for (uint64_t node = 0; node < level.nodes; ++node)
+    states.push_back(encode_state({number, is_end_node(index, number, node), NodeKind::kTrie, node}));
+  states.push_back(kDeadState);
+  const auto n = static_cast<int32_t>(states.size());
+  const NodeRow untouched{7, 7, 7};
+  std::vector<NodeRow> rows(states.size(), untouched);
+  std::vector<uint32_t> only(states.size(), cpu::kNotOne);
+  only[0] = 1;
+  kernels.find_rows(level, states.data(), n, only.data(), rows.data());
+  ASSERT_EQ(rows[0].dense, untouched.dense);
+  rows[0] = node_row(level, 0);
+  for (uint32_t token = 0; token <= level.codes; ++token) {
+    std::vector<int32_t> parents(states.size()), tokens(states.size(), static_cast<int32_t>(token));
+    std::vector<int64_t> next(states.size(), kDeadState);
+    std::iota(parents.rbegin(), parents.rend(), 0);
+    next[0] = 99;
+    kernels.follow_rows(index, number, rows.data(), {parents.data(), tokens.data(), n, next.data()});
+    ASSERT_EQ(next[0], 99);
+    for (size_t i = 1; i < next.size(); ++i) {
+      const int64_t before = states[static_cast<size_t>(parents[i])];
+      const bool fed = is_live(before) && !is_ended(before);
+      ASSERT_EQ(next[i], fed ? next_state(index, before, token) : kDeadState) << "state " << before << " by " << token;
+    }
+  }
+}
+
+TEST(Trie, KernelsFollowAsOneBeamIsFollowed) {
+  const Index index = mixed_index();
+  for (const char* name : {"baseline", "avx2", "avx512", "neon"}) {
+    const cpu::Kernels* kernels = cpu::find_kernels(name);
+    if (kernels == nullptr) continue;
+    SCOPED_TRACE(name);
+    for (int32_t l = 0; l < index.view.levels; ++l) check_followed(*kernels, index.view, l);
+  }
 }
 
 TEST(Trie, StatesThatNothingMadeAreNone) {

@@ -115,7 +115,7 @@ class CpuBackend final : public Backend {
     task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
     task.node = state.node;
     NodeRow found;
-    if (scan.by_row) found = node_row(row.index->level[state.level], state.node, kernels_.bits_before);
+    if (scan.by_row) found = node_row(row.index->level[state.level], state.node);
     task.found = &found;
     if (scan.sums_ahead) {
       const void* data[] = {task.data, nullptr};

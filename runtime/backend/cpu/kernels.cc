@@ -20,6 +20,7 @@
 #include "backend/cpu/append-inl.h"
 #include "backend/cpu/chain-inl.h"
 #include "backend/cpu/log_sum_exp-inl.h"
+#include "backend/cpu/nodes-inl.h"
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
 #include "backend/cpu/select-inl.h"
@@ -38,19 +39,9 @@ inline constexpr char kName[] = "neon";
 inline constexpr char kName[] = "baseline";
 #endif
 
-inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
-  constexpr uint64_t kWords = kRankBits / 64;
-  const uint64_t* first = words + bit / kRankBits * kWords;
-  const uint64_t last = bit / 64 % kWords;
-  uint64_t count = hwy::PopCount(first[last] & ((uint64_t{1} << bit % 64) - 1));
-  // All words, so that nothing branches; those behind the last may lie behind the array, too.
-  for (uint64_t w = 0; w + 1 < kWords; ++w) count += hwy::PopCount(w < last ? first[w < last ? w : last] : 0);
-  return count;
-}
-
 inline constexpr Kernels kKernels = {kName,     sum_exp,   log_sum_exp, load,          transform,        gather,
                                      largest,   append,    append_list, append_slices, likely_threshold, follow_chain,
-                                     near_best, keep_best, rank,        bits_before};
+                                     near_best, keep_best, rank,        find_rows,     follow_rows};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

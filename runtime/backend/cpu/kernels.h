@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "index/trie.h"
 #include "support/host_device.h"
 
 namespace sidbeam::cpu {
@@ -78,7 +79,8 @@ struct TokenList {
 
 // The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
 struct Slice {
-  Elements elements;
+  const void* data = nullptr;  // column 0
+  int32_t dtype = 0;
   int64_t columns = 0;  // of the row
   int64_t first_column = 0;
   int64_t codes = 0;
@@ -139,6 +141,13 @@ struct ChainOut {
   int64_t* next = nullptr;
 };
 
+// The best candidates of a step: who they come from, by which code, and the state that follows, or kDeadState.
+struct Winners {
+  const int32_t *parents, *tokens;
+  int32_t n;
+  int64_t* states;
+};
+
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of
@@ -185,8 +194,10 @@ struct Kernels {
   // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
   // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
-  // As in trie.h, by the target's own instruction.
-  uint64_t (*bits_before)(const uint64_t* words, uint64_t bit);
+  // The rows of the nodes of those of n beams whose `only` says that they have not one child.
+  void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
+  // The states after a level above the tail of those winners who have none yet, by the rows of their parents' nodes.
+  void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
 };
 
 // The table of an instruction set by name, nullptr for the best; nullptr where this machine or this build lacks it.

@@ -49,6 +49,8 @@ struct SlotScan {
   // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen; whether it
   // reads it in place, so that rows can be summed before they are scanned; whether a scan may want the maxima.
   bool reads_row = false, sums_ahead = false, wants_maxima = false;
+  // Whether the codes of a dense node are columns of its row as it lies there, and there is no end besides.
+  bool notes_slices = false;
 };
 
 // A row to be scanned. (Of more than 80 bytes gcc 12 makes it by `rep stos`, which took 3 % of a step.)

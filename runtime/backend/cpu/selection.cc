@@ -63,12 +63,6 @@ void Selection::append_list(const RowScore& row, const float* data, const TokenL
   }
 }
 
-void Selection::append_slice(const RowScore& row, const Slice& slice) {
-  if (waiting_ == kMostSlices) flush();
-  slices_[waiting_++] = {row, slice};
-  limit_ = 0;
-}
-
 void Selection::append_waiting() {
   for (SliceCursor next; next.row < waiting_;) {
     if (capacity_ - count_ < kBlock) shrink();

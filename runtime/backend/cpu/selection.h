@@ -50,7 +50,11 @@ class Selection {
   // See Kernels::append_list.
   void append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes);
   // Takes note of a slice: until flush(), or whatever else comes, its row may be read.
-  void append_slice(const RowScore& row, const Slice& slice);
+  void append_slice(const RowScore& row, const Slice& slice) {
+    if (waiting_ == kMostSlices) flush();
+    slices_[waiting_++] = {row, slice};
+    limit_ = 0;
+  }
   // Appends the slices noted.
   void flush();
   // Where n candidates can be put as they are, since all are taken anyway; no room where a threshold holds or they are too

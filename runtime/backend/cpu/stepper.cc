@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "backend/cpu/chain.h"
-#include "backend/cpu/node_rows.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
 #include "index/state.h"
@@ -95,6 +94,40 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
   lane.stats.single_rows += done;
   lane.stats.candidates += done;
   return done;
+}
+
+// What the slices of a batch of rows have in common.
+Slice slice_of_all(const SlotScan& scan) {
+  const auto codes = static_cast<int64_t>(scan.index->level[scan.level].codes);
+  Slice slice;
+  slice.dtype = scan.elements.dtype;
+  slice.columns = scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.column_count : codes;
+  slice.first_column = scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.columns.offset : 0;
+  slice.codes = codes;
+  return slice;
+}
+
+// A beam of a dense node whose row was summed in place: there is nothing left to do but to note where the row and the
+// mask are. False where there is more to it. (By scan_beam a step of 140 such beams took 1.7 us longer.)
+bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t m, int32_t i, const Slice& common,
+                Lane& lane) {
+  const SlotStep& slot = *piece.slot;
+  const LevelView& level = slot.index->level[slot.level];
+  const NodeRow& node = piece.found->rows[m];
+  const LogSum& sum = lane.logs[i];
+  if (node.dense < 0 || node.row.count >= level.codes || may_skip(job, piece, m)) return false;
+  if (!(sum.ref > -std::numeric_limits<float>::infinity())) return false;
+  Slice slice = common;
+  slice.data = static_cast<const char*>(row_data(job, slot, row_number(job, slot, m))) +
+               (scan.columns.offset - slice.first_column) * element_bytes(slice.dtype);
+  slice.mask = mask_of(level, node.dense);
+  slice.maxima = lane.maxima != nullptr ? lane.maxima + i * lane.workspace.maxima_room : nullptr;
+  slice.valid = node.row.count;
+  piece.found->selection.append_slice({slot.scores[m], sum, true, place_of(m, 0)}, slice);
+  ++lane.stats.rows_read;
+  ++lane.stats.dense_rows;
+  lane.stats.candidates += slice.valid;
+  return true;
 }
 
 void add_stats(const sidbeam_stats& from, sidbeam_stats& to) {
@@ -252,9 +285,14 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
     std::fill_n(piece.found->only_next.data() + first, n, kDeadState);
   }
   if (scan.by_row)
-    find_rows(slot.index->level[slot.level], states + done, n - done, only + done, kernels_.bits_before,
-              piece.found->rows.data() + first + done);
-  for (int32_t i = done; i < n; ++i) scan_beam(job, scan, piece, first + i, only[i], i, lane);
+    kernels_.find_rows(slot.index->level[slot.level], states + done, n - done, only + done,
+                       piece.found->rows.data() + first + done);
+  const Slice slice = slice_of_all(scan);
+  for (int32_t i = done; i < n; ++i) {
+    const bool noted =
+        scan.notes_slices && only[i] == kNotOne && note_dense(job, scan, piece, first + i, i, slice, lane);
+    if (!noted) scan_beam(job, scan, piece, first + i, only[i], i, lane);
+  }
   piece.found->selection.flush();
 }
 

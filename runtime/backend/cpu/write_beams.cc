@@ -36,20 +36,22 @@ int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, 
   return encode_state(state);
 }
 
-// The state of a beam of the trie that had several children, or none: an ended one, which has no token.
-int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t before, const NodeRow& row,
-                    int32_t& token) {
-  if (is_ended(before)) {
-    token = -1;
-    return before;
+// The states of beams of the trie that had several children, or were ended, which have no token.
+void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& found, const Winners& winners) {
+  const IndexView& index = *slot.index;
+  const bool is_tail = is_tail_level(index, slot.level);
+  if (!is_tail) kernels.follow_rows(index, slot.level, found.rows.data(), winners);
+  if (!is_tail && !index.variable_length) return;
+  for (int32_t m = 0; m < winners.n; ++m) {
+    const int32_t parent = winners.parents[m];
+    const int64_t before = slot.states[parent];
+    if (is_ended(before)) {
+      slot.tokens[m] = -1;
+      winners.states[m] = before;
+    } else if (is_tail && winners.states[m] == kDeadState) {
+      winners.states[m] = next_state(index, before, static_cast<uint32_t>(slot.tokens[m]));
+    }
   }
-  const State state = decode_state(before);
-  const auto code = static_cast<uint32_t>(token);
-  if (is_tail_level(index, state.level)) return next_state(index, before, code);
-  const LevelView& level = index.level[state.level];
-  const uint64_t edge = find_child(level, row, code, kernels.bits_before);
-  if (edge == kNoEdge) return kDeadState;
-  return encode_state({state.level + 1, index.variable_length && code == level.codes, NodeKind::kTrie, edge});
 }
 
 // Of the trie: most beams are the only children of theirs, whose states are known. Fetches the row pointers that the next
@@ -57,13 +59,12 @@ int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t befo
 void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, const Found& found, int64_t* states) {
   const IndexView& index = *slot.index;
   const int32_t *parents = slot.parents, next = slot.level + 1;
+  bool all_only = true;
   for (int32_t m = 0; m < count; ++m) {
-    const int32_t parent = parents[m];
-    const int64_t state = found.only_next[parent];
-    states[m] = state != kDeadState
-                    ? state
-                    : follow_beam(kernels, index, slot.states[parent], found.rows[parent], slot.tokens[m]);
+    states[m] = found.only_next[parents[m]];
+    all_only = all_only && states[m] != kDeadState;
   }
+  if (!all_only) follow_others(kernels, slot, found, {parents, slot.tokens, count, states});
   if (next > index.csr_levels || next == index.levels) return;
   const UintArray ahead = next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
   for (int32_t m = 0; m < count; ++m) prefetch(ahead, state_node(states[m]));
