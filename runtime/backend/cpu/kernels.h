@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "sidbeam/rows.h"
 #include "support/host_device.h"
 
 namespace sidbeam::cpu {
@@ -33,15 +34,25 @@ struct LogSum {
   float ref = 0.0F, rest = 0.0F;
 };
 
-// Rows of elements, whose `data` and `next` do not count, to be summed one after the other.
+// Rows of elements to be summed one after the other. Each lies `stride` bytes behind the one before, and the first is
+// elements.data; or `rows` [count + 1] says where column 0 of each is, and of what is summed after these, nullptr where
+// one is left out.
 struct RowsToSum {
-  Elements elements;
-  const void* const* rows =
-      nullptr;        // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
+  Elements elements;  // whose `next` does not count
+  const void* const* rows = nullptr;
+  int64_t stride = 0;
   int32_t count = 0;  // at most kMostSummed
   int64_t first_column = 0, columns = 0;
   float* maxima = nullptr;  // of the first row, those of others each `maxima_stride` on; nullptr: not kept
   int64_t maxima_stride = 0;
+
+  // The address of `column` of row i, 0 of one that is left out. What follows the last need be no memory: it is but fetched.
+  uintptr_t address(int32_t i, int64_t column) const {
+    auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
+    if (row == 0) return 0;
+    if (rows == nullptr) row += static_cast<uintptr_t>(i * stride);
+    return row + static_cast<uintptr_t>(column * (elements.dtype == SIDBEAM_F32 ? 4 : 2));
+  }
 };
 inline constexpr int32_t kMostSummed = 128;
 

@@ -19,6 +19,12 @@ inline uint64_t node_to_feed(int64_t state) {
   return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
 }
 
+inline bool are_fed(const int64_t* states, int32_t n) {
+  uint64_t any = 0;
+  for (int32_t i = 0; i < n; ++i) any |= static_cast<uint64_t>(states[i]);
+  return (any & kDeadOrEnded) == 0;
+}
+
 // Whether edges [begin, end) are one edge that exists.
 inline bool is_one_edge(uint64_t begin, uint64_t end, uint64_t edges) { return end - begin == 1 && end <= edges; }
 

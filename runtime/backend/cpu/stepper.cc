@@ -67,6 +67,11 @@ bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
   return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
 }
 
+// Whether no row can be skipped yet.
+bool skips_none(const StepJob& job, const Piece& piece) {
+  return !job.may_skip || piece.found->selection.threshold() == -std::numeric_limits<float>::infinity();
+}
+
 // Returns how many of the n beams from `first` on are done with, since each has one child, and finds the only children
 // of the others. Candidates come in the order of beams: after one that is left to scan_beam, since it has not one child
 // or odd numbers, all are.
@@ -255,18 +260,28 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   piece.found->selection.flush();
 }
 
-// The normalisers of n beams from `first` on. Beams that are not fed need no row: a map may hold anything.
+// The normalisers of n beams from `first` on. Beams that are not fed need no row: a map may hold anything. Where all are fed
+// and rows lie one after the other no address is looked up (which took 1 % of a step).
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
   const int32_t end = std::min(piece.end, *slot.live);
   const void* rows[kMostTogether + 1];
-  for (int32_t i = 0; i <= n; ++i) {
-    const int32_t m = first + i;
-    const bool fed = m < end && node_to_feed(slot.states[m]) != kUnfed && !may_skip(job, piece, m);
-    rows[i] = fed ? row_data(job, slot, row_number(job, slot, m)) : nullptr;
+  RowsToSum sums;
+  sums.elements = scan.elements;
+  sums.count = n;
+  if (job.row_map == nullptr && skips_none(job, piece) && are_fed(slot.states + first, n)) {
+    sums.elements.data = row_data(job, slot, first);
+    sums.stride = job.rows->row_stride * element_bytes(job.rows->dtype);
+  } else {
+    for (int32_t i = 0; i <= n; ++i) {
+      const int32_t m = first + i;
+      const bool fed = m < end && node_to_feed(slot.states[m]) != kUnfed && !may_skip(job, piece, m);
+      rows[i] = fed ? row_data(job, slot, row_number(job, slot, m)) : nullptr;
+    }
+    sums.rows = rows;
   }
-  lane.maxima = sum_ahead(scan, rows, n, lane.workspace, lane.logs);
+  lane.maxima = sum_ahead(scan, sums, lane.workspace, lane.logs);
 }
 
 void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
