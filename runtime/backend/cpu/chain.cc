@@ -87,11 +87,19 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
 
 }  // namespace
 
+void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
+                     OnlyEdges& found) {
+  const int64_t* states = slot.states + first;
+  found.count = is_small(job, scan, slot) ? scan.kernels->find_edges(chain_of(slot, first, {}), n, found.edges) : 0;
+  if (scan.sums_ahead) fetch_children(*slot.index, slot.level, states + found.count, n - found.count);
+}
+
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            const LogSum* sums, uint32_t* only, const ChainOut& out) {
+                            const OnlyEdges& found, const LogSum* sums, uint32_t* only, const ChainOut& out) {
   const Rows rows = rows_of(job, scan, slot, first, sums);
   int32_t done = 0;
-  if (is_small(job, scan, slot)) done = scan.kernels->follow_chain(chain_of(slot, first, rows), n, out);
+  if (found.count > 0)
+    done = scan.kernels->follow_chain(chain_of(slot, first, rows), found.edges, found.count, out);
   if (done == n) return n;
   find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
   const float* before = slot.scores + first;

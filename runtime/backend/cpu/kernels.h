@@ -183,10 +183,11 @@ struct Kernels {
   // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
   // -inf where there is no telling.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd
-  // in any way (a score of -inf is): returns how many, or fewer, and 0 where the target has no instructions for it. What it
-  // writes of others is of no account.
-  int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
+  // The only edges of n <= kMostInChain beams, up to one that has none or several: returns how many, or fewer, and 0 where
+  // the target has no instructions for it. Fetches their codes. What it writes of others is of no account.
+  int32_t (*find_edges)(const Chain& chain, int32_t n, uint32_t* edges);
+  // Follows n beams along these edges, up to one whose numbers are odd in any way (a score of -inf is): returns the same.
+  int32_t (*follow_chain)(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out);
   // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
   // behind them.
   float (*near_best)(float* scores, int32_t n, int32_t k);

@@ -76,7 +76,7 @@ bool skips_none(const StepJob& job, const Piece& piece) {
 // of the others. Candidates come in the order of beams: after one that is left to scan_beam, since it has not one child
 // or odd numbers, all are.
 int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
-                           uint32_t* only, Lane& lane) {
+                           const OnlyEdges& edges, uint32_t* only, Lane& lane) {
   const SlotStep& slot = *piece.slot;
   Selection& selection = piece.found->selection;
   int64_t* next = piece.found->only_next.data() + first;
@@ -90,7 +90,7 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
   uint32_t places[kMostTogether];
   const LogSum* sums = scan.sums_ahead ? lane.logs : nullptr;
   const ChainOut out{direct ? room.scores : scores, direct ? room.places : places, next};
-  const int32_t done = score_only_children(job, scan, slot, first, n, sums, only, out);
+  const int32_t done = score_only_children(job, scan, slot, first, n, edges, sums, only, out);
   if (direct) {
     selection.take(done);
   } else {
@@ -245,10 +245,11 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   const int64_t* states = slot.states + first;
   uint32_t only[kMostTogether];
   int32_t done = 0;
-  if (scan.sums_ahead && scan.singles) fetch_children(*slot.index, slot.level, states, n);
+  OnlyEdges edges;
+  if (scan.singles) find_only_edges(job, scan, slot, first, n, edges);
   if (scan.sums_ahead) sum_beams(job, scan, piece, first, n, lane);
   if (scan.singles) {
-    done = push_only_children(job, scan, piece, first, n, only, lane);
+    done = push_only_children(job, scan, piece, first, n, edges, only, lane);
   } else {
     std::fill_n(only, n, kNotOne);
     std::fill_n(piece.found->only_next.data() + first, n, kDeadState);
