@@ -110,7 +110,9 @@ inline int32_t follow_chain(const Chain& chain, const uint32_t* edges, int32_t n
   uint32_t tokens[kMostInChain];
   n = each_vector<kWidth>(n, [&](int32_t at) { return find_tokens(chain, edges + at, tokens + at); });
   if (n < kWidth) return 0;
-  return each_vector<kWidth>(n, [&](int32_t at) { return score_tokens(chain, at, edges + at, tokens + at, out); });
+  n = each_vector<kWidth>(n, [&](int32_t at) { return score_tokens(chain, at, edges + at, tokens + at, out); });
+  for (int32_t i = 0; chain.next_pointers != nullptr && i < n; ++i) __builtin_prefetch(chain.next_pointers + edges[i]);
+  return n;
 }
 
 #else

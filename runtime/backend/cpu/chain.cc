@@ -63,6 +63,8 @@ Chain chain_of(const SlotStep& slot, int32_t first, const Rows& rows) {
   chain.map = rows.map;
   chain.lse = rows.lse;
   chain.sums = rows.sums;
+  const UintArray ahead = looked_up_next(*slot.index, slot.level);
+  if (ahead.width == 4) chain.next_pointers = static_cast<const uint32_t*>(ahead.data);
   return chain;
 }
 
@@ -102,6 +104,7 @@ int32_t score_only_children(const StepJob& job, const SlotScan& scan, const Slot
     done = scan.kernels->follow_chain(chain_of(slot, first, rows), found.edges, found.count, out);
   if (done == n) return n;
   find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
+  fetch_next(*slot.index, slot.level, out.next + done, n - done);
   const float* before = slot.scores + first;
   if (job.rows->dtype == SIDBEAM_F32) return score_each<float>(rows, before, first, only, done, n, out);
   if (job.rows->dtype == SIDBEAM_F16) return score_each<F16>(rows, before, first, only, done, n, out);

@@ -139,6 +139,7 @@ struct Chain {
   const int32_t* map = nullptr;  // row of a beam; nullptr: its number
   const float* lse = nullptr;    // by row; nullptr: all are 0
   const LogSum* sums = nullptr;  // by beam, in place of lse: normalisers that were computed
+  const uint32_t* next_pointers = nullptr;  // the next level's, to be fetched; nullptr: none
 };
 
 inline constexpr int32_t kMostInChain = kMostSummed;  // beams that are followed together

@@ -111,4 +111,20 @@ inline void fetch_children(const IndexView& index, int32_t number, const int64_t
   }
 }
 
+// The array in which the step after that of `level` looks up nodes; none where it does not.
+inline UintArray looked_up_next(const IndexView& index, int32_t level) {
+  const int32_t next = level + 1;
+  if (next > index.csr_levels || next == index.levels) return {};
+  return next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
+}
+
+// Fetches what it looks up there of n states.
+inline void fetch_next(const IndexView& index, int32_t level, const int64_t* states, int32_t n) {
+  const UintArray ahead = looked_up_next(index, level);
+  if (!ahead) return;
+  const auto* data = static_cast<const char*>(ahead.data);
+  for (int32_t i = 0; i < n; ++i)
+    if (is_live(states[i])) __builtin_prefetch(data + state_node(states[i]) * static_cast<uint64_t>(ahead.width));
+}
+
 }  // namespace sidbeam::cpu

@@ -4,23 +4,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cpu/only_children.h"
 #include "index/lookup.h"
 #include "index/state.h"
 
 namespace sidbeam::cpu {
 namespace {
-
-// The array that the next step will look up nodes in; nothing where it does not.
-UintArray looked_up_next(const StepJob& job, const SlotStep& slot) {
-  const IndexView& index = *slot.index;
-  const int32_t next = slot.level + 1;
-  if (job.strategy != SIDBEAM_STRATEGY_TRIE || next > index.csr_levels || next == index.levels) return {};
-  return next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
-}
-
-void prefetch(const UintArray& array, int64_t state) {
-  __builtin_prefetch(static_cast<const char*>(array.data) + state_node(state) * static_cast<uint64_t>(array.width));
-}
 
 // The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
 // beam is dead to the next step.
@@ -61,46 +50,45 @@ int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t befo
 }
 
 // The chosen candidates as beams, with the states of those that are only children, as most are, and kDeadState for others.
-// Fetches what the next step will look up of them. All at once, since each pass over the beams takes as long as another.
-int32_t write_chosen(const SlotStep& slot, const UintArray& ahead, Found& found, int64_t* states, bool& known) {
+// All at once, since each pass over the beams takes as long as another. Returns how many, and whether there are others.
+int32_t write_chosen(const SlotStep& slot, Found& found, int64_t* states, bool& others) {
   int32_t *parents = slot.parents, *tokens = slot.tokens;
   float* scores = slot.scores;
   const int64_t* next = found.only_next.data();
-  int64_t unknown = 0;
-  const int32_t count = found.selection.finish([=, &unknown](int32_t m, float score, uint32_t place) {
+  int64_t any = 0;
+  const int32_t count = found.selection.finish([=, &any](int32_t m, float score, uint32_t place) {
     const int32_t parent = beam_of(place);
-    const int64_t state = next[parent];
     parents[m] = parent;
     tokens[m] = static_cast<int32_t>(token_of(place));
     scores[m] = score;
-    states[m] = state;
-    unknown |= state;
-    prefetch(ahead, state < 0 ? 0 : state);
+    states[m] = next[parent];
+    any |= next[parent];
   });
-  known = unknown >= 0;
+  others = any < 0;
   return count;
 }
 
-void find_other_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, const UintArray& ahead,
-                       int32_t count, const Found& found, int64_t* states, uint64_t* range_ends) {
+// What the next step looks up of only children has been fetched, since they nearly always stay.
+void find_other_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count,
+                       const Found& found, int64_t* states, uint64_t* range_ends) {
+  const IndexView& index = *slot.index;
   const bool by_trie = job.strategy == SIDBEAM_STRATEGY_TRIE;
   for (int32_t m = 0; m < count; ++m) {
     if (states[m] != kDeadState) continue;
     const int32_t parent = slot.parents[m];
-    states[m] = by_trie ? follow_beam(kernels, *slot.index, slot.states[parent], found.rows[parent], slot.tokens[m])
+    states[m] = by_trie ? follow_beam(kernels, index, slot.states[parent], found.rows[parent], slot.tokens[m])
                         : continue_beam(job, slot, parent, slot.tokens[m], range_ends[m]);
-    if (by_trie) prefetch(ahead, states[m]);
   }
+  if (by_trie) fetch_next(index, slot.level, states, count);
 }
 
 }  // namespace
 
 int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
                     uint64_t* range_ends) {
-  const UintArray ahead = looked_up_next(job, slot);
-  bool known;
-  const int32_t count = write_chosen(slot, ahead, found, states, known);
-  if (!known) find_other_states(kernels, job, slot, ahead, count, found, states, range_ends);
+  bool others;
+  const int32_t count = write_chosen(slot, found, states, others);
+  if (others) find_other_states(kernels, job, slot, count, found, states, range_ends);
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
   const int64_t history = int64_t{slot.level} * job.beams;
