@@ -151,6 +151,23 @@ struct ChainOut {
   int64_t* next = nullptr;
 };
 
+// Candidates in memory, of which the m-th best is number order[m]; kVectorSlack more of `order` may be read and are numbers
+// of candidates, too.
+struct Chosen {
+  const float* scores = nullptr;
+  const uint32_t* places = nullptr;
+  const uint32_t* order = nullptr;
+  int32_t count = 0;
+};
+
+// What becomes of them, by rank. Parents and tokens are written twice.
+struct BeamsOut {
+  float* scores = nullptr;
+  int32_t *parents = nullptr, *tokens = nullptr;
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;
+  int64_t* states = nullptr;
+};
+
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of
@@ -198,6 +215,8 @@ struct Kernels {
   // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
   // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
+  // Writes the beams that are chosen, each with the state next[parent]. Returns whether one of these is dead.
+  bool (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
   // As in trie.h, by the target's own instruction.
   uint64_t (*bits_before)(const uint64_t* words, uint64_t bit);
 };

@@ -49,25 +49,6 @@ int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t befo
   return encode_state({state.level + 1, index.variable_length && code == level.codes, NodeKind::kTrie, edge});
 }
 
-// The chosen candidates as beams, with the states of those that are only children, as most are, and kDeadState for others.
-// All at once, since each pass over the beams takes as long as another. Returns how many, and whether there are others.
-int32_t write_chosen(const SlotStep& slot, Found& found, int64_t* states, bool& others) {
-  int32_t *parents = slot.parents, *tokens = slot.tokens;
-  float* scores = slot.scores;
-  const int64_t* next = found.only_next.data();
-  int64_t any = 0;
-  const int32_t count = found.selection.finish([=, &any](int32_t m, float score, uint32_t place) {
-    const int32_t parent = beam_of(place);
-    parents[m] = parent;
-    tokens[m] = static_cast<int32_t>(token_of(place));
-    scores[m] = score;
-    states[m] = next[parent];
-    any |= next[parent];
-  });
-  others = any < 0;
-  return count;
-}
-
 // What the next step looks up of only children has been fetched, since they nearly always stay.
 void find_other_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count,
                        const Found& found, int64_t* states, uint64_t* range_ends) {
@@ -80,20 +61,22 @@ void find_other_states(const Kernels& kernels, const StepJob& job, const SlotSte
                         : continue_beam(job, slot, parent, slot.tokens[m], range_ends[m]);
   }
   if (by_trie) fetch_next(index, slot.level, states, count);
+  std::copy_n(slot.tokens, count, slot.history_tokens + int64_t{slot.level} * job.beams);  // an ended beam has none
 }
 
 }  // namespace
 
 int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
                     uint64_t* range_ends) {
-  bool others;
-  const int32_t count = write_chosen(slot, found, states, others);
-  if (others) find_other_states(kernels, job, slot, count, found, states, range_ends);
+  const Chosen chosen = found.selection.choose();
+  const int32_t count = chosen.count;
+  const int64_t history = int64_t{slot.level} * job.beams;
+  const BeamsOut out{slot.scores, slot.parents, slot.tokens, slot.history_parents + history,
+                     slot.history_tokens + history, states};
+  if (kernels.write_chosen(chosen, found.only_next.data(), out))
+    find_other_states(kernels, job, slot, count, found, states, range_ends);
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
-  const int64_t history = int64_t{slot.level} * job.beams;
-  std::copy_n(slot.parents, count, slot.history_parents + history);
-  std::copy_n(slot.tokens, count, slot.history_tokens + history);
   const int32_t dead = job.beams - count;
   std::fill_n(slot.parents + count, dead, -1);
   std::fill_n(slot.tokens + count, dead, -1);
