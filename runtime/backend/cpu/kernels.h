@@ -215,8 +215,8 @@ struct Kernels {
   // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
   // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
-  // Writes the beams that are chosen, each with the state next[parent]. Returns whether one of these is dead.
-  bool (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
+  // Writes the beams that are chosen, each with the state next[parent].
+  void (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
   // As in trie.h, by the target's own instruction.
   uint64_t (*bits_before)(const uint64_t* words, uint64_t bit);
 };

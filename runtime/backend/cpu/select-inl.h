@@ -156,22 +156,20 @@ inline void rank(const float* scores, int32_t n, uint32_t* ranks) {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
-// States of half a vector of beams. Returns whether one is dead.
+// States of half a vector of beams.
 template <class Half>
-HWY_INLINE bool write_states(const int64_t* next, Half parent, int32_t lanes, int64_t* states) {
+HWY_INLINE void write_states(const int64_t* next, Half parent, int32_t lanes, int64_t* states) {
   const hn::Repartition<int64_t, I32> d;
   const auto state = hn::GatherIndex(d, next, hn::PromoteTo(d, parent));
   hn::BlendedStore(state, hn::FirstN(d, static_cast<size_t>(std::max(lanes, 0))), d, states);
-  return !hn::AllFalse(d, hn::Lt(state, hn::Zero(d)));
 }
 
 // Gathered, a vector of beams at a time: to scatter them one by one takes as many stores as there are numbers.
-inline bool write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
+inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
   const F32 d;
   const I32 di;
   const U32 du;
   const hn::Half<I32> dh;
-  bool dead = false;
   for (int32_t m = 0; m < chosen.count; m += kWidth) {
     const int32_t lanes = std::min(kWidth, chosen.count - m);
     const auto written = hn::FirstN(di, static_cast<size_t>(lanes));
@@ -182,25 +180,21 @@ inline bool write_chosen(const Chosen& chosen, const int64_t* next, const BeamsO
     hn::BlendedStore(hn::GatherIndex(d, chosen.scores, number), hn::RebindMask(d, written), d, out.scores + m);
     for (int32_t* parents : {out.parents, out.history_parents}) hn::BlendedStore(parent, written, di, parents + m);
     for (int32_t* tokens : {out.tokens, out.history_tokens}) hn::BlendedStore(token, written, di, tokens + m);
-    dead |= write_states(next, hn::LowerHalf(dh, parent), lanes, out.states + m);
-    dead |= write_states(next, hn::UpperHalf(dh, parent), lanes - kWidth / 2, out.states + m + kWidth / 2);
+    write_states(next, hn::LowerHalf(dh, parent), lanes, out.states + m);
+    write_states(next, hn::UpperHalf(dh, parent), lanes - kWidth / 2, out.states + m + kWidth / 2);
   }
-  return dead;
 }
 
 #else
 
-inline bool write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
-  bool dead = false;
+inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
   for (int32_t m = 0; m < chosen.count; ++m) {
     const uint32_t number = chosen.order[m], place = chosen.places[number];
     out.scores[m] = chosen.scores[number];
     out.parents[m] = out.history_parents[m] = beam_of(place);
     out.tokens[m] = out.history_tokens[m] = static_cast<int32_t>(token_of(place));
     out.states[m] = next[beam_of(place)];
-    dead |= out.states[m] < 0;
   }
-  return dead;
 }
 
 #endif

@@ -219,6 +219,7 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
       }
       whole.found->selection.append(piece.found->selection);
       const Found& later = *piece.found;
+      whole.found->all_only = whole.found->all_only && later.all_only;
       std::copy_n(later.only_next.data() + piece.begin, piece.end - piece.begin,
                   whole.found->only_next.data() + piece.begin);
       std::copy_n(later.rows.data() + piece.begin, piece.end - piece.begin, whole.found->rows.data() + piece.begin);
@@ -233,6 +234,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   const SlotScan scan = scan_of(kernels_, job, slot);
   const int32_t end = std::min(piece.end, *slot.live), together = rows_together(scan, lane.workspace);
   piece.found->selection.reset(slot.width);
+  piece.found->all_only = true;
   piece.best_bad = std::numeric_limits<float>::quiet_NaN();
   for (int32_t m = piece.begin; m < end; m += together)
     scan_together(job, scan, piece, m, std::min(together, end - m), lane);
@@ -257,6 +259,7 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   if (scan.by_row)
     find_rows(slot.index->level[slot.level], states + done, n - done, only + done, kernels_.bits_before,
               piece.found->rows.data() + first + done);
+  if (done < n) piece.found->all_only = false;
   for (int32_t i = done; i < n; ++i) scan_beam(job, scan, piece, first + i, only[i], i, lane);
   piece.found->selection.flush();
 }

@@ -49,9 +49,10 @@ int64_t follow_beam(const Kernels& kernels, const IndexView& index, int64_t befo
   return encode_state({state.level + 1, index.variable_length && code == level.codes, NodeKind::kTrie, edge});
 }
 
-// What the next step looks up of only children has been fetched, since they nearly always stay.
-void find_other_states(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count,
-                       const Found& found, int64_t* states, uint64_t* range_ends) {
+// The states of beams that are not only children, the tokens of ended ones, and what else goes with them. What the next step
+// looks up of only children has been fetched, since they nearly always stay.
+void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, const Found& found,
+                  int64_t* states, uint64_t* range_ends) {
   const IndexView& index = *slot.index;
   const bool by_trie = job.strategy == SIDBEAM_STRATEGY_TRIE;
   for (int32_t m = 0; m < count; ++m) {
@@ -61,7 +62,16 @@ void find_other_states(const Kernels& kernels, const StepJob& job, const SlotSte
                         : continue_beam(job, slot, parent, slot.tokens[m], range_ends[m]);
   }
   if (by_trie) fetch_next(index, slot.level, states, count);
-  std::copy_n(slot.tokens, count, slot.history_tokens + int64_t{slot.level} * job.beams);  // an ended beam has none
+  std::copy_n(states, count, slot.states);
+  if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
+  std::copy_n(slot.tokens, count, slot.history_tokens + int64_t{slot.level} * job.beams);
+}
+
+void clear_beams(const SlotStep& slot, int32_t begin, int32_t end) {
+  std::fill(slot.parents + begin, slot.parents + end, -1);
+  std::fill(slot.tokens + begin, slot.tokens + end, -1);
+  std::fill(slot.states + begin, slot.states + end, kDeadState);
+  std::fill(slot.scores + begin, slot.scores + end, -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace
@@ -71,19 +81,18 @@ int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& 
   const Chosen chosen = found.selection.choose();
   const int32_t count = chosen.count;
   const int64_t history = int64_t{slot.level} * job.beams;
-  const BeamsOut out{slot.scores, slot.parents, slot.tokens, slot.history_parents + history,
-                     slot.history_tokens + history, states};
-  if (kernels.write_chosen(chosen, found.only_next.data(), out))
-    find_other_states(kernels, job, slot, count, found, states, range_ends);
-  std::copy_n(states, count, slot.states);
-  if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
-  const int32_t dead = job.beams - count;
-  std::fill_n(slot.parents + count, dead, -1);
-  std::fill_n(slot.tokens + count, dead, -1);
-  std::fill_n(slot.states + count, dead, kDeadState);
-  std::fill_n(slot.scores + count, dead, -std::numeric_limits<float>::infinity());
+  // The states of other beams than only children are found by those of their parents.
+  const BeamsOut out{slot.scores,
+                     slot.parents,
+                     slot.tokens,
+                     slot.history_parents + history,
+                     slot.history_tokens + history,
+                     found.all_only ? slot.states : states};
+  kernels.write_chosen(chosen, found.only_next.data(), out);
+  if (!found.all_only) write_others(kernels, job, slot, count, found, states, range_ends);
+  if (count < job.beams) clear_beams(slot, count, job.beams);
   int32_t active = count;
-  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(states[m]) ? 1 : 0;
+  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(slot.states[m]) ? 1 : 0;
   *slot.live = count;
   *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
   return count;
