@@ -151,8 +151,7 @@ struct ChainOut {
   int64_t* next = nullptr;
 };
 
-// Candidates in memory, of which the m-th best is number order[m]; kVectorSlack more of `order` may be read and are numbers
-// of candidates, too.
+// Candidates in memory, of which the m-th best is number order[m].
 struct Chosen {
   const float* scores = nullptr;
   const uint32_t* places = nullptr;

@@ -32,7 +32,7 @@ Selection::Selection(const Kernels& kernels, const Allocator& allocator, int64_t
       sorted_places_(allocator, width + kVectorSlack),
       ranks_(allocator, std::min<int64_t>(width, kMostRanked) + 4 * kVectorSlack),
       ties_(allocator, std::min<int64_t>(width, kMostRanked)),
-      order_(allocator, width + kVectorSlack) {}
+      order_(allocator, width) {}
 
 void Selection::reset(int32_t width) {
   width_ = width;
@@ -159,7 +159,6 @@ Chosen Selection::choose() {
   } else {
     order_by_ranks();
   }
-  std::fill_n(order_.data() + count_, kVectorSlack, 0U);
   return chosen;
 }
 
