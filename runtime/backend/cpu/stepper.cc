@@ -247,8 +247,9 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   const int64_t* states = slot.states + first;
   uint32_t only[kMostTogether];
   int32_t done = 0;
+  const LogSum* sums = scan.sums_ahead ? lane.logs : nullptr;
   OnlyEdges edges;
-  if (scan.singles) find_only_edges(job, scan, slot, first, n, edges);
+  if (scan.singles) find_only_edges(job, scan, slot, first, n, sums, edges);
   if (scan.sums_ahead) sum_beams(job, scan, piece, first, n, lane);
   if (scan.singles) {
     done = push_only_children(job, scan, piece, first, n, edges, only, lane);
