@@ -100,8 +100,7 @@ void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& s
 
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
                             const OnlyEdges& found, const LogSum* sums, uint32_t* only, const ChainOut& out) {
-  const int32_t done =
-      found.count > 0 ? scan.kernels->follow_chain(found.chain, found.edges, found.count, out) : 0;
+  const int32_t done = found.count > 0 ? scan.kernels->follow_chain(found.chain, found.edges, found.count, out) : 0;
   if (done == n) return n;
   find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
   fetch_next(*slot.index, slot.level, out.next + done, n - done);

@@ -48,10 +48,10 @@ inline uint64_t bits_before(const uint64_t* words, uint64_t bit) {
   return count;
 }
 
-inline constexpr Kernels kKernels = {kName,        sum_exp,   log_sum_exp, load,          transform,
-                                     gather,       largest,   append,      append_list,   append_slices,
-                                     likely_threshold, find_edges, follow_chain, near_best, keep_best,
-                                     rank,         write_chosen, bits_before};
+inline constexpr Kernels kKernels = {
+    kName,        sum_exp,   log_sum_exp, load,          transform,        gather,
+    largest,      append,    append_list, append_slices, likely_threshold, find_edges,
+    follow_chain, near_best, keep_best,   rank,          write_chosen,     bits_before};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -34,17 +34,16 @@ struct LogSum {
   float ref = 0.0F, rest = 0.0F;
 };
 
-// Rows of elements to be summed one after the other. Each lies `stride` bytes behind the one before, and the first is
-// elements.data; or `rows` [count + 1] says where column 0 of each is, and of what is summed after these, nullptr where
-// one is left out.
+// Rows of elements to be summed one after the other: where each of them is, or, where all follow each other, the first.
 struct RowsToSum {
-  Elements elements;  // whose `next` does not count
+  Elements elements;  // `data`, where there are no `rows`, is column 0 of the first; `next` does not count
+  // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
   const void* const* rows = nullptr;
-  int64_t stride = 0;
   int32_t count = 0;  // at most kMostSummed
   int64_t first_column = 0, columns = 0;
   float* maxima = nullptr;  // of the first row, those of others each `maxima_stride` on; nullptr: not kept
   int64_t maxima_stride = 0;
+  int64_t stride = 0;  // bytes from a row to the next, where there are no `rows`
 
   // The address of `column` of row i, 0 of one that is left out. What follows the last need be no memory: it is but fetched.
   uintptr_t address(int32_t i, int64_t column) const {
@@ -133,12 +132,12 @@ struct Chain {
   const uint32_t* pointers = nullptr;
   const uint16_t* tokens = nullptr;
   uint32_t nodes = 0, edges = 0, codes = 0;
-  int64_t next_level = 0;        // state of node 0 of the next level
-  const float* data = nullptr;   // code 0 of row 0
-  int32_t stride = 0;            // of rows
-  const int32_t* map = nullptr;  // row of a beam; nullptr: its number
-  const float* lse = nullptr;    // by row; nullptr: all are 0
-  const LogSum* sums = nullptr;  // by beam, in place of lse: normalisers that were computed
+  int64_t next_level = 0;                   // state of node 0 of the next level
+  const float* data = nullptr;              // code 0 of row 0
+  int32_t stride = 0;                       // of rows
+  const int32_t* map = nullptr;             // row of a beam; nullptr: its number
+  const float* lse = nullptr;               // by row; nullptr: all are 0
+  const LogSum* sums = nullptr;             // by beam, in place of lse: normalisers that were computed
   const uint32_t* next_pointers = nullptr;  // the next level's, to be fetched; nullptr: none
 };
 

@@ -38,7 +38,8 @@ HWY_INLINE hn::Vec<D> gather_at(D d, const void* base, hn::Vec<hn::RebindToSigne
   if constexpr (sizeof(Element) == 4) {
     return hn::BitCast(d, Bits{_mm512_mask_i32gather_epi32(zeros, all, index.raw, base, kScale)});
   } else {
-    return hn::BitCast(d, Bits{_mm512_mask_i64gather_epi64(zeros, static_cast<__mmask8>(all), index.raw, base, kScale)});
+    return hn::BitCast(d,
+                       Bits{_mm512_mask_i64gather_epi64(zeros, static_cast<__mmask8>(all), index.raw, base, kScale)});
   }
 #else
   if constexpr (kScale == 1) {

@@ -78,8 +78,7 @@ HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* l
   constexpr int64_t kStride = sizeof(RowSum) / sizeof(double);
   const auto at = hn::Mul(hn::Iota(hn::Rebind<int32_t, F64>(), 0), hn::Set(hn::Rebind<int32_t, F64>(), kStride));
   const auto index = hn::PromoteTo(di, at);
-  const Doubles scaled = gather_at<8>(d, &rows->sum, index),
-                row_exponent = gather_at<8>(d, &rows->exponent, index);
+  const Doubles scaled = gather_at<8>(d, &rows->sum, index), row_exponent = gather_at<8>(d, &rows->exponent, index);
   const auto biased = hn::And(hn::ShiftRight<52>(hn::BitCast(di, scaled)), hn::Set(di, 0x7FF));
   const Doubles exponent = hn::ConvertTo(d, hn::Sub(biased, hn::Set(di, 1023)));
   const Doubles mean =

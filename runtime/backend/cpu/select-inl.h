@@ -185,7 +185,8 @@ inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsO
     hn::StoreU(hn::GatherIndex(d, chosen.scores, number), d, out.scores + at);
     for (int32_t* parents : {out.parents, out.history_parents}) hn::StoreU(parent, di, parents + at);
     for (int32_t* tokens : {out.tokens, out.history_tokens}) hn::StoreU(token, di, tokens + at);
-    const auto low = hn::PromoteTo(dw, hn::LowerHalf(half, parent)), high = hn::PromoteTo(dw, hn::UpperHalf(half, parent));
+    const auto low = hn::PromoteTo(dw, hn::LowerHalf(half, parent)),
+               high = hn::PromoteTo(dw, hn::UpperHalf(half, parent));
     hn::StoreU(hn::GatherIndex(dw, next, low), dw, out.states + at);
     hn::StoreU(hn::GatherIndex(dw, next, high), dw, out.states + at + kWidth / 2);
   }
