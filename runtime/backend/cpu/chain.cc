@@ -90,7 +90,6 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
 
 void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
                      const LogSum* sums, OnlyEdges& found) {
-  found.count = 0;
   if (is_small(job, scan, slot)) {
     found.chain = chain_of(slot, first, rows_of(job, scan, slot, first, sums));
     found.count = scan.kernels->find_edges(found.chain, n, found.edges);

@@ -8,11 +8,11 @@
 
 namespace sidbeam::cpu {
 
-// The only edges of the first `count` of beams. (Not cleared: it would take longer than to fill it.)
+// The only edges of the first `count` of beams.
 struct OnlyEdges {
   Chain chain;  // where there are any
   uint32_t edges[kMostInChain];
-  int32_t count;
+  int32_t count = 0;
 };
 
 // Those of beams [first, first + n), n at most kMostInChain, up to one that has not one child, or fewer. What is then read of

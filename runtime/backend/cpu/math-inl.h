@@ -24,32 +24,6 @@ using Floats = hn::Vec<F32>;
 
 inline constexpr int kWidth = static_cast<int>(hn::MaxLanes(F32()));
 
-// Elements `index` of an array, or those at byte `index` where kScale is 1. AVX-512 gathers into a register that counts as an
-// input: gcc 12 takes whichever is free, mostly the one gathered before, and so waits for that. Zeros need no waiting for.
-template <int kScale, class D>
-HWY_INLINE hn::Vec<D> gather_at(D d, const void* base, hn::Vec<hn::RebindToSigned<D>> index) {
-  using Element = hn::TFromD<D>;
-  static_assert(kScale == 1 || kScale == sizeof(Element));
-#if HWY_TARGET == HWY_AVX3
-  using Bits = hn::Vec<hn::RebindToUnsigned<D>>;
-  const __m512i zeros = _mm512_setzero_si512();
-  __mmask16 all = 0xFFFF;
-  asm("" : "+Yk"(all));
-  if constexpr (sizeof(Element) == 4) {
-    return hn::BitCast(d, Bits{_mm512_mask_i32gather_epi32(zeros, all, index.raw, base, kScale)});
-  } else {
-    return hn::BitCast(d,
-                       Bits{_mm512_mask_i64gather_epi64(zeros, static_cast<__mmask8>(all), index.raw, base, kScale)});
-  }
-#else
-  if constexpr (kScale == 1) {
-    return hn::GatherOffset(d, static_cast<const Element*>(base), index);
-  } else {
-    return hn::GatherIndex(d, static_cast<const Element*>(base), index);
-  }
-#endif
-}
-
 // a * b + c in one rounding, where the target has no instruction for it: the product of two floats is exact in double,
 // the sum is rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"), and only then rounded
 // to float.
