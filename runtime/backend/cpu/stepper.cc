@@ -266,7 +266,7 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
 }
 
 // The normalisers of n beams from `first` on. Beams that are not fed need no row: a map may hold anything. Where all are fed
-// and rows lie one after the other no address is looked up (which took 1 % of a step).
+// and rows lie one after the other no address is looked up (which took up to 1 % of a step).
 void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
                            Lane& lane) const {
   const SlotStep& slot = *piece.slot;
