@@ -33,8 +33,9 @@ template <class T>
 T read_struct(const T* given, const char* name) {
   require(given, name);
   check_struct(given, given->struct_size, kFirstBytes<T>, sizeof(T), name);
+  if (given->struct_size >= sizeof(T)) return *given;  // of a size that the compiler knows
   T copy{};
-  std::memcpy(&copy, given, std::min<size_t>(given->struct_size, sizeof(T)));
+  std::memcpy(&copy, given, given->struct_size);
   return copy;
 }
 

@@ -63,9 +63,9 @@ void check_columns(const sidbeam_session& session, const IndexView& index, const
          static_cast<long long>(rows.columns), static_cast<long long>(needed), session.level[slot], slot);
 }
 
-SlotStep slot_step(sidbeam_session& session, const IndexView& index, int32_t slot, int64_t batch) {
+// In place: fields that are stored one by one and copied at once are waited for.
+void set_step(sidbeam_session& session, const IndexView& index, int32_t slot, int64_t batch, SlotStep& step) {
   const int64_t first = int64_t{slot} * session.beams, history = first * session.levels;
-  SlotStep step;
   step.index = &index;
   step.level = session.level[slot];
   step.width = session.widths[slot];
@@ -81,7 +81,6 @@ SlotStep slot_step(sidbeam_session& session, const IndexView& index, int32_t slo
   step.live = &session.live[slot];
   step.active = &session.active[slot];
   step.error = &session.errors[slot];
-  return step;
 }
 
 // Adds a slot to the step that is under way; slots that a NULL list passes over are left out.
@@ -95,7 +94,7 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   const IndexView& index = session.slot_constraints[slot]->view();
   check_columns(session, index, *args.rows, slot);
   check_beams(session, args, slot, batch);
-  session.steps[added] = slot_step(session, index, slot, batch);
+  set_step(session, index, slot, batch, session.steps[added]);
   return added + 1;
 }
 

@@ -2,6 +2,7 @@
 #include "backend/cpu/kernels.h"
 
 #include <functional>
+#include <numeric>
 
 #include "cpu_rows.h"
 
@@ -68,6 +69,44 @@ void check_rank(const Kernels& kernels, uint64_t seed) {
 TEST(CpuKernels, RankCountsWhatIsHigher) {
   on_every_target([](const Kernels& kernels) {
     for (uint64_t seed = 1; seed <= 400 && !::testing::Test::HasFailure(); ++seed) check_rank(kernels, seed);
+  });
+}
+
+// In arrays of exactly their sizes, but for one more that must stay.
+void check_write_chosen(const Kernels& kernels, uint64_t seed) {
+  Random random(seed);
+  const auto n = static_cast<size_t>(random.below(random.among({20, 200})));
+  SCOPED_TRACE(::testing::Message() << "seed " << seed << ": n " << n);
+  const size_t candidates = n + static_cast<size_t>(random.below(9));
+  const std::vector<float> scores = draw_scores(random, static_cast<int32_t>(candidates));
+  std::vector<uint32_t> places, order(candidates);
+  std::vector<int64_t> next(300);
+  for (size_t i = 0; i < candidates; ++i)
+    places.push_back(place_of(static_cast<int32_t>(random.below(300)), static_cast<uint32_t>(random.below(1 << 20))));
+  for (int64_t& state : next) state = random.one_in(3) ? -1 : static_cast<int64_t>(random.engine() >> 1);
+  std::iota(order.begin(), order.end(), 0U);
+  std::shuffle(order.begin(), order.end(), random.engine);
+  std::vector<float> got_scores(n + 1, 7.0F);
+  std::vector<int32_t> parents(n + 1, -7), tokens(n + 1, -7), old_parents(n + 1, -7), old_tokens(n + 1, -7);
+  std::vector<int64_t> states(n + 1, -7);
+  kernels.write_chosen(
+      {scores.data(), places.data(), order.data(), static_cast<int32_t>(n)}, next.data(),
+      {got_scores.data(), parents.data(), tokens.data(), old_parents.data(), old_tokens.data(), states.data()});
+  EXPECT_EQ(parents, old_parents);
+  EXPECT_EQ(tokens, old_tokens);
+  for (size_t m = 0; m < n; ++m) {
+    const uint32_t place = places[order[m]];
+    EXPECT_EQ(got_scores[m], scores[order[m]]) << m;
+    EXPECT_EQ(parents[m], beam_of(place)) << m;
+    EXPECT_EQ(static_cast<uint32_t>(tokens[m]), token_of(place)) << m;
+    EXPECT_EQ(states[m], next[static_cast<size_t>(beam_of(place))]) << m;
+  }
+  EXPECT_TRUE(got_scores[n] == 7.0F && parents[n] == -7 && tokens[n] == -7 && states[n] == -7);
+}
+
+TEST(CpuKernels, WritesTheChosenInOrder) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 300 && !::testing::Test::HasFailure(); ++seed) check_write_chosen(kernels, seed);
   });
 }
 

@@ -92,11 +92,23 @@ TEST(CpuSums, ManyRowsAreSummedAsOneByOne) {
       if (kind == 3) row[random.below(kColumns)] = 2e7F;
       if (kind == 4) row[0] = -kInfinity;
     }
+    const bool by_stride = random.one_in(2);
     on_every_target([&](const Kernels& kernels) {
       std::vector<const void*> data(static_cast<size_t>(rows + 1));
-      for (int32_t r = 0; r < rows; ++r) data[static_cast<size_t>(r)] = r % 7 != 6 ? x.data() + r * kColumns : nullptr;
+      for (int32_t r = 0; r < rows; ++r)
+        data[static_cast<size_t>(r)] = by_stride || r % 7 != 6 ? x.data() + r * kColumns : nullptr;
       std::vector<LogSum> logs(static_cast<size_t>(rows));
-      kernels.log_sum_exp({{nullptr, SIDBEAM_F32}, data.data(), rows, 0, kColumns}, logs.data());
+      RowsToSum sums;
+      if (by_stride) {
+        sums.elements.data = x.data() - 3;  // column 0, of which three are left out
+        sums.stride = kColumns * 4;
+        sums.first_column = 3;
+      } else {
+        sums.rows = data.data();
+      }
+      sums.count = rows;
+      sums.columns = kColumns;
+      kernels.log_sum_exp(sums, logs.data());
       for (int32_t r = 0; r < rows; ++r) {
         if (data[static_cast<size_t>(r)] == nullptr) continue;
         PartialSum sum;

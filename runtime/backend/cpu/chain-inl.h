@@ -11,13 +11,12 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
+#include "index/state.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-
-inline constexpr uint32_t kNoNode = (kDeadOrEnded | kNodeBits) >> 32;  // high bits of a word that is no small node
 
 // Elements `at` of an array of two or more 16-bit numbers. A word begins before its element, but for the first, so that
 // none is read beyond the last.
@@ -31,28 +30,37 @@ HWY_INLINE hn::Vec<U32> gather_narrow(const uint16_t* numbers, hn::Vec<U32> at) 
   return hn::IfThenElse(first, hn::And(word, hn::Set(du, 0xFFFFU)), hn::ShiftRight<16>(word));
 }
 
-// Calls visit(i, at) for vectors of beams, numbers from i on, of which `at` is the first: the last vector begins early enough
-// to be whole. Ends with the first that gives false; returns its i.
-template <class Visit>
-HWY_INLINE int32_t each_vector(int32_t n, int32_t end, const Visit& visit) {
+// Calls visit(at) for vectors of kLanes beams, numbers from `at` on: the last vector begins early enough to be whole. Ends
+// with the first that gives false; returns how many beams come before it.
+template <int kLanes, class Visit>
+HWY_INLINE int32_t each_vector(int32_t n, const Visit& visit) {
   int32_t i = 0;
-  while (i < end && visit(i, std::min(i, n - kWidth))) i += kWidth;
-  return i;
+  while (i < n && visit(std::min(i, n - kLanes))) i += kLanes;
+  return std::min(i, n);
 }
 
-// The only edges of beams [at, at + kWidth); false where one of them is not as simple as that.
-HWY_INLINE bool find_edges(const Chain& chain, int32_t at, uint32_t* edges) {
-  const U32 du;
-  const I32 di;
-  hn::Vec<U32> node, high;
-  hn::LoadInterleaved2(du, reinterpret_cast<const uint32_t*>(chain.states + at), node, high);
-  const auto is_node =
-      hn::And(hn::Lt(node, hn::Set(du, chain.nodes)), hn::Eq(hn::And(high, hn::Set(du, kNoNode)), hn::Zero(du)));
-  if (!hn::AllTrue(du, is_node)) return false;
-  const auto begin = hn::GatherIndex(du, chain.pointers, hn::BitCast(di, node));
-  const auto end = hn::GatherIndex(du, chain.pointers + 1, hn::BitCast(di, node));
-  hn::StoreU(begin, du, edges);
-  return hn::AllTrue(du, hn::And(hn::Eq(hn::Sub(end, begin), hn::Set(du, 1)), hn::Lt(begin, hn::Set(du, chain.edges))));
+// The only edges of beams from `at` on, half a vector of them; false where one of them is not as simple as that. Both row
+// pointers of a node come as one word.
+HWY_INLINE bool find_some_edges(const Chain& chain, int32_t at, uint32_t* edges) {
+  const hn::Repartition<uint64_t, U32> du;
+  const hn::RebindToSigned<decltype(du)> di;
+  const auto state = hn::LoadU(du, reinterpret_cast<const uint64_t*>(chain.states + at));
+  const auto node = hn::And(state, hn::Set(du, kDeadOrEnded | kNodeBits));
+  if (!hn::AllTrue(du, hn::Lt(node, hn::Set(du, uint64_t{chain.nodes})))) return false;
+  const auto pair =
+      hn::GatherOffset(du, reinterpret_cast<const uint64_t*>(chain.pointers), hn::BitCast(di, hn::ShiftLeft<2>(node)));
+  const auto begin = hn::And(pair, hn::Set(du, uint64_t{0xFFFFFFFF})), end = hn::ShiftRight<32>(pair);
+  hn::StoreU(hn::TruncateTo(hn::Rebind<uint32_t, decltype(du)>(), begin), hn::Rebind<uint32_t, decltype(du)>(),
+             edges + at);
+  return hn::AllTrue(du, hn::And(hn::Eq(hn::Sub(end, begin), hn::Set(du, uint64_t{1})),
+                                 hn::Lt(begin, hn::Set(du, uint64_t{chain.edges}))));
+}
+
+inline int32_t find_edges(const Chain& chain, int32_t n, uint32_t* edges) {
+  if (n < kWidth) return 0;
+  const int32_t found = each_vector<kWidth / 2>(n, [&](int32_t at) { return find_some_edges(chain, at, edges); });
+  for (int32_t i = 0; i < found; ++i) __builtin_prefetch(chain.tokens + edges[i]);
+  return found;
 }
 
 HWY_INLINE bool find_tokens(const Chain& chain, const uint32_t* edges, uint32_t* tokens) {
@@ -97,18 +105,20 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
 
 // Array by array, not vector by vector: a gather is so many operations that the core sees no more than two or three vectors
 // ahead, and the misses of one array are to overlap.
-inline int32_t follow_chain(const Chain& chain, int32_t n, const ChainOut& out) {
+inline int32_t follow_chain(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out) {
   if (n < kWidth) return 0;
-  uint32_t edges[kMostInChain + kWidth], tokens[kMostInChain + kWidth];
-  int32_t end = each_vector(n, n, [&](int32_t i, int32_t at) { return find_edges(chain, at, edges + i); });
-  end = each_vector(n, end, [&](int32_t i, int32_t) { return find_tokens(chain, edges + i, tokens + i); });
-  end = each_vector(n, end, [&](int32_t i, int32_t at) { return score_tokens(chain, at, edges + i, tokens + i, out); });
-  return std::min(end, n);
+  uint32_t tokens[kMostInChain];
+  n = each_vector<kWidth>(n, [&](int32_t at) { return find_tokens(chain, edges + at, tokens + at); });
+  if (n < kWidth) return 0;
+  n = each_vector<kWidth>(n, [&](int32_t at) { return score_tokens(chain, at, edges + at, tokens + at, out); });
+  for (int32_t i = 0; chain.next_pointers != nullptr && i < n; ++i) __builtin_prefetch(chain.next_pointers + edges[i]);
+  return n;
 }
 
 #else
 
-inline int32_t follow_chain(const Chain&, int32_t, const ChainOut&) { return 0; }
+inline int32_t find_edges(const Chain&, int32_t, uint32_t*) { return 0; }
+inline int32_t follow_chain(const Chain&, const uint32_t*, int32_t, const ChainOut&) { return 0; }
 
 #endif
 

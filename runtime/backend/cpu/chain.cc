@@ -42,28 +42,29 @@ bool is_small(const StepJob& job, const SlotScan& scan, const SlotStep& slot) {
   const int64_t most_rows = job.row_map != nullptr ? rows.rows : kMostInChain;
   return !is_tail_level(*slot.index, slot.level) && level.row_pointers.width == 4 && level.tokens.width == 2 &&
          level.nodes < kMost && level.edges < kMost && level.edges >= 2 && rows.dtype == SIDBEAM_F32 &&
-         scan.column_count < int64_t{kMost} && rows.row_stride >= 0 &&
-         rows.row_stride < int64_t{kMost} / std::max<int64_t>(most_rows, 1);
+         scan.column_count < int64_t{kMost} && rows.row_stride >= 0 && rows.row_stride < int64_t{kMost} &&
+         most_rows < int64_t{kMost} && rows.row_stride * most_rows < int64_t{kMost};
 }
 
+// Every field is named: gcc 12 clears one that is not, and then all of them by `rep stos`.
 Chain chain_of(const SlotStep& slot, int32_t first, const Rows& rows) {
   const LevelView& level = slot.index->level[slot.level];
-  Chain chain;
-  chain.states = slot.states + first;
-  chain.scores = slot.scores + first;
-  chain.first_beam = static_cast<uint32_t>(first);
-  chain.pointers = static_cast<const uint32_t*>(level.row_pointers.data);
-  chain.tokens = static_cast<const uint16_t*>(level.tokens.data);
-  chain.nodes = static_cast<uint32_t>(level.nodes);
-  chain.edges = static_cast<uint32_t>(level.edges);
-  chain.codes = level.codes;
-  chain.next_level = encode_state({slot.level + 1, false, NodeKind::kTrie, 0});
-  chain.data = reinterpret_cast<const float*>(rows.data);
-  chain.stride = static_cast<int32_t>(rows.stride);
-  chain.map = rows.map;
-  chain.lse = rows.lse;
-  chain.sums = rows.sums;
-  return chain;
+  const UintArray ahead = looked_up_next(*slot.index, slot.level);
+  return {.states = slot.states + first,
+          .scores = slot.scores + first,
+          .first_beam = static_cast<uint32_t>(first),
+          .pointers = static_cast<const uint32_t*>(level.row_pointers.data),
+          .tokens = static_cast<const uint16_t*>(level.tokens.data),
+          .nodes = static_cast<uint32_t>(level.nodes),
+          .edges = static_cast<uint32_t>(level.edges),
+          .codes = level.codes,
+          .next_level = encode_state({slot.level + 1, false, NodeKind::kTrie, 0}),
+          .data = reinterpret_cast<const float*>(rows.data),
+          .stride = static_cast<int32_t>(rows.stride),
+          .map = rows.map,
+          .lse = rows.lse,
+          .sums = rows.sums,
+          .next_pointers = ahead.width == 4 ? static_cast<const uint32_t*>(ahead.data) : nullptr};
 }
 
 // Beams [begin, end) by themselves: the same in scalars, for all dtypes. Returns where it stopped.
@@ -87,13 +88,22 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
 
 }  // namespace
 
+void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
+                     const LogSum* sums, OnlyEdges& found) {
+  if (is_small(job, scan, slot)) {
+    found.chain = chain_of(slot, first, rows_of(job, scan, slot, first, sums));
+    found.count = scan.kernels->find_edges(found.chain, n, found.edges);
+  }
+  if (scan.sums_ahead) fetch_children(*slot.index, slot.level, slot.states + first + found.count, n - found.count);
+}
+
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            const LogSum* sums, uint32_t* only, const ChainOut& out) {
-  const Rows rows = rows_of(job, scan, slot, first, sums);
-  int32_t done = 0;
-  if (is_small(job, scan, slot)) done = scan.kernels->follow_chain(chain_of(slot, first, rows), n, out);
+                            const OnlyEdges& found, const LogSum* sums, uint32_t* only, const ChainOut& out) {
+  const int32_t done = found.count > 0 ? scan.kernels->follow_chain(found.chain, found.edges, found.count, out) : 0;
   if (done == n) return n;
   find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
+  fetch_next(*slot.index, slot.level, out.next + done, n - done);
+  const Rows rows = rows_of(job, scan, slot, first, sums);
   const float* before = slot.scores + first;
   if (job.rows->dtype == SIDBEAM_F32) return score_each<float>(rows, before, first, only, done, n, out);
   if (job.rows->dtype == SIDBEAM_F16) return score_each<F16>(rows, before, first, only, done, n, out);

@@ -118,8 +118,11 @@ class CpuBackend final : public Backend {
     if (scan.by_row) found = node_row(row.index->level[state.level], state.node);
     task.found = &found;
     if (scan.sums_ahead) {
-      const void* data[] = {task.data, nullptr};
-      task.maxima = cpu::sum_ahead(scan, data, 1, workspace, &task.row.normalizer);
+      cpu::RowsToSum sums;
+      sums.elements = scan.elements;
+      sums.elements.data = task.data;
+      sums.count = 1;
+      task.maxima = cpu::sum_ahead(scan, sums, workspace, &task.row.normalizer);
     }
     sidbeam_stats stats{};
     return cpu::scan_row(scan, task, workspace, selection, stats);

@@ -39,9 +39,10 @@ inline constexpr char kName[] = "neon";
 inline constexpr char kName[] = "baseline";
 #endif
 
-inline constexpr Kernels kKernels = {kName,     sum_exp,   log_sum_exp, load,          transform,        gather,
-                                     largest,   append,    append_list, append_slices, likely_threshold, follow_chain,
-                                     near_best, keep_best, rank,        find_rows,     follow_rows};
+inline constexpr Kernels kKernels = {kName,        sum_exp,   log_sum_exp, load,          transform,        gather,
+                                     largest,      append,    append_list, append_slices, likely_threshold, find_edges,
+                                     follow_chain, near_best, keep_best,   rank,          write_chosen,     find_rows,
+                                     follow_rows};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

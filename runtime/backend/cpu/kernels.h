@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "index/trie.h"
+#include "sidbeam/rows.h"
 #include "support/host_device.h"
 
 namespace sidbeam::cpu {
@@ -34,15 +35,24 @@ struct LogSum {
   float ref = 0.0F, rest = 0.0F;
 };
 
-// Rows of elements, whose `data` and `next` do not count, to be summed one after the other.
+// Rows of elements to be summed one after the other: where each of them is, or, where all follow each other, the first.
 struct RowsToSum {
-  Elements elements;
-  const void* const* rows =
-      nullptr;        // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
+  Elements elements;  // `data`, where there are no `rows`, is column 0 of the first; `next` does not count
+  // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
+  const void* const* rows = nullptr;
   int32_t count = 0;  // at most kMostSummed
   int64_t first_column = 0, columns = 0;
   float* maxima = nullptr;  // of the first row, those of others each `maxima_stride` on; nullptr: not kept
   int64_t maxima_stride = 0;
+  int64_t stride = 0;  // bytes from a row to the next, where there are no `rows`
+
+  // The address of `column` of row i, 0 of one that is left out. What follows the last need be no memory: it is but fetched.
+  uintptr_t address(int32_t i, int64_t column) const {
+    auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
+    if (row == 0) return 0;
+    if (rows == nullptr) row += static_cast<uintptr_t>(i * stride);
+    return row + static_cast<uintptr_t>(column * (elements.dtype == SIDBEAM_F32 ? 4 : 2));
+  }
 };
 inline constexpr int32_t kMostSummed = 128;
 
@@ -124,12 +134,13 @@ struct Chain {
   const uint32_t* pointers = nullptr;
   const uint16_t* tokens = nullptr;
   uint32_t nodes = 0, edges = 0, codes = 0;
-  int64_t next_level = 0;        // state of node 0 of the next level
-  const float* data = nullptr;   // code 0 of row 0
-  int32_t stride = 0;            // of rows
-  const int32_t* map = nullptr;  // row of a beam; nullptr: its number
-  const float* lse = nullptr;    // by row; nullptr: all are 0
-  const LogSum* sums = nullptr;  // by beam, in place of lse: normalisers that were computed
+  int64_t next_level = 0;                   // state of node 0 of the next level
+  const float* data = nullptr;              // code 0 of row 0
+  int32_t stride = 0;                       // of rows
+  const int32_t* map = nullptr;             // row of a beam; nullptr: its number
+  const float* lse = nullptr;               // by row; nullptr: all are 0
+  const LogSum* sums = nullptr;             // by beam, in place of lse: normalisers that were computed
+  const uint32_t* next_pointers = nullptr;  // the next level's, to be fetched; nullptr: none
 };
 
 inline constexpr int32_t kMostInChain = kMostSummed;  // beams that are followed together
@@ -139,6 +150,22 @@ struct ChainOut {
   float* scores = nullptr;
   uint32_t* places = nullptr;
   int64_t* next = nullptr;
+};
+
+// Candidates in memory, of which the m-th best is number order[m].
+struct Chosen {
+  const float* scores = nullptr;
+  const uint32_t* places = nullptr;
+  const uint32_t* order = nullptr;
+  int32_t count = 0;
+};
+
+// What becomes of them, by rank. Parents and tokens are written twice.
+struct BeamsOut {
+  float* scores = nullptr;
+  int32_t *parents = nullptr, *tokens = nullptr;
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;
+  int64_t* states = nullptr;
 };
 
 // The best candidates of a step: who they come from, by which code, and the state that follows, or kDeadState.
@@ -181,10 +208,11 @@ struct Kernels {
   // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
   // -inf where there is no telling.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // Follows n <= kMostInChain beams to their only children, up to one that has none or several, or numbers that are odd
-  // in any way (a score of -inf is): returns how many, or fewer, and 0 where the target has no instructions for it. What it
-  // writes of others is of no account.
-  int32_t (*follow_chain)(const Chain& chain, int32_t n, const ChainOut& out);
+  // The only edges of n <= kMostInChain beams, up to one that has none or several: returns how many, or fewer, and 0 where
+  // the target has no instructions for it. Fetches their codes. What it writes of others is of no account.
+  int32_t (*find_edges)(const Chain& chain, int32_t n, uint32_t* edges);
+  // Follows n beams along these edges, up to one whose numbers are odd in any way (a score of -inf is): returns the same.
+  int32_t (*follow_chain)(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out);
   // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
   // behind them.
   float (*near_best)(float* scores, int32_t n, int32_t k);
@@ -194,6 +222,8 @@ struct Kernels {
   // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
   // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
+  // Writes the beams that are chosen, each with the state next[parent].
+  void (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
   // The rows of the nodes of those of n beams whose `only` says that they have not one child.
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
   // The states after a level above the tail of those winners who have none yet, by the rows of their parents' nodes.

@@ -332,11 +332,7 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
 
 inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
   RowSum sums[kMostSummed + kVectorSlack];  // not set: to do so took 1 % of a step of 256 columns
-  const int64_t offset = rows.first_column * (rows.elements.dtype == SIDBEAM_F32 ? 4 : 2);
-  const auto column = [&](int32_t i) {
-    const auto* row = static_cast<const char*>(rows.rows[i]);
-    return row != nullptr ? row + offset : nullptr;
-  };
+  const auto column = [&](int32_t i) { return reinterpret_cast<const void*>(rows.address(i, rows.first_column)); };
   Elements row = rows.elements;
   for (int32_t i = 0; i < rows.count; ++i) {
     row.data = column(i);

@@ -19,6 +19,12 @@ inline uint64_t node_to_feed(int64_t state) {
   return (static_cast<uint64_t>(state) & kDeadOrEnded) == 0 ? state_node(state) : kUnfed;
 }
 
+inline bool are_fed(const int64_t* states, int32_t n) {
+  uint64_t any = 0;
+  for (int32_t i = 0; i < n; ++i) any |= static_cast<uint64_t>(states[i]);
+  return (any & kDeadOrEnded) == 0;
+}
+
 // Whether edges [begin, end) are one edge that exists.
 inline bool is_one_edge(uint64_t begin, uint64_t end, uint64_t edges) { return end - begin == 1 && end <= edges; }
 
@@ -103,6 +109,22 @@ inline void fetch_children(const IndexView& index, int32_t number, const int64_t
     if (by_edge && node < level.nodes) at = std::min(level.row_pointers[node], level.edges);
     __builtin_prefetch(static_cast<const char*>(tokens.data) + at * static_cast<uint64_t>(tokens.width));
   }
+}
+
+// The array in which the step after that of `level` looks up nodes; none where it does not.
+inline UintArray looked_up_next(const IndexView& index, int32_t level) {
+  const int32_t next = level + 1;
+  if (next > index.csr_levels || next == index.levels) return {};
+  return next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
+}
+
+// Fetches what it looks up there of n states.
+inline void fetch_next(const IndexView& index, int32_t level, const int64_t* states, int32_t n) {
+  const UintArray ahead = looked_up_next(index, level);
+  if (!ahead) return;
+  const auto* data = static_cast<const char*>(ahead.data);
+  for (int32_t i = 0; i < n; ++i)
+    if (is_live(states[i])) __builtin_prefetch(data + state_node(states[i]) * static_cast<uint64_t>(ahead.width));
 }
 
 }  // namespace sidbeam::cpu

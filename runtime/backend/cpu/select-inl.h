@@ -8,6 +8,7 @@
 #define SIDBEAM_CPU_SELECT_INL
 #endif
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -152,6 +153,52 @@ inline void rank(const float* scores, int32_t n, uint32_t* ranks) {
   for (; first + 3 * kWidth < n; first += 4 * kWidth) rank_vectors<4>(scores, n, first, ranks);
   for (; first < n; first += kWidth) rank_vectors<1>(scores, n, first, ranks);
 }
+
+inline void write_each(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
+  for (int32_t m = 0; m < chosen.count; ++m) {
+    const uint32_t number = chosen.order[m], place = chosen.places[number];
+    out.scores[m] = chosen.scores[number];
+    out.parents[m] = out.history_parents[m] = beam_of(place);
+    out.tokens[m] = out.history_tokens[m] = static_cast<int32_t>(token_of(place));
+    out.states[m] = next[beam_of(place)];
+  }
+}
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+
+// Gathered, a vector of beams at a time: to scatter them one by one takes as many stores as there are numbers. The last
+// vector begins early enough to be whole: a masked store would reach into the next slot's beams, which are read next, and
+// these would wait for it.
+inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
+  const F32 d;
+  const I32 di;
+  const U32 du;
+  const hn::Half<I32> half;
+  const hn::Repartition<int64_t, I32> dw;
+  if (chosen.count < kWidth) return write_each(chosen, next, out);
+  for (int32_t m = 0; m < chosen.count; m += kWidth) {
+    const int32_t at = std::min(m, chosen.count - kWidth);
+    const auto number = hn::BitCast(di, hn::LoadU(du, chosen.order + at));
+    const auto place = hn::GatherIndex(du, chosen.places, number);
+    const auto parent = hn::BitCast(di, hn::ShiftRight<kTokenBits>(place));
+    const auto token = hn::BitCast(di, hn::And(place, hn::Set(du, (1U << kTokenBits) - 1)));
+    hn::StoreU(hn::GatherIndex(d, chosen.scores, number), d, out.scores + at);
+    for (int32_t* parents : {out.parents, out.history_parents}) hn::StoreU(parent, di, parents + at);
+    for (int32_t* tokens : {out.tokens, out.history_tokens}) hn::StoreU(token, di, tokens + at);
+    const auto low = hn::PromoteTo(dw, hn::LowerHalf(half, parent)),
+               high = hn::PromoteTo(dw, hn::UpperHalf(half, parent));
+    hn::StoreU(hn::GatherIndex(dw, next, low), dw, out.states + at);
+    hn::StoreU(hn::GatherIndex(dw, next, high), dw, out.states + at + kWidth / 2);
+  }
+}
+
+#else
+
+inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
+  write_each(chosen, next, out);
+}
+
+#endif
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

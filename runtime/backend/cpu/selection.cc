@@ -31,7 +31,8 @@ Selection::Selection(const Kernels& kernels, const Allocator& allocator, int64_t
       sorted_scores_(allocator, width + kVectorSlack),
       sorted_places_(allocator, width + kVectorSlack),
       ranks_(allocator, std::min<int64_t>(width, kMostRanked) + 4 * kVectorSlack),
-      ties_(allocator, std::min<int64_t>(width, kMostRanked)) {}
+      ties_(allocator, std::min<int64_t>(width, kMostRanked)),
+      order_(allocator, width) {}
 
 void Selection::reset(int32_t width) {
   width_ = width;
@@ -105,7 +106,7 @@ void Selection::raise() {
 }
 
 // Four stable passes over bytes of the score, of which those are left out in which all scores agree.
-void Selection::sort_by_digits(Ranked& sorted) {
+void Selection::sort_by_digits(Chosen& sorted) {
   uint32_t counts[4][256] = {};
   for (int32_t i = 0; i < count_; ++i)
     for (int digit = 0; digit < 4; ++digit) ++counts[digit][falling(scores_[i]) >> 8 * digit & 255];
@@ -124,34 +125,45 @@ void Selection::sort_by_digits(Ranked& sorted) {
     std::swap(scores, sorted_scores);
     std::swap(places, sorted_places);
   }
-  sorted = {scores, places, nullptr};
+  sorted.scores = scores;
+  sorted.places = places;
+  std::iota(order_.data(), order_.data() + count_, 0U);
 }
 
 // Every candidate knows its rank at once; those that share one, which is when the ranks do not add up to those of n
 // places, come in the order of places.
-Selection::Ranked Selection::ranked() {
-  Ranked result{scores_.data(), places_.data(), ranks_.data()};
-  if (count_ > kMostRanked) {
-    sort_by_digits(result);
-    return result;
-  }
-  uint32_t* ranks = ranks_.data();
+void Selection::order_by_ranks() {
+  uint32_t *ranks = ranks_.data(), *order = order_.data();
   kernels_->rank(scores_.data(), count_, ranks);
   const auto count = static_cast<uint32_t>(count_);
-  if (std::accumulate(ranks, ranks + count, uint32_t{0}) == count * (count - 1) / 2) return result;
-  uint32_t* shared = ties_.data();
-  std::fill_n(shared, count_, 0U);
-  for (int32_t i = 0; i < count_; ++i) ranks[i] += shared[ranks[i]]++;
-  return result;
+  if (std::accumulate(ranks, ranks + count, uint32_t{0}) != count * (count - 1) / 2) {
+    uint32_t* shared = ties_.data();
+    std::fill_n(shared, count_, 0U);
+    for (int32_t i = 0; i < count_; ++i) ranks[i] += shared[ranks[i]]++;
+  }
+  for (uint32_t i = 0; i < count; ++i) order[ranks[i]] = i;
+}
+
+Chosen Selection::choose() {
+  flush();
+  shrink();
+  Chosen chosen{scores_.data(), places_.data(), order_.data(), count_};
+  if (count_ > kMostRanked) {
+    sort_by_digits(chosen);
+  } else {
+    order_by_ranks();
+  }
+  return chosen;
 }
 
 int32_t Selection::finish() {
-  float* scores = sorted_scores_.data();
-  uint32_t* places = sorted_places_.data();
-  return finish([=](int32_t rank, float score, uint32_t place) {
-    scores[rank] = score;
-    places[rank] = place;
-  });
+  const Chosen chosen = choose();
+  for (int32_t m = 0; m < chosen.count; ++m) {
+    const uint32_t number = chosen.order[m];
+    sorted_scores_[m] = chosen.scores[number];
+    sorted_places_[m] = chosen.places[number];
+  }
+  return chosen.count;
 }
 
 }  // namespace sidbeam::cpu

@@ -67,18 +67,16 @@ class Selection {
   void take(int32_t n) { count_ += n; }
   // Candidates of later beams than all that are held.
   void append(const Selection& later);
-  // Leaves the best; returns how many. Calls visit(rank, score, place) for each of them, once and in any order, where
-  // rank is its place in the order score falling, place rising.
-  template <class Visit>
-  int32_t finish(const Visit& visit);
-  // The same, into scores() and places().
+  // Leaves the best, in the order score falling, place rising. Valid until the next reset.
+  Chosen choose();
+  // The same, into scores() and places(); returns how many.
   int32_t finish();
   const float* scores() const { return sorted_scores_.data(); }
   const uint32_t* places() const { return sorted_places_.data(); }
 
   int64_t memory_bytes() const {
     return scores_.bytes() + places_.bytes() + sorted_scores_.bytes() + sorted_places_.bytes() + ranks_.bytes() +
-           ties_.bytes();
+           ties_.bytes() + order_.bytes();
   }
 
  private:
@@ -89,22 +87,15 @@ class Selection {
     if (count_ == capacity_) shrink();
   }
   Room room() { return {scores_.data() + count_, places_.data() + count_, capacity_ - count_}; }
-  // Candidates in memory, in order of places or sorted; the rank of each, or nullptr where it is its number.
-  struct Ranked {
-    const float* scores;
-    const uint32_t* places;
-    const uint32_t* ranks;
-  };
-
   void shrink();
-  Ranked ranked();
-  void sort_by_digits(Ranked& sorted);
+  void order_by_ranks();
+  void sort_by_digits(Chosen& sorted);
 
   const Kernels* kernels_ = nullptr;
   Buffer<float> scores_;     // [capacity + slack]
   Buffer<uint32_t> places_;  // [capacity + slack]
   Buffer<float> sorted_scores_;
-  Buffer<uint32_t> sorted_places_, ranks_, ties_;
+  Buffer<uint32_t> sorted_places_, ranks_, ties_, order_;
   int32_t capacity_ = 0, width_ = 0, count_ = 0;
   int32_t limit_ = 0;  // where push() makes room: capacity_, or 0 while slices wait
   int32_t waiting_ = 0;
@@ -113,19 +104,5 @@ class Selection {
   float threshold_ = 0.0F;
   int64_t shrinks_ = 0;
 };
-
-template <class Visit>
-int32_t Selection::finish(const Visit& visit) {
-  flush();
-  shrink();
-  const Ranked best = ranked();
-  const int32_t n = count_;
-  if (best.ranks != nullptr) {
-    for (int32_t i = 0; i < n; ++i) visit(static_cast<int32_t>(best.ranks[i]), best.scores[i], best.places[i]);
-  } else {
-    for (int32_t i = 0; i < n; ++i) visit(i, best.scores[i], best.places[i]);
-  }
-  return n;
-}
 
 }  // namespace sidbeam::cpu

@@ -10,15 +10,13 @@ namespace {
 
 // Of levels of variable length, of which the end is a column by itself.
 void sum_with_end(const SlotScan& slot, const RowsToSum& sums, LogSum* logs) {
-  const int64_t bytes = element_bytes(slot.elements.dtype);
+  const auto at = [&](int32_t i, int64_t column) { return reinterpret_cast<const void*>(sums.address(i, column)); };
   for (int32_t i = 0; i < sums.count; ++i) {
-    const auto* row = static_cast<const char*>(sums.rows[i]);
-    if (row == nullptr) continue;
     Elements codes = slot.elements, end = slot.elements;
-    const auto* next = static_cast<const char*>(sums.rows[i + 1]);
-    codes.data = row + sums.first_column * bytes;
-    if (next != nullptr) codes.next = next + sums.first_column * bytes;
-    end.data = row + slot.columns.end_column * bytes;
+    codes.data = at(i, sums.first_column);
+    if (codes.data == nullptr) continue;
+    codes.next = at(i + 1, sums.first_column);
+    end.data = at(i, slot.columns.end_column);
     float* maxima = sums.maxima != nullptr ? sums.maxima + i * sums.maxima_stride : nullptr;
     logs[i] = log_of(merge(sum_of(*slot.kernels, codes, sums.columns, maxima), sum_of(*slot.kernels, end, 1)));
   }
@@ -46,10 +44,8 @@ int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace) {
   return static_cast<int32_t>(std::clamp<int64_t>(kColumns / columns, kVectorSlack, kMostTogether));
 }
 
-const float* sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace,
-                       LogSum* logs) {
+const float* sum_ahead(const SlotScan& slot, RowsToSum sums, RowWorkspace& workspace, LogSum* logs) {
   const bool full = slot.normalization == SIDBEAM_NORMALIZE_FULL;
-  RowsToSum sums{slot.elements, rows, count};
   sums.columns = full ? slot.column_count : slot.index->level[slot.level].codes;
   sums.first_column = full ? 0 : slot.columns.offset;
   sums.maxima = slot.wants_maxima ? workspace.maxima_of(sums.columns) : nullptr;

@@ -16,9 +16,8 @@ int32_t rows_with_maxima(int64_t columns);
 // How many rows are summed, and their beams' children looked up, before the first of them is scanned.
 int32_t rows_together(const SlotScan& slot, const RowWorkspace& workspace);
 
-// Where sums_ahead: the normalisers of `count` rows. `rows` as in RowsToSum. Returns the maxima that came with the first of
-// them, those of others each maxima_room on; or nullptr.
-const float* sum_ahead(const SlotScan& slot, const void* const* rows, int32_t count, RowWorkspace& workspace,
-                       LogSum* logs);
+// Where sums_ahead: the normalisers of rows, of which the columns to be summed are still to be filled in. Returns the maxima
+// that came with the first of them, those of others each maxima_room on; or nullptr.
+const float* sum_ahead(const SlotScan& slot, RowsToSum sums, RowWorkspace& workspace, LogSum* logs);
 
 }  // namespace sidbeam::cpu

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cpu/only_children.h"
 #include "index/lookup.h"
 #include "index/state.h"
 
 namespace sidbeam::cpu {
 namespace {
-
-void prefetch(const UintArray& array, uint64_t i) {
-  __builtin_prefetch(static_cast<const char*>(array.data) + i * static_cast<uint64_t>(array.width));
-}
 
 // The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
 // beam is dead to the next step.
@@ -54,50 +51,49 @@ void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& fo
   }
 }
 
-// Of the trie: most beams are the only children of theirs, whose states are known. Fetches the row pointers that the next
-// step will want.
-void follow_trie(const Kernels& kernels, const SlotStep& slot, int32_t count, const Found& found, int64_t* states) {
+// The states of beams that are not only children, the tokens of ended ones, and what else goes with them. What the next step
+// looks up of only children has been fetched, since they nearly always stay.
+void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, const Found& found,
+                  int64_t* states, uint64_t* range_ends) {
   const IndexView& index = *slot.index;
-  const int32_t *parents = slot.parents, next = slot.level + 1;
-  bool all_only = true;
-  for (int32_t m = 0; m < count; ++m) {
-    states[m] = found.only_next[parents[m]];
-    all_only = all_only && states[m] != kDeadState;
+  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
+    follow_others(kernels, slot, found, {slot.parents, slot.tokens, count, states});
+    fetch_next(index, slot.level, states, count);
+  } else {
+    for (int32_t m = 0; m < count; ++m)
+      states[m] = continue_beam(job, slot, slot.parents[m], slot.tokens[m], range_ends[m]);
   }
-  if (!all_only) follow_others(kernels, slot, found, {parents, slot.tokens, count, states});
-  if (next > index.csr_levels || next == index.levels) return;
-  const UintArray ahead = next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
-  for (int32_t m = 0; m < count; ++m) prefetch(ahead, state_node(states[m]));
+  std::copy_n(states, count, slot.states);
+  if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
+  std::copy_n(slot.tokens, count, slot.history_tokens + int64_t{slot.level} * job.beams);
+}
+
+void clear_beams(const SlotStep& slot, int32_t begin, int32_t end) {
+  std::fill(slot.parents + begin, slot.parents + end, -1);
+  std::fill(slot.tokens + begin, slot.tokens + end, -1);
+  std::fill(slot.states + begin, slot.states + end, kDeadState);
+  std::fill(slot.scores + begin, slot.scores + end, -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace
 
 int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
                     uint64_t* range_ends) {
-  int32_t *parents = slot.parents, *tokens = slot.tokens;
-  float* scores = slot.scores;
-  const int32_t count = found.selection.finish([=](int32_t m, float score, uint32_t place) {
-    parents[m] = beam_of(place);
-    tokens[m] = static_cast<int32_t>(token_of(place));
-    scores[m] = score;
-  });
-  if (job.strategy == SIDBEAM_STRATEGY_TRIE) {
-    follow_trie(kernels, slot, count, found, states);
-  } else {
-    for (int32_t m = 0; m < count; ++m) states[m] = continue_beam(job, slot, parents[m], tokens[m], range_ends[m]);
-  }
-  std::copy_n(states, count, slot.states);
-  if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
+  const Chosen chosen = found.selection.choose();
+  const int32_t count = chosen.count;
   const int64_t history = int64_t{slot.level} * job.beams;
-  std::copy_n(parents, count, slot.history_parents + history);
-  std::copy_n(tokens, count, slot.history_tokens + history);
-  const int32_t dead = job.beams - count;
-  std::fill_n(slot.parents + count, dead, -1);
-  std::fill_n(slot.tokens + count, dead, -1);
-  std::fill_n(slot.states + count, dead, kDeadState);
-  std::fill_n(slot.scores + count, dead, -std::numeric_limits<float>::infinity());
+  // The states of other beams than only children are found by those of their parents.
+  const BeamsOut out{slot.scores,
+                     slot.parents,
+                     slot.tokens,
+                     slot.history_parents + history,
+                     slot.history_tokens + history,
+                     found.all_only ? slot.states : states};
+  kernels.write_chosen(chosen, found.only_next.data(), out);
+  if (!found.all_only) write_others(kernels, job, slot, count, found, states, range_ends);
+  if (count < job.beams) clear_beams(slot, count, job.beams);
   int32_t active = count;
-  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(states[m]) ? 1 : 0;
+  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(slot.states[m]) ? 1 : 0;
   *slot.live = count;
   *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
   return count;
