@@ -49,7 +49,6 @@ inline PartialSum whole_sum(const RowSum& row, int64_t n) {
 
 using F64 = hn::ScalableTag<double>;
 using I64 = hn::RebindToSigned<F64>;
-using U64 = hn::RebindToUnsigned<F64>;
 using Doubles = hn::Vec<F64>;
 
 // portable_log, operation by operation.
