@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <exception>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -26,50 +26,50 @@ void pause_briefly() {
 #endif
 }
 
-bool SpinPool::Worker::serve() {
+void SpinPool::Worker::serve() {
   State offered = State::kOffered;
-  if (state.load(std::memory_order_relaxed) != offered) return false;  // which leaves the line where it is
-  if (!state.compare_exchange_strong(offered, State::kTaken, std::memory_order_acquire)) return false;
+  if (state.load(std::memory_order_relaxed) != offered) return;  // which leaves the line where it is
+  if (!state.compare_exchange_strong(offered, State::kTaken, std::memory_order_acquire)) return;
   share.run();
   state.store(State::kIdle, std::memory_order_release);
-  return true;
 }
 
 SpinPool::SpinPool(int32_t width) : workers_(std::make_unique<Worker[]>(static_cast<size_t>(width))) {
   try {
     for (; width_ < width; ++width_) {
       Worker& worker = workers_[static_cast<size_t>(width_)];
-      worker.thread = std::thread([this, &worker] { work(worker); });
+      worker.thread = std::thread([&worker] { worker.work(); });
     }
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {
     // As many as there are.
   }
 }
 
 SpinPool::~SpinPool() {
-  for (int32_t i = 1; i < width_; ++i) workers_[static_cast<size_t>(i)].state.store(State::kStopped);
-  calls_.fetch_add(1);
-  calls_.notify_all();
-  for (int32_t i = 1; i < width_; ++i) workers_[static_cast<size_t>(i)].thread.join();
+  for (int32_t i = 1; i < width_; ++i) {
+    Worker& worker = workers_[static_cast<size_t>(i)];
+    worker.state.store(State::kStopped);
+    worker.state.notify_one();
+    worker.thread.join();
+  }
 }
 
-void SpinPool::work(Worker& own) {
-  for (State state = own.state.load(); state != State::kStopped; state = await(own))
-    if (state == State::kOffered) own.serve();
+void SpinPool::Worker::work() {
+  while (await() != State::kStopped) serve();
 }
 
 // Spins until there is something to do, and sleeps where nothing comes; then a share may or may not be there.
-SpinPool::State SpinPool::await(const Worker& own) {
+SpinPool::State SpinPool::Worker::await() {
   for (const Clock::time_point end = Clock::now() + kSpinFor; Clock::now() < end;) {
     for (int spin = 0; spin < kSpinsAtATime; ++spin) {
-      const State state = own.state.load(std::memory_order_relaxed);
-      if (state != State::kIdle) return state;
+      const State now = state.load(std::memory_order_relaxed);
+      if (now == State::kOffered || now == State::kStopped) return now;
       pause_briefly();
     }
   }
-  const int32_t calls = calls_.load();  // before the last look: an offer made after it changes the number
-  if (own.state.load() == State::kIdle) calls_.wait(calls);
-  return own.state.load();
+  State idle = State::kIdle;
+  if (state.compare_exchange_strong(idle, State::kAsleep)) state.wait(State::kAsleep);
+  return state.load();
 }
 
 void SpinPool::run(int32_t count, TaskFunction task, void* data) {
@@ -78,19 +78,16 @@ void SpinPool::run(int32_t count, TaskFunction task, void* data) {
     return;
   }
   const int32_t shares = std::min(count, width_);
+  // In loops of their own, so that the lines come over together.
+  for (int32_t i = 1; i < shares; ++i) workers_[static_cast<size_t>(i)].share = {task, data, i, count, width_};
   for (int32_t i = 1; i < shares; ++i) {
-    Worker& worker = workers_[static_cast<size_t>(i)];
-    worker.share = {task, data, i, count, width_};
-    worker.state.store(State::kOffered, std::memory_order_release);
+    std::atomic<State>& state = workers_[static_cast<size_t>(i)].state;
+    if (state.exchange(State::kOffered) == State::kAsleep) state.notify_one();
   }
-  calls_.fetch_add(1);  // which threads read before they look for an offer a last time
-  calls_.notify_all();
   Share{task, data, 0, count, width_}.run();
   for (int32_t i = 1; i < shares; ++i) workers_[static_cast<size_t>(i)].serve();
-  for (int32_t i = 1; i < shares; ++i) {
-    const Worker& worker = workers_[static_cast<size_t>(i)];
-    while (worker.state.load(std::memory_order_acquire) != State::kIdle) pause_briefly();
-  }
+  for (int32_t i = 1; i < shares; ++i)
+    while (workers_[static_cast<size_t>(i)].state.load(std::memory_order_acquire) == State::kTaken) pause_briefly();
   busy_.store(false, std::memory_order_release);
 }
 

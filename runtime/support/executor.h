@@ -53,7 +53,7 @@ class SpinPool final : public Executor {
   void run(int32_t count, TaskFunction task, void* data) override;
 
  private:
-  enum class State : int32_t { kIdle, kOffered, kTaken, kStopped };
+  enum class State : int32_t { kIdle, kAsleep, kOffered, kTaken, kStopped };
 
   struct Share {
     TaskFunction task = nullptr;
@@ -70,20 +70,18 @@ class SpinPool final : public Executor {
   // the next, since processors fetch lines in pairs.
   struct alignas(128) Worker {
     std::atomic<State> state{State::kIdle};
-    Share share;  // the caller's to write while idle; of who took it until idle again
+    Share share;  // the caller's to write while idle or asleep; of who took it until idle again
     std::thread thread;
 
+    void work();
+    State await();
     // Takes the share that is offered, if one is, and runs it.
-    bool serve();
+    void serve();
   };
-
-  void work(Worker& own);
-  State await(const Worker& own);
 
   std::unique_ptr<Worker[]> workers_;  // [width], the first without a thread
   int32_t width_ = 1;
-  alignas(64) std::atomic<int32_t> calls_{0};  // what sleeping threads wait on
-  std::atomic<bool> busy_{false};
+  alignas(64) std::atomic<bool> busy_{false};
 };
 
 }  // namespace sidbeam

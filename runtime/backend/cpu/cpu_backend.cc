@@ -122,6 +122,7 @@ class CpuBackend final : public Backend {
       sums.elements = scan.elements;
       sums.elements.data = task.data;
       sums.count = 1;
+      sums.stride = rows.row_stride * element_bytes(rows.dtype);  // the next row is fetched
       task.maxima = cpu::sum_ahead(scan, sums, workspace, &task.row.normalizer);
     }
     sidbeam_stats stats{};

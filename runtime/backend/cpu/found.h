@@ -14,7 +14,7 @@ struct Found {
   // children, above the tail, its node's row.
   Buffer<int64_t> only_next;
   Buffer<NodeRow> rows;
-  bool all_only = true;  // whether all beams have one child each
+  bool all_only = true;  // whether all live beams were scored as only children
 
   Found() = default;
   Found(const Kernels& kernels, const Allocator& allocator, int64_t beams)

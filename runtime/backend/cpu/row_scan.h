@@ -43,7 +43,8 @@ struct SlotScan {
   int64_t column_count = 0;
   Elements elements;    // of the first row
   bool by_row = false;  // whether children are found by the rows of a trie
-  // Whether an only child is scored by itself: its x is its element, and the normaliser does not hang on the children.
+  // Whether an only child is scored by itself: its x is its element, the normaliser does not hang on the children, and the
+  // level has nodes that are not dense.
   bool singles = false;
 
   // Whether the normaliser reads the row itself, so that a bad element among the children cannot go unseen; whether it

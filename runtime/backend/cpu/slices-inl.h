@@ -124,7 +124,7 @@ HWY_INLINE const float* group_maxima(const float* maxima, int64_t group) {
 }
 
 // In place of a mask: all count.
-alignas(32) inline constexpr uint64_t kAll[kGroup] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
+inline constexpr uint64_t kAll[kGroup] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
 
 // What the loops over blocks need of a row.
 struct BlockRow {
@@ -209,7 +209,7 @@ HWY_INLINE void find_blocks(const BlockRow* rows, const Found& groups, Found& bl
   for (int32_t g = 0; g < groups.count; ++g) {
     const BlockRow& row = rows[beam_of(groups.at[g])];
     const uint32_t group = token_of(groups.at[g]);
-    // Words of the mask: those of blocks beyond it are not there to be read, which only the last group has.
+    // Words of the mask: those of blocks before and beyond it are not there to be read, which the first and the last group have.
     const int64_t word = int64_t{group} * kGroup - row.first_block;
     const uint64_t* valid = HWY_LIKELY(word >= 0 && word + kGroup <= row.words) ? row.valid + word : kAll;
     count += put_blocks<kDtype>(group_maxima(row.maxima, group) + kWidth, hn::Set(F32(), row.bound), valid,

@@ -135,7 +135,8 @@ bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, in
   return true;
 }
 
-// Leaves the first ones 0 for the next step, which need not clear them then: gcc 12 would do so by `rep stos`.
+// Adds a lane's to the session's. Leaves the lane's 0 for the next step, which need not clear them then: gcc 12 would do so by
+// `rep stos`.
 void move_stats(sidbeam_stats& from, sidbeam_stats& to) {
   using Stats = sidbeam_stats;
   constexpr int64_t Stats::*kCounted[] = {
