@@ -4,7 +4,8 @@
 
 static const float dead_score = -INFINITY;
 
-static sidbeam_session* session_on(const catalogue* from, int32_t slots, int32_t beams, int32_t strategy) {
+static sidbeam_session* normalized_session_on(const catalogue* from, int32_t slots, int32_t beams, int32_t strategy,
+                                              int32_t normalization) {
   sidbeam_constraint* constraint = make_constraint(from, from->variable_length ? 3 : ALL_KINDS);
   sidbeam_session_config config = session_config(constraint);
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
@@ -13,10 +14,15 @@ static sidbeam_session* session_on(const catalogue* from, int32_t slots, int32_t
   config.slots = slots;
   config.beams = beams;
   config.strategy = strategy;
+  config.normalization = normalization;
   config.vocabulary = &vocabulary;
   sidbeam_session* session = make_session(&config);
   sidbeam_constraint_release(constraint);
   return session;
+}
+
+static sidbeam_session* session_on(const catalogue* from, int32_t slots, int32_t beams, int32_t strategy) {
+  return normalized_session_on(from, slots, beams, strategy, SIDBEAM_NORMALIZE_NONE);
 }
 
 static void step_with(sidbeam_session* session, const sidbeam_rows* rows, const int32_t* slots, int64_t count) {
@@ -249,6 +255,29 @@ static void ended_beams_stay_at_their_score_and_need_no_row(void) {
   }
 }
 
+/* The rows lie at the end of their memory, which a sanitizer watches. */
+static void rows_may_end_before_beams_that_have_ended(void) {
+  static const float row[5] = {-1, -2, -4, -8, -20};
+  const size_t bytes = 3 * sizeof row;
+  float* rows = malloc(bytes);
+  CHECK(rows != NULL);
+  for (int m = 0; m < 3; ++m) memcpy(rows + m * 5, row, sizeof row);
+  for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_LEVEL; ++normalization) {
+    sidbeam_session* session = normalized_session_on(&small_variable, 1, 4, SIDBEAM_STRATEGY_TRIE, normalization);
+    const sidbeam_rows one = make_rows(rows, 1, 1, 5), three = make_rows(rows, 1, 3, 5);
+    start_all(session, 1);
+    step_with(session, &one, NULL, 0);
+    step_with(session, &three, NULL, 0); /* (0,1), (2,2), (3,0); (0) ends */
+    CHECK_I32(beams_of(session).tokens, ((const int32_t[]){1, 2, 0, 4}), 4);
+    step_with(session, &three, NULL, 0); /* (0,1,2), (2,2,1); (0), ended; (0,1) ends; (3,0) would be the fifth */
+    CHECK_I32(beams_of(session).tokens, ((const int32_t[]){2, 1, -1, 4}), 4);
+    CHECK_I32(beams_of(session).parents, ((const int32_t[]){0, 1, 3, 0}), 4);
+    CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
+    sidbeam_session_destroy(session);
+  }
+  free(rows);
+}
+
 static void a_masked_code_is_no_candidate_and_no_error(void) {
   static const float masked[4] = {-INFINITY, -2, -4, -INFINITY}, all[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
   sidbeam_session* session = session_on(&small, 1, 4, SIDBEAM_STRATEGY_TRIE);
@@ -384,6 +413,7 @@ int main(void) {
       TEST(parents_reorder_the_cache_of_the_model),
       TEST(constraints_mix_in_one_batch),
       TEST(ended_beams_stay_at_their_score_and_need_no_row),
+      TEST(rows_may_end_before_beams_that_have_ended),
       TEST(a_masked_code_is_no_candidate_and_no_error),
       TEST(an_element_that_only_the_normaliser_reads_can_be_bad),
       TEST(a_bad_row_flags_its_slot_until_it_starts_again),

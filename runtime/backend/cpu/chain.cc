@@ -89,21 +89,21 @@ int32_t score_each(const Rows& rows, const float* before, int32_t first, const u
 }  // namespace
 
 void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                     const LogSum* sums, OnlyEdges& found) {
+                     OnlyEdges& found) {
   if (is_small(job, scan, slot)) {
-    found.chain = chain_of(slot, first, rows_of(job, scan, slot, first, sums));
+    found.chain = chain_of(slot, first, rows_of(job, scan, slot, first, found.sums));
     found.count = scan.kernels->find_edges(found.chain, n, found.edges);
   }
   if (scan.sums_ahead) fetch_children(*slot.index, slot.level, slot.states + first + found.count, n - found.count);
 }
 
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            const OnlyEdges& found, const LogSum* sums, uint32_t* only, const ChainOut& out) {
+                            const OnlyEdges& found, uint32_t* only, const ChainOut& out) {
   const int32_t done = found.count > 0 ? scan.kernels->follow_chain(found.chain, found.edges, found.count, out) : 0;
   if (done == n) return n;
   find_only_children(*slot.index, slot.level, {slot.states + first + done, n - done, only + done, out.next + done});
   fetch_next(*slot.index, slot.level, out.next + done, n - done);
-  const Rows rows = rows_of(job, scan, slot, first, sums);
+  const Rows rows = rows_of(job, scan, slot, first, found.sums);
   const float* before = slot.scores + first;
   if (job.rows->dtype == SIDBEAM_F32) return score_each<float>(rows, before, first, only, done, n, out);
   if (job.rows->dtype == SIDBEAM_F16) return score_each<F16>(rows, before, first, only, done, n, out);

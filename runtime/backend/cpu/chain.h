@@ -10,21 +10,22 @@ namespace sidbeam::cpu {
 
 // The only edges of the first `count` of beams.
 struct OnlyEdges {
-  Chain chain;  // where there are any
+  const LogSum* sums = nullptr;  // [n] normalisers of the beams where they are computed
+  Chain chain;                   // where there are any
   uint32_t edges[kMostInChain];
   int32_t count = 0;
 };
 
 // Those of beams [first, first + n), n at most kMostInChain, up to one that has not one child, or fewer. What is then read of
-// the codes has been fetched, for the other beams, too, where their rows are read in between. `sums` [n] are the normalisers
-// where they will be computed, else nullptr.
+// the codes has been fetched, for the other beams, too, where their rows are read in between. `found.sums` is set, but need
+// not be computed yet.
 void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                     const LogSum* sums, OnlyEdges& found);
+                     OnlyEdges& found);
 
 // Scores the only children of the same beams; returns how many there are before a beam that has not one child or whose
 // numbers are odd in any way. For the others `only` has the code of the only child or kNotOne. `out.next` is filled for
 // all.
 int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            const OnlyEdges& found, const LogSum* sums, uint32_t* only, const ChainOut& out);
+                            const OnlyEdges& found, uint32_t* only, const ChainOut& out);
 
 }  // namespace sidbeam::cpu

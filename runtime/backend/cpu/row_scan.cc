@@ -67,9 +67,7 @@ float end_value(const Scan& scan) {
 Slice level_slice(const Scan& scan) {
   const auto codes = static_cast<int64_t>(scan.level.codes);
   const LevelColumns& columns = scan.slot.columns;
-  if (columns.map == nullptr && !scan.slot.elements.transformed())
-    return {scan.task.data, scan.slot.elements.dtype, scan.slot.column_count, columns.offset, codes, nullptr, nullptr,
-            codes};
+  if (columns.map == nullptr && !scan.slot.elements.transformed()) return slice_in_row(scan.slot, scan.task.data);
   float* x = scan.workspace.x.data();
   if (columns.map == nullptr) {
     scan.kernels.load(scan.elements(0), columns.offset, codes, x);
@@ -99,14 +97,6 @@ Outcome use_sum(const PartialSum& sum, RowScore& row) {
   return use_computed(row);
 }
 
-// The same codes as columns from 0 on: the maxima of a level's sum are those of this.
-Slice rebased(Slice slice) {
-  slice.data = static_cast<const char*>(slice.data) + slice.first_column * element_bytes(slice.dtype);
-  slice.columns = slice.codes;
-  slice.first_column = 0;
-  return slice;
-}
-
 // Of a level whose codes are copied: those and the end. Leaves the maxima where the slice is given.
 PartialSum sum_level(const Scan& scan, Slice* slice) {
   const Slice codes = slice != nullptr ? *slice : level_slice(scan);
@@ -121,7 +111,6 @@ PartialSum sum_level(const Scan& scan, Slice* slice) {
 Outcome normalize(const Scan& scan, Slice* slice) {
   RowTask& task = scan.task;
   if (scan.slot.sums_ahead) {
-    if (slice != nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) *slice = rebased(*slice);
     // With FULL and a map the slice is a copy, whose blocks are others than the row's.
     if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.maxima;
     return use_computed(task.row);

@@ -54,6 +54,17 @@ struct SlotScan {
   bool notes_slices = false;
 };
 
+// The codes of a level in a row as it lies there. Of a level's sum, which begins with its first code, the maxima are those
+// of a row that does so, too.
+inline Slice slice_in_row(const SlotScan& slot, const void* row) {
+  const auto codes = static_cast<int64_t>(slot.index->level[slot.level].codes);
+  const int32_t dtype = slot.elements.dtype;
+  if (slot.normalization != SIDBEAM_NORMALIZE_LEVEL)
+    return {row, dtype, slot.column_count, slot.columns.offset, codes, nullptr, nullptr, codes};
+  const auto* first = static_cast<const char*>(row) + slot.columns.offset * element_bytes(dtype);
+  return {first, dtype, codes, 0, codes, nullptr, nullptr, codes};
+}
+
 // A row to be scanned. (Of more than 80 bytes gcc 12 makes it by `rep stos`, which took 3 % of a step.)
 struct RowTask {
   const float* maxima = nullptr;    // of the row's sum, where sums_ahead

@@ -132,7 +132,7 @@ struct BlockRow {
   const char* data;
   const uint64_t* valid;  // words of the mask, where they lie as the blocks do; else kAll
   int32_t words;          // of those; else 0
-  int32_t every;          // with those -1; else 0: the same one for all blocks
+  int32_t valid_stride;   // words from a block's to the next one's: 1, or 0 where all have the same
   int32_t plain;          // blocks from the first on that lie within the row and as the words would
   float bound;            // a block whose maxima are no higher holds no candidate
   int32_t first_block;
@@ -146,10 +146,9 @@ inline BlockRow block_row(const RowSlice& row, float threshold) {
   const auto end = static_cast<int32_t>((end_column + kBlock - 1) / kBlock);
   const bool aligned = slice.first_column % kBlock == 0, masked = aligned && slice.mask != nullptr;
   const auto inside = static_cast<int32_t>(std::min(end_column, slice.columns) / kBlock);
-  return {
-      slice.maxima,    static_cast<const char*>(slice.data), masked ? slice.mask : kAll,    masked ? end - first : 0,
-      masked ? -1 : 0, aligned ? inside - first : 0,         x_bound(row.score, threshold), first,
-      first / kGroup,  (end + kGroup - 1) / kGroup};
+  return {slice.maxima,   static_cast<const char*>(slice.data), masked ? slice.mask : kAll,    masked ? end - first : 0,
+          masked ? 1 : 0, aligned ? inside - first : 0,         x_bound(row.score, threshold), first,
+          first / kGroup, (end + kGroup - 1) / kGroup};
 }
 
 // Places in the rows of a batch: place_of(row, group or block).
@@ -248,7 +247,7 @@ HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Fou
     const auto block = static_cast<int32_t>(token_of(at)), own = block - row.first_block;
     const uint64_t word =
         HWY_LIKELY(own >= 0 && own < row.plain)
-            ? columns_above<kDtype>(row.data + block * (kBlock * kBytes), row.bound) & row.valid[own & row.every]
+            ? columns_above<kDtype>(row.data + block * (kBlock * kBytes), row.bound) & row.valid[own * row.valid_stride]
             : codes_at_edge<kDtype>(rows[beam_of(at)].slice, block, row.bound);
     words[kept] = word;
     blocks.at[kept] = at;

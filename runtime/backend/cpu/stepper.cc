@@ -87,9 +87,8 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
   }
   float scores[kMostTogether];
   uint32_t places[kMostTogether];
-  const LogSum* sums = scan.sums_ahead ? lane.logs : nullptr;
   const ChainOut out{direct ? room.scores : scores, direct ? room.places : places, next};
-  const int32_t done = score_only_children(job, scan, slot, first, n, edges, sums, only, out);
+  const int32_t done = score_only_children(job, scan, slot, first, n, edges, only, out);
   if (direct) {
     selection.take(done);
   } else {
@@ -101,30 +100,16 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
   return done;
 }
 
-// What the slices of a batch of rows have in common.
-Slice slice_of_all(const SlotScan& scan) {
-  const auto codes = static_cast<int64_t>(scan.index->level[scan.level].codes);
-  Slice slice;
-  slice.dtype = scan.elements.dtype;
-  slice.columns = scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.column_count : codes;
-  slice.first_column = scan.normalization == SIDBEAM_NORMALIZE_FULL ? scan.columns.offset : 0;
-  slice.codes = codes;
-  return slice;
-}
-
 // A beam of a dense node whose row was summed in place: there is nothing left to do but to note where the row and the
 // mask are. False where there is more to it. (By scan_beam a step of 140 such beams took 1.7 us longer.)
-bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t m, int32_t i, const Slice& common,
-                Lane& lane) {
+bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t m, int32_t i, Lane& lane) {
   const SlotStep& slot = *piece.slot;
   const LevelView& level = slot.index->level[slot.level];
   const NodeRow& node = piece.found->rows[m];
   const LogSum& sum = lane.logs[i];
   if (node.dense < 0 || node.row.count >= level.codes || may_skip(job, piece, m)) return false;
   if (!(sum.ref > -std::numeric_limits<float>::infinity())) return false;
-  Slice slice = common;
-  slice.data = static_cast<const char*>(row_data(job, slot, row_number(job, slot, m))) +
-               (scan.columns.offset - slice.first_column) * element_bytes(slice.dtype);
+  Slice slice = slice_in_row(scan, row_data(job, slot, row_number(job, slot, m)));
   slice.mask = mask_of(level, node.dense);
   slice.maxima = lane.maxima != nullptr ? lane.maxima + i * lane.workspace.maxima_room : nullptr;
   slice.valid = node.row.count;
@@ -284,9 +269,9 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
   const int64_t* states = slot.states + first;
   uint32_t only[kMostTogether];
   int32_t done = 0;
-  const LogSum* sums = scan.sums_ahead ? lane.logs : nullptr;
   OnlyEdges edges;
-  if (scan.singles) find_only_edges(job, scan, slot, first, n, sums, edges);
+  if (scan.sums_ahead) edges.sums = lane.logs;
+  if (scan.singles) find_only_edges(job, scan, slot, first, n, edges);
   if (scan.sums_ahead) sum_beams(job, scan, piece, first, n, lane);
   if (scan.singles) {
     done = push_only_children(job, scan, piece, first, n, edges, only, lane);
@@ -298,10 +283,8 @@ void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& 
     kernels_.find_rows(slot.index->level[slot.level], states + done, n - done, only + done,
                        piece.found->rows.data() + first + done);
   if (done < n) piece.found->all_only = false;
-  const Slice slice = slice_of_all(scan);
   for (int32_t i = done; i < n; ++i) {
-    const bool noted =
-        scan.notes_slices && only[i] == kNotOne && note_dense(job, scan, piece, first + i, i, slice, lane);
+    const bool noted = scan.notes_slices && only[i] == kNotOne && note_dense(job, scan, piece, first + i, i, lane);
     if (!noted) scan_beam(job, scan, piece, first + i, only[i], i, lane);
   }
   piece.found->selection.flush();
