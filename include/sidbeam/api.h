@@ -12,6 +12,7 @@
 #define SIDBEAM_API_H
 
 #include "builder.h"
+#include "constraint.h"
 #include "index.h"
 #include "runtime.h"
 #include "session.h"
@@ -30,20 +31,6 @@ typedef struct sidbeam_api {
   const char* (*cpu_target)(void);
   sidbeam_status (*runtime_create)(const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err);
   void (*runtime_release)(sidbeam_runtime* runtime);
-  sidbeam_status (*builder_create)(
-      sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
-  sidbeam_status (*builder_add)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count,
-      const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
-  sidbeam_status (*builder_add_named)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths,
-      int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities, sidbeam_error* err);
-  sidbeam_status (*builder_set_metadata)(
-      sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
-  sidbeam_status (*builder_plan)(sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
-  sidbeam_status (*plan_estimate)(
-      const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
-  sidbeam_status (*builder_write)(sidbeam_builder* builder, const char* path, sidbeam_error* err);
-  sidbeam_status (*builder_finish)(sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err);
-  void (*builder_destroy)(sidbeam_builder* builder);
   sidbeam_status (*index_peek)(const char* path, sidbeam_index_info* out, sidbeam_error* err);
   sidbeam_status (*index_open)(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config,
       sidbeam_index** out, sidbeam_error* err);
@@ -55,9 +42,9 @@ typedef struct sidbeam_api {
   sidbeam_status (*index_verify)(const sidbeam_index* index, int32_t depth, sidbeam_error* err);
   sidbeam_status (*index_get_info)(const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err);
   sidbeam_status (*index_get_section)(
-      const sidbeam_index* index, int32_t i, sidbeam_section_info* out, sidbeam_error* err);
+      const sidbeam_index* index, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
   sidbeam_status (*index_get_metadata)(
-      const sidbeam_index* index, int32_t i, const char** key, const char** value, sidbeam_error* err);
+      const sidbeam_index* index, int64_t i, const char** key, const char** value, sidbeam_error* err);
   const char* (*index_codebook)(const sidbeam_index* index);
   sidbeam_status (*index_sid)(
       const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
@@ -65,65 +52,75 @@ typedef struct sidbeam_api {
       const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
   sidbeam_status (*index_ordinals)(
       const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-  sidbeam_status (*index_children)(const sidbeam_index* index, const int32_t* prefix, int32_t length, int32_t* tokens,
-      int64_t capacity, int64_t* count, int32_t* end, sidbeam_error* err);
+  sidbeam_status (*index_children)(const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t capacity,
+      int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
   sidbeam_status (*index_item_rows)(
       const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
-  sidbeam_status (*index_item_ordinal)(const sidbeam_index* index, int64_t row, int64_t* ordinal, sidbeam_error* err);
+  sidbeam_status (*index_item_ordinal)(
+      const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);
   sidbeam_status (*index_item_id)(
-      const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
+      const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
   sidbeam_status (*index_find_item)(const sidbeam_index* index, int64_t id, const char* name, int64_t bytes,
-      int64_t from_row, int64_t* row, sidbeam_error* err);
-  sidbeam_status (*constraint_create)(sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err);
+      int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
+  sidbeam_status (*index_upload)(sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
+  sidbeam_status (*index_get_upload)(
+      const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
+  void (*index_unload)(sidbeam_index* index, int32_t device_id);
+  sidbeam_status (*builder_create)(
+      sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
+  sidbeam_status (*builder_add)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count,
+      const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
+  sidbeam_status (*builder_add_named)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths,
+      int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities, sidbeam_error* err);
+  sidbeam_status (*builder_set_metadata)(
+      sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
+  sidbeam_status (*builder_plan)(sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
+  sidbeam_status (*plan_estimate)(
+      const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
+  sidbeam_status (*plan_get_info)(const sidbeam_plan* plan, sidbeam_plan_info* out, sidbeam_error* err);
+  sidbeam_status (*plan_get_section)(
+      const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+  void (*plan_destroy)(sidbeam_plan* plan);
+  sidbeam_status (*builder_write)(sidbeam_builder* builder, const char* path, sidbeam_error* err);
+  sidbeam_status (*builder_finish)(sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err);
+  void (*builder_destroy)(sidbeam_builder* builder);
+  sidbeam_status (*constraint_create)(
+      const sidbeam_constraint_config* config, sidbeam_constraint** out, sidbeam_error* err);
   void (*constraint_retain)(sidbeam_constraint* constraint);
   void (*constraint_release)(sidbeam_constraint* constraint);
+  sidbeam_status (*constraint_get_info)(
+      const sidbeam_constraint* constraint, sidbeam_constraint_info* out, sidbeam_error* err);
   sidbeam_status (*session_create)(
       sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
   sidbeam_status (*session_start)(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
   sidbeam_status (*session_step)(sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
   sidbeam_status (*session_get_beams)(const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
+  sidbeam_status (*session_fetch)(sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
   sidbeam_status (*session_get_items)(
       const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
   sidbeam_status (*session_stop)(
       sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
   sidbeam_status (*session_get_stats)(const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
+  sidbeam_status (*session_get_counters)(const sidbeam_session* session, int64_t capacity, const char** names,
+      int64_t* values, int64_t* count, sidbeam_error* err);
   void (*session_destroy)(sidbeam_session* session);
-  sidbeam_status (*states_from_prefixes)(sidbeam_constraint* const* constraints, int32_t constraint_count,
-      const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
+  sidbeam_status (*constraint_set_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config,
+      sidbeam_constraint_set** out, sidbeam_error* err);
+  void (*constraint_set_destroy)(sidbeam_constraint_set* set);
+  sidbeam_status (*constraint_set_prefixes)(const sidbeam_constraint_set* set, const int32_t* which,
+      const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream,
+      sidbeam_error* err);
+  sidbeam_status (*constraint_set_advance)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* in, int64_t in_count, const int32_t* parents, const int32_t* codes, int64_t count,
       sidbeam_state* out, void* stream, sidbeam_error* err);
-  sidbeam_status (*states_advance)(sidbeam_constraint* const* constraints, int32_t constraint_count,
-      const int32_t* which, const sidbeam_state* in, int64_t in_count, const int64_t* parents, const int32_t* tokens,
-      int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
-  sidbeam_status (*rows_mask)(sidbeam_constraint* const* constraints, int32_t constraint_count, const int32_t* which,
-      const sidbeam_vocabulary* vocabulary, const sidbeam_state* states, const sidbeam_rows* logits, void* stream,
+  sidbeam_status (*constraint_set_mask)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, const sidbeam_rows* logits, void* data, void* stream, sidbeam_error* err);
+  sidbeam_status (*constraint_set_bitmask)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, int64_t count, int64_t words_per_row, uint32_t* words, void* stream,
       sidbeam_error* err);
-  sidbeam_status (*rows_bitmask)(sidbeam_constraint* const* constraints, int32_t constraint_count, const int32_t* which,
-      const sidbeam_vocabulary* vocabulary, const sidbeam_state* states, int64_t count, uint32_t* words,
-      int64_t words_per_row, void* stream, sidbeam_error* err);
-  sidbeam_status (*rows_topk)(sidbeam_constraint* const* constraints, int32_t constraint_count, const int32_t* which,
-      const sidbeam_vocabulary* vocabulary, const sidbeam_state* states, const sidbeam_rows* logits,
-      int32_t normalization, int32_t k, int32_t* tokens, float* log_probs, sidbeam_state* next, void* stream,
-      sidbeam_error* err);
-  sidbeam_status (*index_upload)(sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
-  sidbeam_status (*index_get_upload)(
-      const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
-  void (*index_unload)(sidbeam_index* index, int32_t device_id);
-  sidbeam_status (*session_fetch)(sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
-  sidbeam_status (*table_create)(
-      sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out, sidbeam_error* err);
-  void (*table_destroy)(sidbeam_table* table);
-  sidbeam_status (*table_prefixes)(const sidbeam_table* table, const int32_t* which, const int32_t* codes,
-      int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
-  sidbeam_status (*table_advance)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* in,
-      int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count, sidbeam_state* out, void* stream,
-      sidbeam_error* err);
-  sidbeam_status (*table_mask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
-      const sidbeam_rows* logits, void* stream, sidbeam_error* err);
-  sidbeam_status (*table_bitmask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
-      int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);
-  sidbeam_status (*table_topk)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
-      const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens, float* log_probs,
-      sidbeam_state* next, void* stream, sidbeam_error* err);
+  sidbeam_status (*constraint_set_topk)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* codes,
+      float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

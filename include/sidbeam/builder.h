@@ -9,29 +9,11 @@
 #ifndef SIDBEAM_BUILDER_H
 #define SIDBEAM_BUILDER_H
 
-#include "base.h"
+#include "index.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-enum {
-  SIDBEAM_MAX_LEVELS = 64,     /* codes of the longest SID */
-  SIDBEAM_MAX_CODES = 1 << 20, /* codes of a level; with variable lengths the end counts as one */
-  SIDBEAM_MAX_BEAMS = 4096     /* beams of a request */
-};
-
-/* What an index can hold, or'ed together. Each kind serves the session strategies named. */
-enum {
-  SIDBEAM_KIND_TRIE = 1,   /* stacked CSR with dense masks where children are many: trie, and the stateless forms */
-  SIDBEAM_KIND_SORTED = 2, /* the SIDs in order, by columns: sorted, sorted_topk */
-  SIDBEAM_KIND_HASH = 4,   /* a hash set of whole SIDs, and the columns it is checked against: hash_final */
-  /* The trie in its compact form, for the same strategies, states and results: from the first level on at which at most
-   * 64 SIDs share a prefix it keeps the codes SID by SID, without a row a node (12 bytes an item in place of 32 at 1e8
-   * uniform SIDs of 8 codes out of 2048). Implies SIDBEAM_KIND_TRIE. Where no level after the first is like that, the
-   * index is an ordinary trie and reported as one; else as SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE. */
-  SIDBEAM_KIND_COMPACT_TRIE = 8
-};
 
 enum { SIDBEAM_ID_I64 = 0, SIDBEAM_ID_U64 = 1, SIDBEAM_ID_STRING = 2 };
 
@@ -62,7 +44,7 @@ typedef struct sidbeam_builder_config {
   int32_t collisions;      /* SIDBEAM_COLLISIONS_* */
   int32_t threads;         /* 1 .. 1024; 0: the runtime's */
   /* Checked before the sort, as far as that needs it, and, exactly, before the index is laid out. */
-  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan.peak_bytes) fails; 0: none */
+  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan_info.peak_bytes) fails; 0: none */
   const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
   /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
    * A return other than 0 cancels: the call then fails with CANCELLED and leaves no file behind. Must not throw or use
@@ -76,21 +58,20 @@ typedef struct sidbeam_builder_config {
         0, 0, NULL, NULL, NULL                                                                                        \
   }
 
-/* Sizes of an index that has not been built. Arrays are by level; entries past the last level are 0. */
-typedef struct sidbeam_plan {
-  uint32_t struct_size; /* sizeof(sidbeam_plan), set by the caller */
-  int32_t exact;        /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
-  int64_t sids, items;  /* distinct SIDs; (SID, item) pairs */
-  int64_t file_bytes;   /* the whole file */
-  int64_t peak_bytes;   /* memory that the build takes at most, the file's pages included */
-  int64_t nodes[64];    /* distinct prefixes of l+1 codes */
-  int64_t row_pointer_bytes[64], token_bytes[64], dense_bytes[64], ordinal_bytes[64], end_bytes[64]; /* of the trie */
-  int64_t sorted_bytes[64];                                                                          /* columns */
-  int64_t hash_bytes;
-  int64_t item_bytes; /* item rows, ids, names */
-} sidbeam_plan;
-#define SIDBEAM_PLAN_INIT \
-  { (uint32_t)sizeof(sidbeam_plan), 0, 0, 0, 0, 0, {0}, {0}, {0}, {0}, {0}, {0}, {0}, 0, 0 }
+/* Sizes of an index that has not been built; its sections by sidbeam_plan_get_section(). */
+typedef struct sidbeam_plan_info {
+  uint32_t struct_size;  /* sizeof(sidbeam_plan_info), set by the caller */
+  int32_t exact;         /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
+  int64_t sids, items;   /* distinct SIDs; (SID, item) pairs */
+  int64_t file_bytes;    /* the whole file */
+  int64_t peak_bytes;    /* memory that the build takes at most, the file's pages included */
+  int64_t section_count; /* of the file */
+  int64_t nodes[64];     /* distinct prefixes of l+1 codes; 0 past the last level */
+} sidbeam_plan_info;
+#define SIDBEAM_PLAN_INFO_INIT                                   \
+  {                                                              \
+    (uint32_t)sizeof(sidbeam_plan_info), 0, 0, 0, 0, 0, 0, { 0 } \
+  }
 
 /* Makes an empty builder, for one thread at a time. It holds a reference to the runtime.
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
@@ -113,14 +94,22 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_b
  * by key. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
     sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
-/* Sorts what was added (write and finish then need not) and gives exact sizes. Errors: as write, without the file's. */
+/* Sorts what was added (write and finish then need not) and gives exact sizes; *out is given back with
+ * sidbeam_plan_destroy(). Errors: as write, without the file's. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
-    sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err);
+    sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
 /* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable
  * length as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids
  * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
-    const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
+    const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(
+    const sidbeam_plan* plan, sidbeam_plan_info* out, sidbeam_error* err);
+/* Section i, 0 <= i < info.section_count, in the order of the file; its checksum is 0. Offsets of an estimate are
+ * estimates. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_section(
+    const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+SIDBEAM_API void sidbeam_plan_destroy(sidbeam_plan* plan);
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
  * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
  * is no regular file is not replaced. May be called again, for another path.

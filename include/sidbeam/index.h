@@ -1,6 +1,6 @@
-/* sidbeam: an opened index, and the constraint that sessions follow.
+/* sidbeam: an opened index, shared by every session and thread.
  *
- * An index is immutable and reference-counted: open it once, share it with every session and thread. SIDs are sorted
+ * An index is immutable and reference-counted: open it once, share it. SIDs are sorted
  * (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a
  * position in the list of items, ordered by ordinal, then priority falling, then id rising.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -50,20 +50,20 @@ typedef struct sidbeam_index_info {
   int32_t shortest, longest; /* codes of the shortest and the longest SID that is in it */
   int32_t id_type;           /* SIDBEAM_ID_* */
   int32_t kinds;             /* SIDBEAM_KIND_* or'ed */
-  int32_t section_count, metadata_count;
-  int32_t codes[64];        /* V_l, the end not counted */
-  int32_t max_children[64]; /* most continuations of a prefix of l codes, the end counted */
-  int64_t nodes[64];        /* distinct prefixes of l+1 codes */
-  int64_t sids, items;      /* distinct SIDs; item rows */
-  int64_t merged_pairs;     /* identical (SID, item) pairs that were merged when it was built */
-  int64_t collisions;       /* SIDs with more than one item */
+  int32_t codes[64];         /* V_l, the end not counted */
+  int32_t max_children[64];  /* most continuations of a prefix of l codes, the end counted */
+  int64_t nodes[64];         /* distinct prefixes of l+1 codes */
+  int64_t sids, items;       /* distinct SIDs; item rows */
+  int64_t merged_pairs;      /* identical (SID, item) pairs that were merged when it was built */
+  int64_t collisions;        /* SIDs with more than one item */
   int64_t max_items_per_sid;
   int64_t file_bytes;
+  int64_t section_count, metadata_count;
   char fingerprint[33]; /* XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata */
 } sidbeam_index_info;
 #define SIDBEAM_INDEX_INFO_INIT                                                                                \
   {                                                                                                            \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, { 0 } \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
   }
 
 typedef struct sidbeam_section_info {
@@ -102,10 +102,10 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
     const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err);
 /* Section i, 0 <= i < info.section_count, in the order of the file. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_section(
-    const sidbeam_index* index, int32_t i, sidbeam_section_info* out, sidbeam_error* err);
+    const sidbeam_index* index, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
 /* Entry i, 0 <= i < info.metadata_count, sorted by key. Pointers are valid until the index goes. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
-    const sidbeam_index* index, int32_t i, const char** key, const char** value, sidbeam_error* err);
+    const sidbeam_index* index, int64_t i, const char** key, const char** value, sidbeam_error* err);
 /* The codebook text that the builder was given; "" where there was none. Valid until the index goes; NULL for a NULL
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
@@ -119,27 +119,27 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
 /* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
- * `capacity` are written to tokens (may be NULL with capacity 0). *end is 1 where the prefix is a SID, else 0. */
+/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first `capacity`
+ * are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is a SID, otherwise 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
-    int32_t length, int32_t* tokens, int64_t capacity, int64_t* count, int32_t* end, sidbeam_error* err);
+    int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
     const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
 /* The ordinal that an item row belongs to. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
-    const sidbeam_index* index, int64_t row, int64_t* ordinal, sidbeam_error* err);
+    const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);
 /* The id of an item row: with integer ids *id (u64 as the same bits), *name NULL and *bytes 0; with string ids *name,
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
-    const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
-/* The first item row >= from_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over
+    const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
+/* The first item row >= from_item_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over
  * the ids: for tools, not for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
-    const char* name, int64_t bytes, int64_t from_row, int64_t* row, sidbeam_error* err);
+    const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
 
 /* An index on a CUDA device: a copy of those sections that decoding reads (never item ids or names), shared by all
- * sessions and tables on that device. */
+ * sessions and constraint sets on that device. */
 typedef struct sidbeam_upload_config {
   uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
   int32_t device_id;
@@ -163,7 +163,7 @@ typedef struct sidbeam_upload_info {
 
 /* Copies an index to a device; config NULL means all defaults. Returns when it is there, so that work on any stream may
  * use it. Where all of it is there already nothing happens; a kind that is missing is brought in a second copy, so name
- * them all at once. Creating a session or a table uploads what it needs where that is not there.
+ * them all at once. Creating a session or a constraint set uploads what it needs where that is not there.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
  * DEVICE_ERROR; then nothing has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
@@ -171,17 +171,10 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
 /* What is on a device; does not touch the device. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
-/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and tables
+/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and sets
  * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits
  * for that. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
-
-/* A constraint is what a beam must stay inside: today a whole index, later an index and rules. It holds its index.
- * Immutable and reference-counted. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(
-    sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err);
-SIDBEAM_API void sidbeam_constraint_retain(sidbeam_constraint* constraint);
-SIDBEAM_API void sidbeam_constraint_release(sidbeam_constraint* constraint);
 
 #ifdef __cplusplus
 }

@@ -30,7 +30,7 @@ typedef struct sidbeam_allocator {
 #define SIDBEAM_ALLOCATOR_INIT \
   { (uint32_t)sizeof(sidbeam_allocator), NULL, NULL, NULL }
 
-/* The caller's memory on CUDA devices, for indexes, sessions, tables and sidbeam_table_topk(). Both functions may be
+/* The caller's memory on CUDA devices, for indexes, sessions, constraint sets and sidbeam_constraint_set_topk(). Both functions may be
  * called from any thread, several at once, with the device current, and must not throw. Memory is used, and may be used
  * again after release, in the order of the stream, as with cudaMallocAsync. */
 typedef struct sidbeam_device_allocator {
