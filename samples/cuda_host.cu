@@ -65,8 +65,8 @@ void enqueue_level(sidbeam_session* session, const sidbeam_beams& beams, float* 
   launch.blockDim = dim3(128);
   launch.stream = stream;
   check(cudaLaunchKernelEx(&launch, stand_in_model, beams.tokens, beams.level, logits));
-  sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_F32, kSlots, kBeams, kCodes);
-  rows.device_type = SIDBEAM_CUDA;
+  sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_DTYPE_F32, kSlots, kBeams, kCodes);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
   step.rows = &rows;
   step.stream = stream;
@@ -111,7 +111,7 @@ int main() {
   config.slots = kSlots;
   config.beams = kBeams;
   config.constraint = catalogue;
-  config.device_type = SIDBEAM_CUDA;  // the index is uploaded with it
+  config.device_type = SIDBEAM_DEVICE_CUDA;  // the index is uploaded with it
   sidbeam_session* session = nullptr;
   check(sidbeam_session_create(runtime, &config, &session, &err));
 

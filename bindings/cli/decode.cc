@@ -87,7 +87,7 @@ Logits open_logits(const FileBytes& file, int32_t levels) {
                   ", V), as the index has " + l + " levels");
   }
   const int64_t columns = array.shape[rank - 1];
-  return {array.data, array.dtype == "<f4" ? SIDBEAM_F32 : SIDBEAM_F16, rank == 3 ? array.shape[0] : 1, columns,
+  return {array.data, array.dtype == "<f4" ? SIDBEAM_DTYPE_F32 : SIDBEAM_DTYPE_F16, rank == 3 ? array.shape[0] : 1, columns,
           columns * array.item_bytes};
 }
 

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { FLAT_RUNTIME = 0, FLAT_BUILDER = 1, FLAT_INDEX = 2, FLAT_CONSTRAINT = 3, FLAT_SESSION = 4, FLAT_TABLE = 5 };
+enum { FLAT_RUNTIME = 0, FLAT_BUILDER = 1, FLAT_INDEX = 2, FLAT_CONSTRAINT = 3, FLAT_SESSION = 4, FLAT_CONSTRAINT_SET = 5 };
 
 typedef struct flat_handle flat_handle;
 #ifndef SWIG
@@ -62,7 +62,7 @@ static inline void fl_destroy(int32_t kind, void* object) {
       sidbeam_session_destroy((sidbeam_session*)object);
       break;
     default:
-      sidbeam_table_destroy((sidbeam_table*)object);
+      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
   }
 }
 

@@ -4,14 +4,14 @@
 #define SIDBEAM_FLAT_TABLE_H
 
 /* constraints: handles as numbers; vocabulary as fl_vocabulary has it. */
-static inline flat_handle* flat_table_create(flat_handle* runtime, flat_in_i64 constraints, flat_in_i64 offsets,
+static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat_in_i64 constraints, flat_in_i64 offsets,
                                              flat_in_i32 maps, flat_in_i32 map_codes, int64_t end_column,
                                              int32_t device_type, int32_t device_id, sidbeam_error* err) {
-  sidbeam_table_config config = SIDBEAM_TABLE_CONFIG_INIT;
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   fl_constraints entered;
-  sidbeam_table* table = NULL;
+  sidbeam_constraint_set* table = NULL;
   void* object;
   fl_clear(err);
   if (fl_vocabulary(offsets, maps, map_codes, end_column, &vocabulary, pointers, err)) config.vocabulary = &vocabulary;
@@ -22,15 +22,15 @@ static inline flat_handle* flat_table_create(flat_handle* runtime, flat_in_i64 c
     config.constraints = entered.objects;
     config.device_type = device_type;
     config.device_id = device_id;
-    (void)!sidbeam_table_create((sidbeam_runtime*)object, &config, &table, err);
+    (void)!sidbeam_constraint_set_create((sidbeam_runtime*)object, &config, &table, err);
     fl_leave_constraints(&entered);
   }
   fl_drop_user(runtime);
-  return table == NULL ? NULL : fl_box(FLAT_TABLE, table);
+  return table == NULL ? NULL : fl_box(FLAT_CONSTRAINT_SET, table);
 }
 
 /* which [count] or none; codes [count, stride]; lengths [count]; out [count, W], W words a state. */
-static inline void flat_table_prefixes(flat_handle* table, flat_in_i32 which, flat_in_i32 codes, int64_t stride,
+static inline void flat_constraint_set_prefixes(flat_handle* table, flat_in_i32 which, flat_in_i32 codes, int64_t stride,
                                        flat_in_i32 lengths, int64_t count, flat_out_i64 out, int64_t stream,
                                        sidbeam_error* err) {
   void* object;
@@ -38,15 +38,15 @@ static inline void flat_table_prefixes(flat_handle* table, flat_in_i32 which, fl
   if (!FLAT_NEED(err, which, count) || !FLAT_NEED(err, codes, fl_product(count, stride)) ||
       !FLAT_GIVEN(err, lengths, count) || !FLAT_GIVEN(err, out, count))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_prefixes((sidbeam_table*)object, which.data, codes.data, stride, lengths.data, count, out.data,
+  (void)!sidbeam_constraint_set_prefixes((sidbeam_constraint_set*)object, which.data, codes.data, stride, lengths.data, count, out.data,
                                 (void*)(intptr_t)stream, err);
   fl_drop_user(table);
 }
 
 /* states: those to go on from; parents [count] or none; tokens, out [count]. */
-static inline void flat_table_advance(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_in_i64 parents,
+static inline void flat_constraint_set_advance(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_in_i64 parents,
                                       flat_in_i32 tokens, int64_t count, flat_out_i64 out, int64_t stream,
                                       sidbeam_error* err) {
   void* object;
@@ -54,9 +54,9 @@ static inline void flat_table_advance(flat_handle* table, flat_in_i32 which, fla
   if (!FLAT_NEED(err, which, count) || !FLAT_NEED(err, parents, count) || !FLAT_GIVEN(err, tokens, count) ||
       !FLAT_GIVEN(err, out, count))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_advance((sidbeam_table*)object, which.data, states.data, states.count, parents.data, tokens.data,
+  (void)!sidbeam_constraint_set_advance((sidbeam_constraint_set*)object, which.data, states.data, states.count, parents.data, tokens.data,
                                count, out.data, (void*)(intptr_t)stream, err);
   fl_drop_user(table);
 }
@@ -70,7 +70,7 @@ static inline int fl_state_a_row(flat_in_i64 states, int64_t rows, sidbeam_error
 }
 
 /* Masks rows [rows, columns] in place. */
-static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
+static inline void flat_constraint_set_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
                                    int64_t rows, int64_t columns, int64_t row_stride, int64_t stream,
                                    sidbeam_error* err) {
@@ -80,29 +80,29 @@ static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_i
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
       !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_mask((sidbeam_table*)object, which.data, states.data, &described, (void*)(intptr_t)stream, err);
+  (void)!sidbeam_constraint_set_mask((sidbeam_constraint_set*)object, which.data, states.data, &described, (void*)(intptr_t)stream, err);
   fl_drop_user(table);
 }
 
 /* words [count, words_per_row]. */
-static inline void flat_table_bitmask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, int64_t count,
+static inline void flat_constraint_set_bitmask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, int64_t count,
                                       flat_out_i32 words, int64_t words_per_row, int64_t stream, sidbeam_error* err) {
   void* object;
   fl_clear(err);
   if (!FLAT_NEED(err, which, count) || !FLAT_GIVEN(err, states, count) ||
       !FLAT_GIVEN(err, words, fl_product(count, words_per_row)))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_bitmask((sidbeam_table*)object, which.data, states.data, count, (uint32_t*)words.data,
+  (void)!sidbeam_constraint_set_bitmask((sidbeam_constraint_set*)object, which.data, states.data, count, (uint32_t*)words.data,
                                words_per_row, (void*)(intptr_t)stream, err);
   fl_drop_user(table);
 }
 
 /* tokens, log_probs [rows, k]; next [rows, k] or none. */
-static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
+static inline void flat_constraint_set_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
                                    int64_t rows, int64_t columns, int64_t row_stride, int32_t normalization, int32_t k,
                                    flat_out_i32 tokens, flat_out_f32 log_probs, flat_out_i64 next, int64_t stream,
@@ -115,9 +115,9 @@ static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_i
       !FLAT_GIVEN(err, tokens, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
       !FLAT_NEED(err, next, fl_product(rows, k)))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_topk((sidbeam_table*)object, which.data, states.data, &described, normalization, k, tokens.data,
+  (void)!sidbeam_constraint_set_topk((sidbeam_constraint_set*)object, which.data, states.data, &described, normalization, k, tokens.data,
                             log_probs.data, next.data, (void*)(intptr_t)stream, err);
   fl_drop_user(table);
 }

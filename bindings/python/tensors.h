@@ -196,12 +196,12 @@ static int py_rows_of(PyObject* object, const char* name, int writable, py_rows*
 static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err) {
   static const char* const names[] = {"f32", "f16", "bf16"};
   fl_clear(err);
-  if (rows->dtype < 0 && (dtype == SIDBEAM_F16 || dtype == SIDBEAM_BF16)) rows->dtype = dtype;
+  if (rows->dtype < 0 && (dtype == SIDBEAM_DTYPE_F16 || dtype == SIDBEAM_DTYPE_BF16)) rows->dtype = dtype;
   if (rows->dtype < 0) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "logits are uint16, expected dtype=\"bf16\" or \"f16\" beside them");
   } else if (dtype >= 0 && dtype != rows->dtype) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "dtype is %s, expected that of the logits, %s",
-            dtype > SIDBEAM_BF16 ? "unknown" : names[dtype], names[rows->dtype]);
+            dtype > SIDBEAM_DTYPE_BF16 ? "unknown" : names[dtype], names[rows->dtype]);
   }
   return err->code == 0;
 }

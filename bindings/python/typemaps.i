@@ -55,8 +55,8 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %typemap(freearg) py_rows { py_release_rows(&$1); }
 
 %ignore flat_session_step;
-%ignore flat_table_mask;
-%ignore flat_table_topk;
+%ignore flat_constraint_set_mask;
+%ignore flat_constraint_set_topk;
 %ignore flat_free;         // of the capsule
 %ignore flat_view_retain;  // of view
 %ignore flat_view_release;
@@ -86,7 +86,7 @@ static void table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states
   flat_memory memory;
   if (!py_settle_dtype(r, dtype, err)) return;
   memory.data = r->data;
-  flat_table_mask(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
+  flat_constraint_set_mask(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
                   r->row_stride, stream, err);
 }
 
@@ -97,7 +97,7 @@ static void table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states
   flat_memory memory;
   if (!py_settle_dtype(r, dtype, err)) return;
   memory.data = r->data;
-  flat_table_topk(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
+  flat_constraint_set_topk(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
                   r->row_stride, normalization, k, tokens, log_probs, next, stream, err);
 }
 
@@ -105,7 +105,7 @@ static void table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states
 static int64_t table_address(flat_handle* table, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
   if (object != NULL) fl_drop_user(table);
   return (int64_t)(intptr_t)object;
 }

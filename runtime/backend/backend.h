@@ -15,7 +15,7 @@
 
 namespace sidbeam {
 
-SIDBEAM_HD inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_F32 ? 4 : 2; }
+SIDBEAM_HD inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_DTYPE_F32 ? 4 : 2; }
 
 // Whether a strategy walks the sorted columns, with a range of ordinals for a state.
 SIDBEAM_HD inline bool uses_columns(int32_t strategy) {

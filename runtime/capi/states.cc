@@ -62,7 +62,7 @@ sidbeam_status sidbeam_rows_mask(sidbeam_constraint* const* constraints, int32_t
                                  const sidbeam_vocabulary* vocabulary, const sidbeam_state* states,
                                  const sidbeam_rows* logits, void* /*stream*/, sidbeam_error* err) {
   return guarded(err, [&] {
-    const sidbeam_rows rows = read_rows(logits, SIDBEAM_CPU, 0);
+    const sidbeam_rows rows = read_rows(logits, SIDBEAM_DEVICE_CPU, 0);
     const ConstraintList list = check_list(constraints, constraint_count, rows.rows);
     const Vocabulary columns = read_vocabulary(list, vocabulary);
     check_row_columns(list, columns, rows);
@@ -91,7 +91,7 @@ sidbeam_status sidbeam_rows_topk(sidbeam_constraint* const* constraints, int32_t
                                  const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
                                  float* log_probs, sidbeam_state* next, void* /*stream*/, sidbeam_error* err) {
   return guarded(err, [&] {
-    const sidbeam_rows rows = read_rows(logits, SIDBEAM_CPU, 0);
+    const sidbeam_rows rows = read_rows(logits, SIDBEAM_DEVICE_CPU, 0);
     const ConstraintList list = check_list(constraints, constraint_count, rows.rows);
     const Vocabulary columns = read_vocabulary(list, vocabulary);
     check_row_columns(list, columns, rows);

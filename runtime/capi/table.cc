@@ -12,16 +12,16 @@ using namespace sidbeam::capi;
 
 namespace {
 
-uint32_t widest_code_count(const sidbeam_table& table) {
+uint32_t widest_code_count(const sidbeam_constraint_set& table) {
   uint32_t widest = 0;
   for (const sidbeam_constraint* constraint : table.constraints)
     widest = std::max(widest, widest_level(constraint->view()));
   return widest;
 }
 
-sidbeam_rows check_table_rows(const sidbeam_table& table, const sidbeam_rows* logits) {
+sidbeam_rows check_table_rows(const sidbeam_constraint_set& table, const sidbeam_rows* logits) {
   const sidbeam_rows rows =
-      table.device ? read_rows(logits, SIDBEAM_CUDA, table.device->id()) : read_rows(logits, SIDBEAM_CPU, 0);
+      table.device ? read_rows(logits, SIDBEAM_DEVICE_CUDA, table.device->id()) : read_rows(logits, SIDBEAM_DEVICE_CPU, 0);
   check_row_columns(table.list(), table.vocabulary, rows);
   return rows;
 }
@@ -30,24 +30,24 @@ sidbeam_rows check_table_rows(const sidbeam_table& table, const sidbeam_rows* lo
 
 extern "C" {
 
-sidbeam_status sidbeam_table_create(sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out,
+sidbeam_status sidbeam_constraint_set_create(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out,
                                     sidbeam_error* err) {
   return guarded(err, [&] {
     require(runtime, "runtime");
     require(out, "out");
-    sidbeam_table_config copy = read_struct(config, "config");
+    sidbeam_constraint_set_config copy = read_struct(config, "config");
     sidbeam_vocabulary vocabulary;
     if (copy.vocabulary != nullptr) {
       vocabulary = read_struct(copy.vocabulary, "config.vocabulary");
       copy.vocabulary = &vocabulary;
     }
-    *out = new sidbeam_table(runtime, copy);
+    *out = new sidbeam_constraint_set(runtime, copy);
   });
 }
 
-void sidbeam_table_destroy(sidbeam_table* table) { delete table; }
+void sidbeam_constraint_set_destroy(sidbeam_constraint_set* table) { delete table; }
 
-sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t* which, const int32_t* codes,
+sidbeam_status sidbeam_constraint_set_prefixes(const sidbeam_constraint_set* table, const int32_t* which, const int32_t* codes,
                                       int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out,
                                       void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
@@ -63,7 +63,7 @@ sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t*
   });
 }
 
-sidbeam_status sidbeam_table_advance(const sidbeam_table* table, const int32_t* which, const sidbeam_state* in,
+sidbeam_status sidbeam_constraint_set_advance(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* in,
                                      int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
                                      sidbeam_state* out, void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
@@ -81,7 +81,7 @@ sidbeam_status sidbeam_table_advance(const sidbeam_table* table, const int32_t* 
   });
 }
 
-sidbeam_status sidbeam_table_mask(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status sidbeam_constraint_set_mask(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                   const sidbeam_rows* logits, void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
     require(table, "table");
@@ -94,7 +94,7 @@ sidbeam_status sidbeam_table_mask(const sidbeam_table* table, const int32_t* whi
   });
 }
 
-sidbeam_status sidbeam_table_bitmask(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status sidbeam_constraint_set_bitmask(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                      int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
                                      sidbeam_error* err) {
   return guarded(err, [&] {
@@ -111,7 +111,7 @@ sidbeam_status sidbeam_table_bitmask(const sidbeam_table* table, const int32_t* 
   });
 }
 
-sidbeam_status sidbeam_table_topk(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                   const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
                                   float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err) {
   return guarded(err, [&] {

@@ -31,8 +31,8 @@ void check_stride(const char* what, const char* field, int64_t count, int64_t st
 void check_device(const sidbeam_rows& rows, const char* what, int32_t device_type, int32_t device_id) {
   if (rows.device_type != device_type)
     fail(SIDBEAM_NO_DEVICE, "%s.device_type is %d, expected %s, where this call works", what, rows.device_type,
-         device_type == SIDBEAM_CUDA ? "CUDA (1)" : "CPU (0)");
-  if (device_type == SIDBEAM_CUDA && rows.device_id != device_id)
+         device_type == SIDBEAM_DEVICE_CUDA ? "CUDA (1)" : "CPU (0)");
+  if (device_type == SIDBEAM_DEVICE_CUDA && rows.device_id != device_id)
     fail(SIDBEAM_NO_DEVICE, "%s.device_id is %d, expected %d, where this call works", what, rows.device_id, device_id);
 }
 
@@ -40,7 +40,7 @@ void check_device(const sidbeam_rows& rows, const char* what, int32_t device_typ
 
 void check_rows(const sidbeam_rows* rows, const char* what, int32_t device_type, int32_t device_id) {
   if (rows == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected logits", what);
-  if (rows->dtype < SIDBEAM_F32 || rows->dtype > SIDBEAM_BF16)
+  if (rows->dtype < SIDBEAM_DTYPE_F32 || rows->dtype > SIDBEAM_DTYPE_BF16)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s.dtype is %d, expected F32 (0), F16 (1) or BF16 (2)", what, rows->dtype);
   check_device(*rows, what, device_type, device_id);
   check_count(what, "slots", rows->slots, int64_t{1} << 32);

@@ -35,8 +35,8 @@ void check_config(const sidbeam_session_config& config) {
          "config.normalization is VALID, expected FULL, LEVEL or NONE with strategy %s, which does not know the valid "
          "codes",
          config.strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
-  check_range("config.device_type", config.device_type, SIDBEAM_CPU, SIDBEAM_CUDA);
-  if (config.device_type == SIDBEAM_CPU && config.device_id != 0)
+  check_range("config.device_type", config.device_type, SIDBEAM_DEVICE_CPU, SIDBEAM_DEVICE_CUDA);
+  if (config.device_type == SIDBEAM_DEVICE_CPU && config.device_id != 0)
     fail(SIDBEAM_NO_DEVICE, "config.device_id is %d, expected 0 for the CPU", config.device_id);
 }
 
@@ -132,7 +132,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
   check_vocabulary(session->vocabulary, index, "config.constraint");
   take(session->marks, runtime->allocator, config.slots, int64_t{0});
-  if (config.device_type == SIDBEAM_CUDA) {
+  if (config.device_type == SIDBEAM_DEVICE_CUDA) {
     session->device = make_device_session(*session, config.device_id);
     return session;
   }

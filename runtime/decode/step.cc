@@ -102,7 +102,7 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
 
 void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
   if (session.device != nullptr) {
-    check_rows(args.rows, "rows", SIDBEAM_CUDA, session.device->id());
+    check_rows(args.rows, "rows", SIDBEAM_DEVICE_CUDA, session.device->id());
   } else {
     check_rows(args.rows, "rows");
   }

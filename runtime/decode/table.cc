@@ -150,21 +150,21 @@ void topk_rows(const ConstraintList& list, const Vocabulary& vocabulary, const i
 
 using namespace sidbeam;
 
-sidbeam_table::sidbeam_table(sidbeam_runtime* of, const sidbeam_table_config& config)
+sidbeam_constraint_set::sidbeam_constraint_set(sidbeam_runtime* of, const sidbeam_constraint_set_config& config)
     : runtime(Ref<sidbeam_runtime>::share(of)) {
   const ConstraintList given = check_constraints(config.constraints, config.constraint_count);
   vocabulary = vocabulary_for(given, config.vocabulary, &of->allocator);
-  if (config.device_type < SIDBEAM_CPU || config.device_type > SIDBEAM_CUDA)
+  if (config.device_type < SIDBEAM_DEVICE_CPU || config.device_type > SIDBEAM_DEVICE_CUDA)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.device_type is %d, expected CPU (0) or CUDA (1)", config.device_type);
-  if (config.device_type == SIDBEAM_CPU && config.device_id != 0)
+  if (config.device_type == SIDBEAM_DEVICE_CPU && config.device_id != 0)
     fail(SIDBEAM_NO_DEVICE, "config.device_id is %d, expected 0 for the CPU", config.device_id);
   constraints.assign(given.constraints, given.constraints + given.count);
-  if (config.device_type == SIDBEAM_CUDA) bring_to(config.device_id);
+  if (config.device_type == SIDBEAM_DEVICE_CUDA) bring_to(config.device_id);
   // Last, so that a failure above has nothing to let go of.
   for (sidbeam_constraint* constraint : constraints) constraint->retain();
 }
 
-void sidbeam_table::bring_to(int32_t device_id) {
+void sidbeam_constraint_set::bring_to(int32_t device_id) {
   device = runtime->devices.open(device_id);
   sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
   config.device_id = device_id;
@@ -180,7 +180,7 @@ void sidbeam_table::bring_to(int32_t device_id) {
               &columns, &handle);
 }
 
-sidbeam_table::~sidbeam_table() {
+sidbeam_constraint_set::~sidbeam_constraint_set() {
   if (handle != nullptr) device->plugin().table_destroy(handle);
   for (sidbeam_constraint* constraint : constraints) constraint->release();
 }

@@ -47,11 +47,11 @@ void topk_rows(const ConstraintList& list, const Vocabulary& vocabulary, const i
 
 }  // namespace sidbeam
 
-struct sidbeam_table {
-  sidbeam_table(sidbeam_runtime* runtime, const sidbeam_table_config& config);
-  sidbeam_table(const sidbeam_table&) = delete;
-  sidbeam_table& operator=(const sidbeam_table&) = delete;
-  ~sidbeam_table();
+struct sidbeam_constraint_set {
+  sidbeam_constraint_set(sidbeam_runtime* runtime, const sidbeam_constraint_set_config& config);
+  sidbeam_constraint_set(const sidbeam_constraint_set&) = delete;
+  sidbeam_constraint_set& operator=(const sidbeam_constraint_set&) = delete;
+  ~sidbeam_constraint_set();
 
   sidbeam::ConstraintList list() const { return {constraints.data(), static_cast<int32_t>(constraints.size())}; }
 

@@ -93,7 +93,7 @@ void run_floors(Context& context, Source source, int32_t dtype, int64_t step_row
     }
   }
 
-  const char* type = dtype == SIDBEAM_F32 ? "f32" : dtype == SIDBEAM_F16 ? "f16" : "bf16";
+  const char* type = dtype == SIDBEAM_DTYPE_F32 ? "f32" : dtype == SIDBEAM_DTYPE_F16 ? "f16" : "bf16";
   const Case where = {{"bytes", rows.ring_rows * rows.row_bytes()},
                       {"columns", kRow},
                       {"dtype", type},
@@ -116,7 +116,7 @@ void run_floors(Context& context, Source source, int32_t dtype, int64_t step_row
 
 void floors_table(Context& context) {
   constexpr int64_t kCacheRows = (int64_t{1} << 20) / (kRow * 4);  // 1 MiB of f32
-  for (const int32_t dtype : {SIDBEAM_F32, SIDBEAM_F16, SIDBEAM_BF16}) {
+  for (const int32_t dtype : {SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_F16, SIDBEAM_DTYPE_BF16}) {
     run_floors(context, Source::kHot, dtype, kCacheRows);
     if (!context.options.quick) run_floors(context, Source::kMemory, dtype, kCacheRows);
   }

@@ -49,7 +49,7 @@ double Load::start(sidbeam_constraint* constraint) {
 double Load::step() {
   if (beams_.active[0] == 0 && beams_.active[1] == 0) start(constraint_);
   const float* data = pool_.data() + mix(steps_++) % (kPool / 2);
-  const sidbeam_rows rows = sidbeam_rows_dense(data, SIDBEAM_F32, kSlots, kBeams, kCodes);
+  const sidbeam_rows rows = sidbeam_rows_dense(data, SIDBEAM_DTYPE_F32, kSlots, kBeams, kCodes);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
   return 1e6 * seconds_of([&] { call("session_step", sidbeam_session_step, session_.get(), &args); });

@@ -30,11 +30,11 @@ uint16_t to_f16(float value) {
 std::vector<char> draw_block(int32_t dtype) {
   std::mt19937_64 random(2);
   std::normal_distribution<float> normal(0.0F, 3.0F);
-  std::vector<char> block(kBlock * (dtype == SIDBEAM_F32 ? 4 : 2));
+  std::vector<char> block(kBlock * (dtype == SIDBEAM_DTYPE_F32 ? 4 : 2));
   for (int64_t i = 0; i < kBlock; ++i) {
     const float x = normal(random);
-    const uint16_t half = dtype == SIDBEAM_F16 ? to_f16(x) : to_bf16(x);
-    if (dtype == SIDBEAM_F32) {
+    const uint16_t half = dtype == SIDBEAM_DTYPE_F16 ? to_f16(x) : to_bf16(x);
+    if (dtype == SIDBEAM_DTYPE_F32) {
       std::memcpy(block.data() + i * 4, &x, 4);
     } else {
       std::memcpy(block.data() + i * 2, &half, 2);

@@ -15,13 +15,13 @@ struct Rows {
   const char* ring = nullptr;
   int64_t ring_rows = 0, first = 0;
   int64_t beams = 0, columns = 0;
-  int32_t dtype = SIDBEAM_F32;
+  int32_t dtype = SIDBEAM_DTYPE_F32;
 
   int64_t number(int64_t slot, int64_t beam) const {
     const int64_t row = first + slot * beams + beam;
     return row < ring_rows ? row : row % ring_rows;
   }
-  int64_t row_bytes() const { return columns * (dtype == SIDBEAM_F32 ? 4 : 2); }
+  int64_t row_bytes() const { return columns * (dtype == SIDBEAM_DTYPE_F32 ? 4 : 2); }
   const void* row(int64_t slot, int64_t beam) const { return ring + number(slot, beam) * row_bytes(); }
 };
 
@@ -36,7 +36,7 @@ std::string name_of(Source source);
 
 class Logits {
  public:
-  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype = SIDBEAM_F32,
+  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype = SIDBEAM_DTYPE_F32,
          int64_t ring_bytes = kRingBytes);
 
   // The rows of the step-th step ever taken.

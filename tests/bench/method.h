@@ -13,7 +13,7 @@ struct Shape {
   int32_t slots = 1, beams = 1, levels = 1, codes = 1;  // B, M, L, V
   int64_t columns = 1, offset = 0;
   int32_t normalization = SIDBEAM_NORMALIZE_FULL;  // or LEVEL
-  int32_t dtype = SIDBEAM_F32;
+  int32_t dtype = SIDBEAM_DTYPE_F32;
   const float* lse = nullptr;  // of every row of the ring, where the caller knows it
 };
 

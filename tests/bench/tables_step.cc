@@ -14,7 +14,7 @@ World usual_world(bool quick) {
 }
 
 std::string name_of_dtype(int32_t dtype) {
-  return dtype == SIDBEAM_F32 ? "f32" : dtype == SIDBEAM_F16 ? "f16" : "bf16";
+  return dtype == SIDBEAM_DTYPE_F32 ? "f32" : dtype == SIDBEAM_DTYPE_F16 ? "f16" : "bf16";
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void dtype_table(Context& context) {
   World world = usual_world(quick);
   for (const Source source : {Source::kHot, Source::kMemory}) {
     if (quick && source == Source::kMemory) continue;
-    for (const int32_t dtype : {SIDBEAM_F32, SIDBEAM_F16, SIDBEAM_BF16}) {
+    for (const int32_t dtype : {SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_F16, SIDBEAM_DTYPE_BF16}) {
       DecodeCase decode;
       decode.table = "dtype";
       decode.methods = {"trie", "none", "lse_only", "mask_torch", "mask_scan"};

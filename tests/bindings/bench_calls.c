@@ -90,7 +90,7 @@ static int rising(const void* a, const void* b) {
 
 static void time_case(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const timed_case* c,
                       const float* logits, const float* lse) {
-  const sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_F32, c->slots, c->beams, CODES);
+  const sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_DTYPE_F32, c->slots, c->beams, CODES);
   int64_t* times = (int64_t*)reserve(sizeof(int64_t) * (size_t)c->runs);
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;

@@ -62,7 +62,7 @@ static inline void rig_add(flat_handle* builder, sidbeam_error* error) {
 
 static inline flat_handle* rig_session(flat_handle* runtime, flat_handle* constraint) {
   return flat_session_create(runtime, constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
-                             0, no_i64, no_i32, no_i32, -1, SIDBEAM_CPU, 0, 0, &err);
+                             0, no_i64, no_i32, no_i32, -1, SIDBEAM_DEVICE_CPU, 0, 0, &err);
 }
 
 static inline rig make_rig(int64_t loan) {
@@ -98,7 +98,7 @@ static inline void rig_start(const rig* r, sidbeam_error* error) {
   flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, 0, error);
 }
 static inline void rig_step(const rig* r, sidbeam_error* error) {
-  flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_F32, SIDBEAM_CPU, 0,
+  flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_DTYPE_F32, SIDBEAM_DEVICE_CPU, 0,
                     RIG_SLOTS, RIG_BEAMS, RIG_COLUMNS, 0, 0, no_i32, no_f32, 0, 0, 0, error);
 }
 

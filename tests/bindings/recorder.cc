@@ -14,12 +14,12 @@ decltype(sidbeam_session_start) REAL(session_start), WRAP(session_start);
 decltype(sidbeam_session_step) REAL(session_step), WRAP(session_step);
 decltype(sidbeam_session_stop) REAL(session_stop), WRAP(session_stop);
 decltype(sidbeam_session_get_items) REAL(session_get_items), WRAP(session_get_items);
-decltype(sidbeam_table_create) REAL(table_create), WRAP(table_create);
-decltype(sidbeam_table_prefixes) REAL(table_prefixes), WRAP(table_prefixes);
-decltype(sidbeam_table_advance) REAL(table_advance), WRAP(table_advance);
-decltype(sidbeam_table_mask) REAL(table_mask), WRAP(table_mask);
-decltype(sidbeam_table_bitmask) REAL(table_bitmask), WRAP(table_bitmask);
-decltype(sidbeam_table_topk) REAL(table_topk), WRAP(table_topk);
+decltype(sidbeam_constraint_set_create) REAL(table_create), WRAP(table_create);
+decltype(sidbeam_constraint_set_prefixes) REAL(table_prefixes), WRAP(table_prefixes);
+decltype(sidbeam_constraint_set_advance) REAL(table_advance), WRAP(table_advance);
+decltype(sidbeam_constraint_set_mask) REAL(table_mask), WRAP(table_mask);
+decltype(sidbeam_constraint_set_bitmask) REAL(table_bitmask), WRAP(table_bitmask);
+decltype(sidbeam_constraint_set_topk) REAL(table_topk), WRAP(table_topk);
 }
 
 namespace shared_cases {
@@ -202,7 +202,7 @@ sidbeam_status WRAP(session_get_items)(const sidbeam_session* session, const int
   return status;
 }
 
-sidbeam_status WRAP(table_create)(sidbeam_runtime* runtime, const sidbeam_table_config* config, sidbeam_table** out,
+sidbeam_status WRAP(table_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out,
                                   sidbeam_error* err) {
   const sidbeam_status status = REAL(table_create)(runtime, config, out, err);
   if (!begin("table", status, err)) return status;
@@ -211,7 +211,7 @@ sidbeam_status WRAP(table_create)(sidbeam_runtime* runtime, const sidbeam_table_
   return status;
 }
 
-sidbeam_status WRAP(table_prefixes)(const sidbeam_table* table, const int32_t* which, const int32_t* codes,
+sidbeam_status WRAP(table_prefixes)(const sidbeam_constraint_set* table, const int32_t* which, const int32_t* codes,
                                     int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out,
                                     void* stream, sidbeam_error* err) {
   const sidbeam_status status = REAL(table_prefixes)(table, which, codes, stride, lengths, count, out, stream, err);
@@ -224,7 +224,7 @@ sidbeam_status WRAP(table_prefixes)(const sidbeam_table* table, const int32_t* w
   return status;
 }
 
-sidbeam_status WRAP(table_advance)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* in,
+sidbeam_status WRAP(table_advance)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* in,
                                    int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
                                    sidbeam_state* out, void* stream, sidbeam_error* err) {
   const std::vector<sidbeam_state> before(in, in + in_count);  // out may be where in is
@@ -240,7 +240,7 @@ sidbeam_status WRAP(table_advance)(const sidbeam_table* table, const int32_t* wh
 }
 
 // The logits are written before they are masked, and so is the record.
-sidbeam_status WRAP(table_mask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status WRAP(table_mask)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                 const sidbeam_rows* logits, void* stream, sidbeam_error* err) {
   const bool written = begin("mask", SIDBEAM_OK, err);
   if (written) {
@@ -254,7 +254,7 @@ sidbeam_status WRAP(table_mask)(const sidbeam_table* table, const int32_t* which
   return status;
 }
 
-sidbeam_status WRAP(table_bitmask)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status WRAP(table_bitmask)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                    int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
                                    sidbeam_error* err) {
   const sidbeam_status status = REAL(table_bitmask)(table, which, states, count, words, words_per_row, stream, err);
@@ -266,7 +266,7 @@ sidbeam_status WRAP(table_bitmask)(const sidbeam_table* table, const int32_t* wh
   return status;
 }
 
-sidbeam_status WRAP(table_topk)(const sidbeam_table* table, const int32_t* which, const sidbeam_state* states,
+sidbeam_status WRAP(table_topk)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
                                 const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
                                 float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err) {
   const sidbeam_status status =

@@ -76,7 +76,7 @@ void make_refusals(const differential::Machine& machine, const differential::Wor
       differential::make_session(way.runtime.get(), *way.place, loaded[0].constraint.get(), world,
                                  static_cast<int>(world.c.strategy), static_cast<int>(world.c.slots));
   const std::vector<float> zeros(static_cast<size_t>(world.columns));
-  const sidbeam_rows rows = sidbeam_rows_dense(zeros.data(), SIDBEAM_F32, 1, 1, world.columns);
+  const sidbeam_rows rows = sidbeam_rows_dense(zeros.data(), SIDBEAM_DTYPE_F32, 1, 1, world.columns);
   const int32_t slot = 0, beyond = -1;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
   step.slots = &slot;

@@ -24,7 +24,7 @@ static void do_session(void) {
   state.session =
       flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"), i32_of("strategy"),
                           i32_of("normalization"), i32_of("top_k"), in_i64("offsets"), in_i32("maps"),
-                          in_i32("map_codes"), end_column(), SIDBEAM_CPU, 0, i32_of("log_probs_promised"), &err);
+                          in_i32("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, i32_of("log_probs_promised"), &err);
   succeed("flat_session_create");
   check_beams();
 }
@@ -47,7 +47,7 @@ static void start(void) {
 
 static void step(void) {
   const given_logits logits = logits_of("logits");
-  flat_session_step(state.session, in_i32("slots"), logits.memory, logits.count, logits.dtype, SIDBEAM_CPU, 0,
+  flat_session_step(state.session, in_i32("slots"), logits.memory, logits.count, logits.dtype, SIDBEAM_DEVICE_CPU, 0,
                     number_of(now, "rows_slots"), number_of(now, "rows"), number_of(now, "columns"),
                     number_of(now, "slot_stride"), number_of(now, "row_stride"), in_i32("row_map"), in_f32("lse"),
                     *in_f32("inverse_temperature").data, *in_f32("soft_cap").data, 0, &err);
@@ -131,17 +131,17 @@ static void do_refused(void) {
 
 static void do_table(void) {
   int64_t numbers[64];
-  state.table = flat_table_create(state.runtime, handles_of(numbers), in_i64("offsets"), in_i32("maps"),
-                                  in_i32("map_codes"), end_column(), SIDBEAM_CPU, 0, &err);
-  succeed("flat_table_create");
+  state.table = flat_constraint_set_create(state.runtime, handles_of(numbers), in_i64("offsets"), in_i32("maps"),
+                                  in_i32("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, &err);
+  succeed("flat_constraint_set_create");
 }
 
 static void do_prefixes(void) {
   const flat_in_i32 lengths = in_i32("lengths");
   const flat_out_i64 states = out_i64(lengths.count);
-  flat_table_prefixes(state.table, in_i32("which"), in_i32("codes"), number_of(now, "stride"), lengths, lengths.count,
+  flat_constraint_set_prefixes(state.table, in_i32("which"), in_i32("codes"), number_of(now, "stride"), lengths, lengths.count,
                       states, 0, &err);
-  succeed("flat_table_prefixes");
+  succeed("flat_constraint_set_prefixes");
   same_i64("want_states", states.data);
   free(states.data);
 }
@@ -149,19 +149,19 @@ static void do_prefixes(void) {
 static void do_advance(void) {
   const flat_in_i32 tokens = in_i32("tokens");
   const flat_out_i64 states = out_i64(tokens.count);
-  flat_table_advance(state.table, in_i32("which"), in_i64("states"), in_i64("parents"), tokens, tokens.count, states, 0,
+  flat_constraint_set_advance(state.table, in_i32("which"), in_i64("states"), in_i64("parents"), tokens, tokens.count, states, 0,
                      &err);
-  succeed("flat_table_advance");
+  succeed("flat_constraint_set_advance");
   same_i64("want_states", states.data);
   free(states.data);
 }
 
 static void do_mask(void) {
   const given_logits logits = logits_of("logits"), want = logits_of("want_logits");
-  flat_table_mask(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
-                  SIDBEAM_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"), 0,
+  flat_constraint_set_mask(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
+                  SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"), 0,
                   &err);
-  succeed("flat_table_mask");
+  succeed("flat_constraint_set_mask");
   if (memcmp(logits.memory.data, want.memory.data, want.bytes) != 0) fail("want_logits", -1);
   state.compared += want.count;
   free(logits.memory.data);
@@ -171,9 +171,9 @@ static void do_mask(void) {
 static void do_bitmask(void) {
   const flat_in_i64 states = in_i64("states");
   const flat_out_i32 words = out_i32(in_i32("want_words").count);
-  flat_table_bitmask(state.table, in_i32("which"), states, states.count, words, number_of(now, "words_per_row"), 0,
+  flat_constraint_set_bitmask(state.table, in_i32("which"), states, states.count, words, number_of(now, "words_per_row"), 0,
                      &err);
-  succeed("flat_table_bitmask");
+  succeed("flat_constraint_set_bitmask");
   same_i32("want_words", words.data);
   free(words.data);
 }
@@ -185,10 +185,10 @@ static void do_topk(void) {
   const flat_out_i64 next = out_i64(all);
   const flat_out_i32 bits = out_i32(all);
   const flat_out_f32 log_probs = {(float*)(void*)bits.data, all};
-  flat_table_topk(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
-                  SIDBEAM_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"),
+  flat_constraint_set_topk(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
+                  SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"),
                   i32_of("normalization"), i32_of("k"), tokens, log_probs, next, 0, &err);
-  succeed("flat_table_topk");
+  succeed("flat_constraint_set_topk");
   same_i32("want_tokens", tokens.data);
   same_f32("want_log_probs", log_probs.data);
   same_i64("want_next", next.data);

@@ -6,7 +6,7 @@ static void every_call_on_a_closed_handle_says_what_is_closed(void) {
   rig r = make_rig(1);
   int64_t numbers[FLAT_INFO_COUNT];
   flat_handle *builder = rig_builder(r.runtime), *table;
-  OKAY(table = flat_table_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
+  OKAY(table = flat_constraint_set_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
                                  &err));
   flat_handle* const all[] = {r.runtime, r.index, r.constraint, r.session, builder, table};
   for (size_t i = 0; i < COUNT(all); ++i) {
@@ -21,7 +21,7 @@ static void every_call_on_a_closed_handle_says_what_is_closed(void) {
   REFUSED(rig_step(&r, &err), SIDBEAM_BAD_STATE, "session is closed");
   REFUSED(flat_session_get_beams(r.session, OUT_I64(numbers), &err), SIDBEAM_BAD_STATE, "session is closed");
   REFUSED(flat_view_retain(r.session, &err), SIDBEAM_BAD_STATE, "session is closed");
-  REFUSED(flat_table_prefixes(table, no_i32, no_i32, 0, IN_I32(0), 1, OUT_I64(numbers), 0, &err), SIDBEAM_BAD_STATE,
+  REFUSED(flat_constraint_set_prefixes(table, no_i32, no_i32, 0, IN_I32(0), 1, OUT_I64(numbers), 0, &err), SIDBEAM_BAD_STATE,
           "table is closed");
   flat_free(table);
   flat_free(builder);
@@ -38,10 +38,10 @@ static void a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go(v
   const flat_in_i64 list = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)other);
   REFUSED(flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, 0, &err), SIDBEAM_BAD_STATE,
           "constraint is closed");
-  REFUSED(flat_table_create(r.runtime, list, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
+  REFUSED(flat_constraint_set_create(r.runtime, list, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
           "constraint is closed");
   const flat_in_i64 mixed = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)r.index);
-  REFUSED(flat_table_create(r.runtime, mixed, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(flat_constraint_set_create(r.runtime, mixed, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_INVALID_ARGUMENT,
           "constraint is index, expected a handle of it");
   OKAY(rig_start(&r, &err));
   flat_free(other);
@@ -58,8 +58,8 @@ static void a_list_of_many_constraints_is_entered_and_left_whole(void) {
     handles[i] = (int64_t)(intptr_t)r.constraint;
     which[i] = i;
   }
-  OKAY(table = flat_table_create(r.runtime, (flat_in_i64){handles, 20}, no_i64, no_i32, no_i32, -1, 0, 0, &err));
-  OKAY(flat_table_prefixes(table, (flat_in_i32){which, 20}, no_i32, 0, (flat_in_i32){lengths, 20}, 20, OUT_I64(states),
+  OKAY(table = flat_constraint_set_create(r.runtime, (flat_in_i64){handles, 20}, no_i64, no_i32, no_i32, -1, 0, 0, &err));
+  OKAY(flat_constraint_set_prefixes(table, (flat_in_i32){which, 20}, no_i32, 0, (flat_in_i32){lengths, 20}, 20, OUT_I64(states),
                            0, &err));
   for (int i = 0; i < 20; ++i) CHECK_INT(states[i], 0);
   flat_close(r.constraint);

@@ -49,7 +49,7 @@ static void names_lie_within_their_bytes(void) {
 /* Rows of logits in a buffer of `elements`. */
 static void step_rows(const rig* r, int64_t elements, int64_t slot_stride, int64_t row_stride) {
   static float logits[64];
-  flat_session_step(r->session, no_i32, (flat_memory){logits}, elements, SIDBEAM_F32, SIDBEAM_CPU, 0, RIG_SLOTS,
+  flat_session_step(r->session, no_i32, (flat_memory){logits}, elements, SIDBEAM_DTYPE_F32, SIDBEAM_DEVICE_CPU, 0, RIG_SLOTS,
                     RIG_BEAMS, RIG_COLUMNS, slot_stride, row_stride, no_i32, no_f32, 0, 0, 0, &err);
 }
 
@@ -150,7 +150,7 @@ static void get_items_checks_every_buffer(void) {
 static flat_handle* session_ending(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes,
                                    int64_t end_column) {
   return flat_session_create(r->runtime, r->constraint, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, offsets,
-                             maps, map_codes, end_column, SIDBEAM_CPU, 0, 0, &err);
+                             maps, map_codes, end_column, SIDBEAM_DEVICE_CPU, 0, 0, &err);
 }
 
 static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes) {
@@ -253,23 +253,23 @@ static void a_table_checks_its_arrays(void) {
   int32_t words[4];
   float log_probs[4];
   const flat_memory logits = {log_probs};
-  OKAY(table = flat_table_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
+  OKAY(table = flat_constraint_set_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
                                  &err));
-  SHORT(flat_table_prefixes(table, IN_I32(0), IN_I32(0, 0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
+  SHORT(flat_constraint_set_prefixes(table, IN_I32(0), IN_I32(0, 0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
         "which has 1 elements, expected at least 2");
-  SHORT(flat_table_prefixes(table, no_i32, IN_I32(0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
+  SHORT(flat_constraint_set_prefixes(table, no_i32, IN_I32(0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
         "codes has 1 elements, expected at least 2");
-  SHORT(flat_table_advance(table, no_i32, IN_I64(0), no_i64, IN_I32(0, 0), 2, OUT_I64(states), 0, &err),
+  SHORT(flat_constraint_set_advance(table, no_i32, IN_I64(0), no_i64, IN_I32(0, 0), 2, OUT_I64(states), 0, &err),
         "in_count is 1, expected at least 2, the count, without parents");
-  SHORT(flat_table_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 4, 0, &err),
+  SHORT(flat_constraint_set_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 4, 0, &err),
         "logits has 4 elements, too few for 0 x 2 rows of 4 columns with strides 0 and 4");
-  SHORT(flat_table_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 0, 0, &err),
+  SHORT(flat_constraint_set_mask(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 2, 4, 0, 0, &err),
         "states has 1 elements, expected at least 2");
-  SHORT(flat_table_mask(table, no_i32, IN_I64(0, 0), logits, 4, 0, 0, 0, 1, 4, 4, 0, &err),
+  SHORT(flat_constraint_set_mask(table, no_i32, IN_I64(0, 0), logits, 4, 0, 0, 0, 1, 4, 4, 0, &err),
         "states has 2 elements, expected 1, one a row");
-  SHORT(flat_table_bitmask(table, no_i32, IN_I64(0), 1, OUT_I32(words), 5, 0, &err),
+  SHORT(flat_constraint_set_bitmask(table, no_i32, IN_I64(0), 1, OUT_I32(words), 5, 0, &err),
         "words has 4 elements, expected at least 5");
-  SHORT(flat_table_topk(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 1, 4, 4, 0, 5, OUT_I32(words), OUT_F32(log_probs),
+  SHORT(flat_constraint_set_topk(table, no_i32, IN_I64(0), logits, 4, 0, 0, 0, 1, 4, 4, 0, 5, OUT_I32(words), OUT_F32(log_probs),
                         no_out_i64, 0, &err),
         "tokens has 4 elements, expected at least 5");
   flat_free(table);

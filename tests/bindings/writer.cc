@@ -41,7 +41,7 @@ void Writer::line(const char* name, const char* type, const void* data, int64_t 
 
 void Writer::field(const char* name, const int32_t* data, int64_t count) { line<int32_t>(name, "i32", data, count); }
 void Writer::field(const char* name, const int64_t* data, int64_t count) { line<int64_t>(name, "i64", data, count); }
-void Writer::field(const char* name, const float* data, int64_t count) { elements(name, SIDBEAM_F32, data, count); }
+void Writer::field(const char* name, const float* data, int64_t count) { elements(name, SIDBEAM_DTYPE_F32, data, count); }
 
 void Writer::field(const char* name, const std::vector<std::string>& values) {
   out_ << name << " str " << values.size();
@@ -50,10 +50,10 @@ void Writer::field(const char* name, const std::vector<std::string>& values) {
 }
 
 void Writer::elements(const char* name, int32_t dtype, const void* data, int64_t count) {
-  if (dtype == SIDBEAM_F32) {
+  if (dtype == SIDBEAM_DTYPE_F32) {
     line<uint32_t>(name, "f32", data, count);
   } else {
-    line<uint16_t>(name, dtype == SIDBEAM_F16 ? "f16" : "bf16", data, count);
+    line<uint16_t>(name, dtype == SIDBEAM_DTYPE_F16 ? "f16" : "bf16", data, count);
   }
 }
 

@@ -39,8 +39,8 @@ static void check_modes(int32_t dtype, void* row) {
 static void the_callers_float_mode_changes_nothing(void) {
   uint16_t halves[4] = {0x8001, 0x8002, 0x8003, 0x83ff}; /* denormal */
   float floats[4] = {-1e-40f, -2e-40f, -3e-40f, -4e-40f};
-  check_modes(SIDBEAM_F16, halves);
-  check_modes(SIDBEAM_F32, floats);
+  check_modes(SIDBEAM_DTYPE_F16, halves);
+  check_modes(SIDBEAM_DTYPE_F32, floats);
 }
 #else
 static void the_callers_float_mode_changes_nothing(void) {}

@@ -192,9 +192,9 @@ static void cuda_without_its_plugin_is_no_device(void) {
   setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/libsidbeam_cuda.so.1", 1);
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_session_config config = session_config(constraint);
-  config.device_type = SIDBEAM_CUDA;
+  config.device_type = SIDBEAM_DEVICE_CUDA;
   CHECK_FAILS(create(&config), SIDBEAM_NO_DEVICE, "CUDA plugin", "/nowhere/libsidbeam_cuda.so.1");
-  config.device_type = SIDBEAM_CPU;
+  config.device_type = SIDBEAM_DEVICE_CPU;
   CHECK_OK(create(&config));
   sidbeam_constraint_release(constraint);
 }

@@ -104,8 +104,8 @@ static void masks_keep_valid_columns_alone(void) {
 }
 
 static void masks_are_written_in_the_rows_own_type(void) {
-  for (int32_t dtype = SIDBEAM_F16; dtype <= SIDBEAM_BF16; ++dtype) {
-    const uint16_t low = dtype == SIDBEAM_F16 ? 0xfc00 : 0xff80; /* -inf */
+  for (int32_t dtype = SIDBEAM_DTYPE_F16; dtype <= SIDBEAM_DTYPE_BF16; ++dtype) {
+    const uint16_t low = dtype == SIDBEAM_DTYPE_F16 ? 0xfc00 : 0xff80; /* -inf */
     uint16_t row[6] = {1, 2, 3, 4, 5, 6};
     const sidbeam_state root = 0;
     sidbeam_rows rows = make_rows(NULL, 0, 1, 6);

@@ -101,8 +101,8 @@ static void unknown_dtypes_and_devices_are_refused(void) {
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "dtype", "3");
   s.rows.dtype = -1;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "dtype", "-1");
-  s.rows.dtype = SIDBEAM_F32;
-  s.rows.device_type = SIDBEAM_CUDA;
+  s.rows.dtype = SIDBEAM_DTYPE_F32;
+  s.rows.device_type = SIDBEAM_DEVICE_CUDA;
   REFUSED(&s, SIDBEAM_NO_DEVICE, "device");
   s.rows.device_type = 5;
   REFUSED(&s, SIDBEAM_NO_DEVICE, "device_type", "5");
@@ -117,7 +117,7 @@ static void data_must_be_there_and_aligned_to_an_element(void) {
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "data", "NULL");
   s.rows.data = (char*)storage + 2;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "data", "align");
-  s.rows.dtype = SIDBEAM_F16;
+  s.rows.dtype = SIDBEAM_DTYPE_F16;
   s.rows.data = (char*)storage + 1;
   REFUSED(&s, SIDBEAM_INVALID_ARGUMENT, "data", "align");
   s.rows.data = (char*)storage + 2;

@@ -31,7 +31,7 @@ struct Case {
   int64_t compact = 0;     // 1: a trie is in the compact form
 
   // logits
-  int64_t dtype = 0;         // SIDBEAM_F32, F16, BF16
+  int64_t dtype = 0;         // SIDBEAM_DTYPE_F32, F16, BF16
   int64_t distribution = 0;  // see logits.cc
   int64_t mask = 0;          // per mille of elements that are -inf
   int64_t mask_rows = 0;     // per mille of rows that are -inf throughout

@@ -49,7 +49,7 @@ void allocate(const World& world, const Layout& layout, int64_t misalign, Feed* 
 void write(Feed* feed, int64_t at, const RawRow& row) {
   for (size_t k = 0; k < row.elements.size(); ++k) {
     const int64_t where = at + static_cast<int64_t>(k);
-    if (feed->rows.dtype == SIDBEAM_F32) {
+    if (feed->rows.dtype == SIDBEAM_DTYPE_F32) {
       static_cast<float*>(feed->rows.data)[where] = std::bit_cast<float>(row.elements[k]);
     } else {
       static_cast<uint16_t*>(feed->rows.data)[where] = static_cast<uint16_t>(row.elements[k]);
@@ -136,7 +136,7 @@ Delivery::Delivery(const Place& place, const Feed& feed)
       wide(place, feed.wide),
       lse(place, feed.lse),
       row_map(place, feed.row_map) {
-  if (feed.rows.dtype == SIDBEAM_F32) {
+  if (feed.rows.dtype == SIDBEAM_DTYPE_F32) {
     rows.data = wide.data() + (static_cast<const float*>(feed.rows.data) - feed.wide.data());
   } else {
     rows.data = narrow.data() + (static_cast<const uint16_t*>(feed.rows.data) - feed.narrow.data());

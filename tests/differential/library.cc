@@ -122,14 +122,14 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
 
 Table make_table(sidbeam_runtime* runtime, const Place& place, const std::vector<sidbeam_constraint*>& constraints,
                  const sidbeam_vocabulary* vocabulary) {
-  sidbeam_table_config config = SIDBEAM_TABLE_CONFIG_INIT;
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   config.constraints = constraints.data();
   config.constraint_count = static_cast<int32_t>(constraints.size());
   config.vocabulary = vocabulary;
   config.device_type = place.device_type();
   config.device_id = place.device_id();
-  sidbeam_table* table = nullptr;
-  call("sidbeam_table_create", sidbeam_table_create, runtime, &config, &table);
+  sidbeam_constraint_set* table = nullptr;
+  call("sidbeam_constraint_set_create", sidbeam_constraint_set_create, runtime, &config, &table);
   return Table(table);
 }
 

@@ -51,7 +51,7 @@ double draw_element(int64_t distribution, uint64_t hash, uint64_t row) {
 }
 
 float fitting(const Case& c, double value) {
-  const double largest = c.dtype == SIDBEAM_F16 ? 65504 : c.dtype == SIDBEAM_BF16 ? 3.3e38 : 3.4e38;
+  const double largest = c.dtype == SIDBEAM_DTYPE_F16 ? 65504 : c.dtype == SIDBEAM_DTYPE_BF16 ? 3.3e38 : 3.4e38;
   if (c.promised != 0) value = -std::fabs(value);
   return static_cast<float>(std::clamp(value, -largest, largest));
 }

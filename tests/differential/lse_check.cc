@@ -86,7 +86,7 @@ Row make_row(Kind kind, int64_t n, int dtype, double shift) {
   Row row;
   for (int64_t i = 0; i < n; ++i) {
     double value = element(kind, i, n, shift);
-    if (dtype == SIDBEAM_F16 && std::isfinite(value)) value = std::clamp(value, -65504.0, 65504.0);
+    if (dtype == SIDBEAM_DTYPE_F16 && std::isfinite(value)) value = std::clamp(value, -65504.0, 65504.0);
     row.bits.push_back(oracle::encode(type, static_cast<float>(value)));
     row.values.push_back(oracle::decode(type, row.bits.back()));
   }
@@ -105,12 +105,12 @@ Feed lay_out(const Row& row, int dtype, int64_t at, int64_t shift, int64_t margi
   const auto n = static_cast<int64_t>(row.bits.size());
   const int64_t stride = n + 2 * margin;
   const auto size = static_cast<size_t>(3 * stride + shift);
-  memory.wide.assign(dtype == SIDBEAM_F32 ? size : 0, std::nanf(""));
-  memory.narrow.assign(dtype == SIDBEAM_F32 ? 0 : size, static_cast<uint16_t>(0x7fff));
+  memory.wide.assign(dtype == SIDBEAM_DTYPE_F32 ? size : 0, std::nanf(""));
+  memory.narrow.assign(dtype == SIDBEAM_DTYPE_F32 ? 0 : size, static_cast<uint16_t>(0x7fff));
   for (int64_t i = 0; i < n; ++i) {
     const auto place = static_cast<size_t>(shift + at * stride + margin + i);
     const uint32_t bits = row.bits[static_cast<size_t>(i)];
-    if (dtype == SIDBEAM_F32) {
+    if (dtype == SIDBEAM_DTYPE_F32) {
       memory.wide[place] = std::bit_cast<float>(bits);
     } else {
       memory.narrow[place] = static_cast<uint16_t>(bits);
@@ -118,7 +118,7 @@ Feed lay_out(const Row& row, int dtype, int64_t at, int64_t shift, int64_t margi
   }
   memory.rows.dtype = dtype;
   memory.rows.data =
-      dtype == SIDBEAM_F32 ? static_cast<void*>(memory.wide.data() + shift) : memory.narrow.data() + shift;
+      dtype == SIDBEAM_DTYPE_F32 ? static_cast<void*>(memory.wide.data() + shift) : memory.narrow.data() + shift;
   memory.rows.rows = 3;
   memory.rows.columns = stride;
   memory.rows.row_stride = stride;
@@ -145,7 +145,7 @@ float log_prob(const Way& way, sidbeam_constraint* constraint, const Feed& memor
   const Array<sidbeam_state> states(place, {at == 0 ? 0 : -1, at == 1 ? 0 : -1, at == 2 ? 0 : -1});
   Array<int32_t> tokens(place, 3, -9);
   Array<float> log_probs(place, 3, -9.0F);
-  call("sidbeam_table_topk", sidbeam_table_topk, static_cast<const sidbeam_table*>(table.get()),
+  call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, static_cast<const sidbeam_constraint_set*>(table.get()),
        static_cast<const int32_t*>(nullptr), static_cast<const sidbeam_state*>(states.data()), &there.rows,
        normalization, 1, tokens.data(), log_probs.data(), static_cast<sidbeam_state*>(nullptr), place.stream());
   return log_probs.fetch()[static_cast<size_t>(at)];
@@ -202,9 +202,9 @@ void check_row(Bench* bench, Kind kind, int64_t n, int dtype, double shift) {
 void check_bad_element(Bench* bench, int64_t n, int dtype, const Way& target) {
   const Constraint constraint = one_code(target.runtime.get(), 1, 0);
   const std::vector<uint32_t> bad =
-      dtype == SIDBEAM_F32
+      dtype == SIDBEAM_DTYPE_F32
           ? std::vector<uint32_t>{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0x7f800000}
-      : dtype == SIDBEAM_F16 ? std::vector<uint32_t>{0x7e00, 0xfe00, 0x7c01, 0xfc01, 0x7fff, 0x7c00}
+      : dtype == SIDBEAM_DTYPE_F16 ? std::vector<uint32_t>{0x7e00, 0xfe00, 0x7c01, 0xfc01, 0x7fff, 0x7c00}
                              : std::vector<uint32_t>{0x7fc0, 0xffc0, 0x7f81, 0xff81, 0x7fff, 0x7f80};
   for (const uint32_t bits : bad) {
     for (const int64_t place : {int64_t{0}, n / 2, n - 1}) {
@@ -224,7 +224,7 @@ void check_all(Bench* bench) {
     if (n > bench->wanted.most_columns) continue;
     for (int dtype = 0; dtype < 3; ++dtype) {
       for (int kind = 0; kind < kKinds; ++kind) {
-        if (kind == kHuge && dtype == SIDBEAM_F16) continue;
+        if (kind == kHuge && dtype == SIDBEAM_DTYPE_F16) continue;
         check_row(bench, static_cast<Kind>(kind), n, dtype, 0.3);
       }
     }
@@ -237,8 +237,8 @@ void check_all(Bench* bench) {
   // Equal logits of many fractions: each reduces the exponential to another place of its polynomial.
   for (int k = 0; k < bench->wanted.fractions; ++k) {
     const double shift = static_cast<double>(k) / 37.0 - 5;
-    check_row(bench, kEqual, 65, SIDBEAM_F32, shift);
-    check_row(bench, kPeak, 1025, SIDBEAM_F32, shift);
+    check_row(bench, kEqual, 65, SIDBEAM_DTYPE_F32, shift);
+    check_row(bench, kPeak, 1025, SIDBEAM_DTYPE_F32, shift);
   }
 }
 

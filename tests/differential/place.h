@@ -13,7 +13,7 @@ class Place {
  public:
   virtual ~Place() = default;
   // As session_config has them.
-  virtual int32_t device_type() const { return SIDBEAM_CPU; }
+  virtual int32_t device_type() const { return SIDBEAM_DEVICE_CPU; }
   virtual int32_t device_id() const { return 0; }
   virtual void* stream() const { return nullptr; }
   // Before a session or table uses the index there.

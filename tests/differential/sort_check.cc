@@ -37,7 +37,7 @@ Asked ask(const Way& way, const World& world, const Table& table, const std::vec
   const Array<sidbeam_state> state(place, states);
   Array<int32_t> tokens(place, size, -9);
   Array<float> log_probs(place, size, -9.0F);
-  call("sidbeam_table_topk", sidbeam_table_topk, table.get(), static_cast<const int32_t*>(nullptr),
+  call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, table.get(), static_cast<const int32_t*>(nullptr),
        static_cast<const sidbeam_state*>(state.data()), &there.rows, static_cast<int32_t>(world.c.normalization), k,
        tokens.data(), log_probs.data(), static_cast<sidbeam_state*>(nullptr), place.stream());
   return {tokens.fetch(), log_probs.fetch()};

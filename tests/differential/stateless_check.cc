@@ -45,7 +45,7 @@ std::vector<sidbeam_state> from_prefixes(const Batch& batch, const std::vector<i
   Array<sidbeam_state> states(batch.place, prefixes.size(), -9);
   const auto count = static_cast<int64_t>(prefixes.size()), width = static_cast<int64_t>(stride);
   if (batch.table != nullptr) {
-    call("sidbeam_table_prefixes", sidbeam_table_prefixes, batch.table.get(), follow.data(), code.data(), width,
+    call("sidbeam_constraint_set_prefixes", sidbeam_constraint_set_prefixes, batch.table.get(), follow.data(), code.data(), width,
          length.data(), count, states.data(), batch.place.stream());
   } else {
     call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, batch.constraints.data(), batch.count(),
@@ -63,7 +63,7 @@ std::vector<sidbeam_state> advanced(const Batch& batch, const std::vector<int32_
   Array<sidbeam_state> out(batch.place, tokens.size(), -9);
   const auto before = static_cast<int64_t>(in.size()), count = static_cast<int64_t>(tokens.size());
   if (batch.table != nullptr) {
-    call("sidbeam_table_advance", sidbeam_table_advance, batch.table.get(), follow.data(), from.data(), before,
+    call("sidbeam_constraint_set_advance", sidbeam_constraint_set_advance, batch.table.get(), follow.data(), from.data(), before,
          parent.data(), token.data(), count, out.data(), batch.place.stream());
   } else {
     call("sidbeam_states_advance", sidbeam_states_advance, batch.constraints.data(), batch.count(), follow.data(),
@@ -200,7 +200,7 @@ void check_mask(const Batch& batch) {
   const Array<sidbeam_state> states(batch.place, batch.states);
   const sidbeam_rows* rows = &there.rows;
   if (batch.table != nullptr) {
-    call("sidbeam_table_mask", sidbeam_table_mask, batch.table.get(), follow.data(), states.data(), rows,
+    call("sidbeam_constraint_set_mask", sidbeam_constraint_set_mask, batch.table.get(), follow.data(), states.data(), rows,
          batch.place.stream());
   } else {
     call("sidbeam_rows_mask", sidbeam_rows_mask, batch.constraints.data(), batch.count(), follow.data(),
@@ -229,7 +229,7 @@ void check_bitmask(const Batch& batch) {
   const Array<sidbeam_state> states(batch.place, batch.states);
   const auto count = static_cast<int64_t>(kRows), width = static_cast<int64_t>(words);
   if (batch.table != nullptr) {
-    call("sidbeam_table_bitmask", sidbeam_table_bitmask, batch.table.get(), follow.data(), states.data(), count,
+    call("sidbeam_constraint_set_bitmask", sidbeam_constraint_set_bitmask, batch.table.get(), follow.data(), states.data(), count,
          written.data(), width, batch.place.stream());
   } else {
     call("sidbeam_rows_bitmask", sidbeam_rows_bitmask, batch.constraints.data(), batch.count(), follow.data(),
@@ -281,7 +281,7 @@ Best call_topk(const Batch& batch, const Block& block, size_t k) {
   const sidbeam_rows* rows = &there.rows;
   const auto normalization = static_cast<int32_t>(batch.world.c.normalization), most = static_cast<int32_t>(k);
   if (batch.table != nullptr) {
-    call("sidbeam_table_topk", sidbeam_table_topk, batch.table.get(), follow.data(), states.data(), rows, normalization,
+    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, batch.table.get(), follow.data(), states.data(), rows, normalization,
          most, tokens.data(), log_probs.data(), next.data(), batch.place.stream());
   } else {
     call("sidbeam_rows_topk", sidbeam_rows_topk, batch.constraints.data(), batch.count(), follow.data(),
@@ -352,7 +352,7 @@ std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracl
 
 void check_stateless(const Way& way, const World& world, const std::vector<Loaded>& loaded, Coverage* coverage) {
   Batch batch{world, *way.place, constraints_of(loaded), Vocabulary(world), {}, {}, {}, {}, {}};
-  if (way.place->device_type() != SIDBEAM_CPU || world.seed() % 2 == 0)
+  if (way.place->device_type() != SIDBEAM_DEVICE_CPU || world.seed() % 2 == 0)
     batch.table = make_table(way.runtime.get(), *way.place, batch.constraints, &batch.vocabulary.view);
   fill_batch(loaded, batch);
   check_advance(batch, coverage);

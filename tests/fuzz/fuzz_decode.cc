@@ -168,7 +168,7 @@ fuzz::Block draw_logits(FuzzedDataProvider& input, size_t bytes, int32_t dtype) 
   const bool friendly = input.ConsumeBool();
   const std::vector<uint8_t> drawn = input.ConsumeBytes<uint8_t>(input.ConsumeIntegralInRange<size_t>(1, 512));
   for (size_t i = 0; i < bytes && !drawn.empty(); ++i) data[i] = drawn[i % drawn.size()];
-  if (friendly && dtype == SIDBEAM_F32)
+  if (friendly && dtype == SIDBEAM_DTYPE_F32)
     for (size_t i = 0; i < bytes / 4; ++i) {
       const float value = -static_cast<float>(data[i * 4] % 32) / 4;
       std::memcpy(data.data() + i * 4, &value, sizeof value);
@@ -182,7 +182,7 @@ void step(FuzzedDataProvider& input, sidbeam_session* session, const Plan& plan)
   rows.dtype = input.ConsumeIntegralInRange(0, 2);
   const int64_t distinct = input.ConsumeIntegralInRange(1, 5);  // rows repeat through strides of 0, or a map
   const bool mapped = input.ConsumeBool();
-  const auto element = rows.dtype == SIDBEAM_F32 ? size_t{4} : size_t{2};
+  const auto element = rows.dtype == SIDBEAM_DTYPE_F32 ? size_t{4} : size_t{2};
   const fuzz::Block block =
       draw_logits(input, static_cast<size_t>(distinct) * static_cast<size_t>(plan.columns) * element, rows.dtype);
   std::vector<int32_t> map;

@@ -23,7 +23,7 @@ class DevicePlace : public differential::Place {
   DevicePlace(const DevicePlace&) = delete;
   DevicePlace& operator=(const DevicePlace&) = delete;
 
-  int32_t device_type() const override { return SIDBEAM_CUDA; }
+  int32_t device_type() const override { return SIDBEAM_DEVICE_CUDA; }
   int32_t device_id() const override { return device_; }
   void* stream() const override { return stream_; }
   void prepare(sidbeam_index* index) const override;

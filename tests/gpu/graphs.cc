@@ -91,7 +91,7 @@ void a_graph_has_the_bits_of_a_call_under_every_normalisation() {
   for (const int64_t normalization : {SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL, SIDBEAM_NORMALIZE_VALID}) {
     Case c = mixed();
     c.normalization = normalization;
-    c.dtype = SIDBEAM_BF16;
+    c.dtype = SIDBEAM_DTYPE_BF16;
     c.bad_rows = 60;
     c.mask = 100;
     wander(repaired(c), false, 25);
@@ -111,7 +111,7 @@ void every_strategy_may_be_captured() {
 void equal_logits_are_kept_in_the_order_of_parents_and_tokens() {
   Case c = mixed();
   c.distribution = 4;  // all of a row
-  for (const int64_t dtype : {SIDBEAM_F32, SIDBEAM_BF16}) {
+  for (const int64_t dtype : {SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16}) {
     c.dtype = dtype;
     Rig rig(repaired(c));
     rig.start(0, 0, 12, {});
@@ -126,7 +126,7 @@ void equal_logits_are_kept_in_the_order_of_parents_and_tokens() {
 // Few values in bf16: most candidates tie, also with the last one that is kept.
 void ties_in_bf16_are_those_of_the_cpu() {
   Case c = mixed();
-  c.dtype = SIDBEAM_BF16;
+  c.dtype = SIDBEAM_DTYPE_BF16;
   c.distribution = 2;
   c.sids = 3000;
   c.beams = 100;
@@ -164,7 +164,7 @@ void rows_at_odd_addresses() {
   c.codes = 333;
   c.offsets = 2;  // all levels at one odd offset
   c.extra = 7;
-  for (const int64_t dtype : {SIDBEAM_F16, SIDBEAM_F32}) {
+  for (const int64_t dtype : {SIDBEAM_DTYPE_F16, SIDBEAM_DTYPE_F32}) {
     c.dtype = dtype;
     wander(repaired(c), true, 10);
   }
@@ -189,8 +189,8 @@ void a_beam_without_a_row_puts_its_slot_in_error_and_no_other() {
                    "copy");
   gpu::expect_cuda(cudaMemcpyAsync(data.get(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice, stream),
                    "copy");
-  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_F32, 0, 1, rig.world().columns);
-  rows.device_type = SIDBEAM_CUDA;
+  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_DTYPE_F32, 0, 1, rig.world().columns);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = static_cast<const int32_t*>(list_there.get());
   args.count = 4;
@@ -218,8 +218,8 @@ void rows_too_narrow_for_a_level_put_the_slot_in_error() {
   const std::shared_ptr<void> data = gpu::device_memory(logits.size() * 4, stream);
   gpu::expect_cuda(cudaMemcpyAsync(data.get(), logits.data(), logits.size() * 4, cudaMemcpyHostToDevice, stream),
                    "copy");
-  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_F32, 4, 1, columns);
-  rows.device_type = SIDBEAM_CUDA;
+  sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_DTYPE_F32, 4, 1, columns);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   rows.slot_stride = rows.row_stride = 0;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
@@ -284,21 +284,21 @@ void a_captured_topk_follows_its_states() {
   differential::Array<int32_t> tokens(device, 16, -9), tokens_here(here, 16, -9);
   differential::Array<float> log_probs(device, 16, 0), log_probs_here(here, 16, 0);
   const std::shared_ptr<void> states = gpu::device_memory(16, stream);
-  sidbeam_rows rows = sidbeam_rows_dense(data.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
-  rows.device_type = SIDBEAM_CUDA;
+  sidbeam_rows rows = sidbeam_rows_dense(data.data(), SIDBEAM_DTYPE_F32, 0, 2, rig.world().columns);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   const gpu::Graph graph(stream, [&] {
-    call("sidbeam_table_topk", sidbeam_table_topk, table.get(), static_cast<const int32_t*>(nullptr),
+    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, table.get(), static_cast<const int32_t*>(nullptr),
          static_cast<const sidbeam_state*>(states.get()), static_cast<const sidbeam_rows*>(&rows),
          static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens.data(), log_probs.data(),
          static_cast<sidbeam_state*>(nullptr), static_cast<void*>(stream));
   });
-  const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_F32, 0, 2, rig.world().columns);
+  const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_DTYPE_F32, 0, 2, rig.world().columns);
   for (const size_t length : {size_t{0}, size_t{1}, size_t{3}}) {
     const auto state = differential::states_of(loaded.constraint.get(), rig.world().catalogues[0],
                                                {{beginning(rig, 0, length), false, 0}, {{}, false, 0}});
     gpu::expect_cuda(cudaMemcpyAsync(states.get(), state.data(), 16, cudaMemcpyHostToDevice, stream), "copy");
     graph.launch();
-    call("sidbeam_table_topk", sidbeam_table_topk, on_cpu.get(), static_cast<const int32_t*>(nullptr), state.data(),
+    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, on_cpu.get(), static_cast<const int32_t*>(nullptr), state.data(),
          &rows_here, static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens_here.data(), log_probs_here.data(),
          static_cast<sidbeam_state*>(nullptr), static_cast<void*>(nullptr));
     expect(tokens.fetch() == tokens_here.fetch() && log_probs.fetch() == log_probs_here.fetch(),

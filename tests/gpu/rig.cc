@@ -36,12 +36,12 @@ Rig::Rig(const differential::Case& c, bool listed)
   eager_ = differential::make_session(runtime(), device_, first, world_, strategy, slot_count);
   graphed_ = differential::make_session(runtime(), device_, first, world_, strategy, slot_count);
   const auto rows = static_cast<size_t>(c.slots * c.beams), size = rows * static_cast<size_t>(columns_);
-  wide_.resize(c.dtype == SIDBEAM_F32 ? size : 0);
-  narrow_.resize(c.dtype == SIDBEAM_F32 ? 0 : size);
+  wide_.resize(c.dtype == SIDBEAM_DTYPE_F32 ? size : 0);
+  narrow_.resize(c.dtype == SIDBEAM_DTYPE_F32 ? 0 : size);
   rows_here_ = sidbeam_rows_dense(wide_.empty() ? static_cast<void*>(narrow_.data()) : wide_.data(),
                                   static_cast<int32_t>(c.dtype), c.slots, c.beams, columns_);
   const auto stream = static_cast<cudaStream_t>(device_.stream());
-  rows_there_memory_ = device_memory(size * (c.dtype == SIDBEAM_F32 ? sizeof(float) : sizeof(uint16_t)), stream);
+  rows_there_memory_ = device_memory(size * (c.dtype == SIDBEAM_DTYPE_F32 ? sizeof(float) : sizeof(uint16_t)), stream);
   list_.assign(slots(), -1);
   for (size_t r = 0; r < rows; ++r) map_.push_back(static_cast<int32_t>(rows - 1 - r));
   list_there_ = device_.copy(list_.data(), list_.size() * sizeof(int32_t));
@@ -51,7 +51,7 @@ Rig::Rig(const differential::Case& c, bool listed)
     rows_here_.rows = c.slots * c.beams;
   }
   rows_there_ = rows_here_;
-  rows_there_.device_type = SIDBEAM_CUDA;
+  rows_there_.device_type = SIDBEAM_DEVICE_CUDA;
   rows_there_.data = rows_there_memory_.get();
   capture();
 }

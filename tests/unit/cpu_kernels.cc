@@ -14,7 +14,7 @@ constexpr uint32_t kUntouched = 0xDEADBEEF;
 
 // Scores with a distribution of ties of their own.
 std::vector<float> draw_scores(Random& random, int64_t n) {
-  Values values = draw_values(random, SIDBEAM_F32);
+  Values values = draw_values(random, SIDBEAM_DTYPE_F32);
   std::vector<float> scores;
   for (int64_t i = 0; i < n; ++i) scores.push_back(std::max(values.next(), -3e38F) + 0.0F);
   return scores;
@@ -186,8 +186,8 @@ void check_append(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto n = static_cast<int32_t>(1 + random.below(random.among({20, 200, 2000})));
   SCOPED_TRACE(::testing::Message() << "seed " << seed << ": n " << n);
-  Values values = draw_values(random, SIDBEAM_F32);
-  const TestRow row = draw_row(values, SIDBEAM_F32, n);
+  Values values = draw_values(random, SIDBEAM_DTYPE_F32);
+  const TestRow row = draw_row(values, SIDBEAM_DTYPE_F32, n);
   const RowScore score = draw_score(random, values.shape, 5U << 20);
   std::vector<uint32_t> tokens;
   std::vector<Candidate> all;
@@ -213,8 +213,8 @@ void check_append_list(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto codes = static_cast<uint32_t>(1 + random.below(random.among({20, 3000})));
   SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << codes << " codes of " << sizeof(Token) << " bytes");
-  Values values = draw_values(random, SIDBEAM_F32);
-  const TestRow row = draw_row(values, SIDBEAM_F32, codes);
+  Values values = draw_values(random, SIDBEAM_DTYPE_F32);
+  const TestRow row = draw_row(values, SIDBEAM_DTYPE_F32, codes);
   const RowScore score = draw_score(random, values.shape, 5U << 20);
   std::vector<Token> tokens(static_cast<size_t>(1 + random.below(random.among({20, 1000}))));
   for (Token& token : tokens) token = static_cast<Token>(random.below(random.one_in(20) ? 65536 : codes));
@@ -304,7 +304,7 @@ void check_likely_threshold(const Kernels& kernels, uint64_t seed) {
   for (int32_t r = 0; r < kMostSlices; ++r) {
     do {
       tests[r] = {};
-      draw_slice(random, kernels, values, SIDBEAM_F32, codes, tests[r]);
+      draw_slice(random, kernels, values, SIDBEAM_DTYPE_F32, codes, tests[r]);
     } while (tests[r].maxima.empty() || tests[r].mask.size() > 0);
     tests[r].mask.assign(static_cast<size_t>(codes / 64 + 1), 0);
     for (int64_t t = 0; t < codes; ++t)
@@ -336,7 +336,7 @@ TEST(CpuKernels, LikelyThresholdLetsThroughALittleMore) {
 // The k-th best does not fall below it, and few more than k are above.
 void check_near_best(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
-  Values values = draw_values(random, SIDBEAM_F32);
+  Values values = draw_values(random, SIDBEAM_DTYPE_F32);
   const int64_t n = 2 + random.below(random.among({10, 300, 3000}));
   const auto k = static_cast<int32_t>(1 + random.below(n - 1));
   std::vector<float> scores;

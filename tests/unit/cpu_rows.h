@@ -59,16 +59,16 @@ struct TestRow {
   std::vector<uint16_t> narrow;
 
   Elements elements() const {
-    return {dtype == SIDBEAM_F32 ? static_cast<const void*>(wide.data()) : narrow.data(), dtype, 1.0F, 0.0F};
+    return {dtype == SIDBEAM_DTYPE_F32 ? static_cast<const void*>(wide.data()) : narrow.data(), dtype, 1.0F, 0.0F};
   }
-  int64_t columns() const { return static_cast<int64_t>(dtype == SIDBEAM_F32 ? wide.size() : narrow.size()); }
+  int64_t columns() const { return static_cast<int64_t>(dtype == SIDBEAM_DTYPE_F32 ? wide.size() : narrow.size()); }
   float at(int64_t column) const { return element_at(elements(), column); }
   // Rounds towards 0; values of 16 bits are 0, -inf or normal.
   void add(float value) {
     const auto bits = std::bit_cast<uint32_t>(value);
-    if (dtype == SIDBEAM_F32) {
+    if (dtype == SIDBEAM_DTYPE_F32) {
       wide.push_back(value);
-    } else if (dtype == SIDBEAM_BF16) {
+    } else if (dtype == SIDBEAM_DTYPE_BF16) {
       narrow.push_back(static_cast<uint16_t>(bits >> 16));
     } else {
       const uint32_t sign = bits >> 16 & 0x8000, exponent = bits >> 23 & 0xFF;
@@ -113,7 +113,7 @@ struct Values {
 };
 
 inline Values draw_values(Random& random, int32_t dtype) {
-  const auto shape = static_cast<Shape>(random.below(dtype == SIDBEAM_F32 ? 6 : 5));
+  const auto shape = static_cast<Shape>(random.below(dtype == SIDBEAM_DTYPE_F32 ? 6 : 5));
   return {random, shape, random.among({0, 0, 2, 20})};
 }
 

@@ -161,7 +161,7 @@ TEST(CpuSelection, MinusInfinityIsNoCandidate) {
     selection.reset(8);
     selection.push(-kInfinity, 0);
     selection.append(RowScore{}, x.data(), tokens.data(), 300);
-    selection.append_slice(RowScore{}, {x.data(), SIDBEAM_F32, 300, 0, 300, nullptr, nullptr});
+    selection.append_slice(RowScore{}, {x.data(), SIDBEAM_DTYPE_F32, 300, 0, 300, nullptr, nullptr});
     selection.flush();
     EXPECT_EQ(selection.count(), 0);
     EXPECT_EQ(selection.finish(), 0);

@@ -22,7 +22,7 @@ double error_of(const PartialSum& sum, const std::vector<float>& row) {
 double error_of(const Kernels& kernels, const std::vector<float>& row) {
   const auto n = static_cast<int64_t>(row.size());
   PartialSum sum;
-  kernels.sum_exp({row.data(), SIDBEAM_F32, 1.0F, 0.0F}, n, nullptr, sum);
+  kernels.sum_exp({row.data(), SIDBEAM_DTYPE_F32, 1.0F, 0.0F}, n, nullptr, sum);
   return error_of(sum, row);
 }
 

@@ -41,7 +41,7 @@ bool is_small(const StepJob& job, const SlotScan& scan, const SlotStep& slot) {
   const sidbeam_rows& rows = *job.rows;
   const int64_t most_rows = job.row_map != nullptr ? rows.rows : kMostInChain;
   return !is_tail_level(*slot.index, slot.level) && level.row_pointers.width == 4 && level.tokens.width == 2 &&
-         level.nodes < kMost && level.edges < kMost && level.edges >= 2 && rows.dtype == SIDBEAM_F32 &&
+         level.nodes < kMost && level.edges < kMost && level.edges >= 2 && rows.dtype == SIDBEAM_DTYPE_F32 &&
          scan.column_count < int64_t{kMost} && rows.row_stride >= 0 && rows.row_stride < int64_t{kMost} &&
          most_rows < int64_t{kMost} && rows.row_stride * most_rows < int64_t{kMost};
 }
@@ -105,8 +105,8 @@ int32_t score_only_children(const StepJob& job, const SlotScan& scan, const Slot
   fetch_next(*slot.index, slot.level, out.next + done, n - done);
   const Rows rows = rows_of(job, scan, slot, first, found.sums);
   const float* before = slot.scores + first;
-  if (job.rows->dtype == SIDBEAM_F32) return score_each<float>(rows, before, first, only, done, n, out);
-  if (job.rows->dtype == SIDBEAM_F16) return score_each<F16>(rows, before, first, only, done, n, out);
+  if (job.rows->dtype == SIDBEAM_DTYPE_F32) return score_each<float>(rows, before, first, only, done, n, out);
+  if (job.rows->dtype == SIDBEAM_DTYPE_F16) return score_each<F16>(rows, before, first, only, done, n, out);
   return score_each<Bf16>(rows, before, first, only, done, n, out);
 }
 

@@ -64,10 +64,10 @@ class CpuBackend final : public Backend {
         if (column >= first && column < first + n)
           valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
       });
-      if (rows.dtype == SIDBEAM_F32) {
+      if (rows.dtype == SIDBEAM_DTYPE_F32) {
         fill_unset(valid, n, -std::numeric_limits<float>::infinity(), static_cast<float*>(rows.data) + offset + first);
       } else {
-        const uint16_t minus_infinity = rows.dtype == SIDBEAM_F16 ? 0xFC00 : 0xFF80;
+        const uint16_t minus_infinity = rows.dtype == SIDBEAM_DTYPE_F16 ? 0xFC00 : 0xFF80;
         fill_unset(valid, n, minus_infinity, static_cast<uint16_t*>(rows.data) + offset + first);
       }
     }

@@ -13,7 +13,7 @@ namespace sidbeam::cpu {
 // Elements of a logits row, and what turns one into x: x = inverse_temperature * softcap(element).
 struct Elements {
   const void* data = nullptr;
-  int32_t dtype = 0;  // SIDBEAM_F32 ...
+  int32_t dtype = 0;  // SIDBEAM_DTYPE_F32 ...
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
   // Where what is summed next begins, to be fetched in time; nullptr: right behind these.
@@ -51,7 +51,7 @@ struct RowsToSum {
     auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
     if (row == 0) return 0;
     if (rows == nullptr) row += static_cast<uintptr_t>(i * stride);
-    return row + static_cast<uintptr_t>(column * (elements.dtype == SIDBEAM_F32 ? 4 : 2));
+    return row + static_cast<uintptr_t>(column * (elements.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2));
   }
 };
 inline constexpr int32_t kMostSummed = 128;

@@ -78,7 +78,7 @@ HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog
 template <int32_t kDtype>
 HWY_INLINE Window first_window(const void* data, Sum& sum) {
   using Element =
-      std::conditional_t<kDtype == SIDBEAM_F32, float, std::conditional_t<kDtype == SIDBEAM_F16, F16, Bf16>>;
+      std::conditional_t<kDtype == SIDBEAM_DTYPE_F32, float, std::conditional_t<kDtype == SIDBEAM_DTYPE_F16, F16, Bf16>>;
   const float x = float_of(*static_cast<const Element*>(data));
   sum.begun = std::fabs(x) <= kHuge;
   if (sum.begun) {
@@ -214,7 +214,7 @@ inline void find_group_maxima(float* maxima, int64_t groups) {
 // A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, RowSum& out) {
-  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
   const Ahead ahead(data, n * kBytes, next);
   Sum sum;
@@ -282,7 +282,7 @@ inline PartialSum sum_far(const Elements& elements, int64_t n) {
   for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) {
     for (int64_t i = 0; i < count; ++i) x[i] = std::max(x[i] - top, x[i] == -kInfinity ? -kInfinity : -kHuge);
     RowSum sum;
-    sum_near<SIDBEAM_F32>({x}, count, nullptr, sum);
+    sum_near<SIDBEAM_DTYPE_F32>({x}, count, nullptr, sum);
     total = merge(total, whole_sum(sum, count));
   });
   total.base = top;
@@ -296,7 +296,7 @@ inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, 
   for_each_piece(elements, n, [&](float* x, int64_t first, int64_t count) {
     RowSum sum;
     near = near &&
-           sum_near<SIDBEAM_F32>(
+           sum_near<SIDBEAM_DTYPE_F32>(
                {x}, count, maxima == nullptr ? nullptr : maxima + first / kGroupColumns * (1 + kGroup) * kWidth, sum);
     if (near) out = merge(out, whole_sum(sum, count));
   });
@@ -311,12 +311,12 @@ inline void sum_row(const Elements& elements, int64_t n, float* maxima, RowSum& 
     PartialSum whole;
     near = sum_transformed(elements, n, maxima, whole);
     sum = row_sum_of(whole);
-  } else if (elements.dtype == SIDBEAM_F32) {
-    near = sum_near<SIDBEAM_F32>(elements, n, maxima, sum);
-  } else if (elements.dtype == SIDBEAM_F16) {
-    near = sum_near<SIDBEAM_F16>(elements, n, maxima, sum);
+  } else if (elements.dtype == SIDBEAM_DTYPE_F32) {
+    near = sum_near<SIDBEAM_DTYPE_F32>(elements, n, maxima, sum);
+  } else if (elements.dtype == SIDBEAM_DTYPE_F16) {
+    near = sum_near<SIDBEAM_DTYPE_F16>(elements, n, maxima, sum);
   } else {
-    near = sum_near<SIDBEAM_BF16>(elements, n, maxima, sum);
+    near = sum_near<SIDBEAM_DTYPE_BF16>(elements, n, maxima, sum);
   }
   if (near && maxima != nullptr) find_group_maxima(maxima, groups);
   if (near) return;

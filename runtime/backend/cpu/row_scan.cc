@@ -76,12 +76,12 @@ Slice level_slice(const Scan& scan) {
     for (int64_t t = 0; t < codes; ++t) x[t] = element_at(elements, columns.map[t]);
     scan.kernels.transform(elements, x, codes);
   }
-  return {x, SIDBEAM_F32, codes, 0, codes, nullptr, nullptr, codes};
+  return {x, SIDBEAM_DTYPE_F32, codes, 0, codes, nullptr, nullptr, codes};
 }
 
 // x of a slice, one after the other.
 const float* slice_x(const Scan& scan, const Slice& slice) {
-  if (slice.dtype == SIDBEAM_F32) return static_cast<const float*>(slice.data) + slice.first_column;
+  if (slice.dtype == SIDBEAM_DTYPE_F32) return static_cast<const float*>(slice.data) + slice.first_column;
   scan.kernels.load({slice.data, slice.dtype}, slice.first_column, slice.codes, scan.workspace.x.data());
   return scan.workspace.x.data();
 }
@@ -140,7 +140,7 @@ bool append_children(const Scan& scan, int32_t n) {
   const float* x = scan.workspace.x.data();
   if (!scan.slot.reads_row) {
     if (scan.task.lse == nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_VALID) {
-      const Outcome outcome = use_sum(sum_of(scan.kernels, {x, SIDBEAM_F32, 1.0F, 0.0F}, n), scan.task.row);
+      const Outcome outcome = use_sum(sum_of(scan.kernels, {x, SIDBEAM_DTYPE_F32, 1.0F, 0.0F}, n), scan.task.row);
       if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
     } else if (is_bad_value(scan.task.row, scan.kernels.largest(x, n))) {
       return false;
@@ -160,7 +160,7 @@ bool append_end(const Scan& scan) {
 bool append_list(const Scan& scan, const TokenList& list, bool with_end) {
   const SlotScan& slot = scan.slot;
   const bool is_plain =
-      slot.columns.map == nullptr && !slot.elements.transformed() && slot.elements.dtype == SIDBEAM_F32;
+      slot.columns.map == nullptr && !slot.elements.transformed() && slot.elements.dtype == SIDBEAM_DTYPE_F32;
   if (slot.reads_row && is_plain) {
     scan.stats.candidates += list.count + (with_end ? 1 : 0);
     const auto* data = static_cast<const float*>(scan.task.data) + slot.columns.offset;

@@ -78,8 +78,8 @@ struct RowTask {
 };
 
 inline float element_at(const Elements& elements, int64_t column) {
-  if (elements.dtype == SIDBEAM_F32) return static_cast<const float*>(elements.data)[column];
-  if (elements.dtype == SIDBEAM_F16) return float_of(static_cast<const F16*>(elements.data)[column]);
+  if (elements.dtype == SIDBEAM_DTYPE_F32) return static_cast<const float*>(elements.data)[column];
+  if (elements.dtype == SIDBEAM_DTYPE_F16) return float_of(static_cast<const F16*>(elements.data)[column]);
   return float_of(static_cast<const Bf16*>(elements.data)[column]);
 }
 

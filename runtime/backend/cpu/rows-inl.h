@@ -36,9 +36,9 @@ HWY_INLINE Floats widen_f16(hn::Vec<U32> half) {
 template <int32_t kDtype>
 HWY_INLINE Floats load_vector(const void* data) {
   const F32 d;
-  if constexpr (kDtype == SIDBEAM_F32) {
+  if constexpr (kDtype == SIDBEAM_DTYPE_F32) {
     return hn::LoadU(d, static_cast<const float*>(data));
-  } else if constexpr (kDtype == SIDBEAM_BF16) {
+  } else if constexpr (kDtype == SIDBEAM_DTYPE_BF16) {
     const auto half = hn::PromoteTo(U32(), hn::LoadU(U16(), static_cast<const uint16_t*>(data)));
     return hn::BitCast(d, hn::ShiftLeft<16>(half));
   } else {
@@ -69,7 +69,7 @@ inline constexpr int kVectors = kBlock / kWidth;
 template <int32_t kDtype>
 HWY_INLINE void load_block(const void* data, Floats* x) {
   const F32 d;
-  if constexpr (kDtype == SIDBEAM_BF16) {
+  if constexpr (kDtype == SIDBEAM_DTYPE_BF16) {
     const auto* from = static_cast<const uint16_t*>(data);
     for (int v = 0; v < kVectors / 2; ++v) {
       const auto words = load_words(from + 2 * v * kWidth);
@@ -77,7 +77,7 @@ HWY_INLINE void load_block(const void* data, Floats* x) {
       x[v + kVectors / 2] = hn::BitCast(d, hn::And(words, hn::Set(U32(), 0xFFFF0000U)));
     }
   } else {
-    constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+    constexpr int kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
     for (int v = 0; v < kVectors; ++v) x[v] = load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes);
   }
 }
@@ -85,8 +85,8 @@ HWY_INLINE void load_block(const void* data, Floats* x) {
 // A block of which only n columns are there: the others are -inf.
 template <int32_t kDtype>
 inline void pad_block(const void* data, int64_t n, void* out) {
-  constexpr size_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
-  constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_F32 ? 0xFF800000U : kDtype == SIDBEAM_F16 ? 0xFC00U : 0xFF80U;
+  constexpr size_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
+  constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_DTYPE_F32 ? 0xFF800000U : kDtype == SIDBEAM_DTYPE_F16 ? 0xFC00U : 0xFF80U;
   for (size_t i = 0; i < kBlock; ++i) std::memcpy(static_cast<char*>(out) + i * kBytes, &kMinusInfinity, kBytes);
   std::memcpy(out, data, static_cast<size_t>(n) * kBytes);
 }
@@ -112,12 +112,12 @@ inline void widen_run(const uint16_t* data, int64_t n, float* out) {
 
 inline void load(const Elements& elements, int64_t first, int64_t n, float* out) {
   const auto* halves = static_cast<const uint16_t*>(elements.data) + first;
-  if (elements.dtype == SIDBEAM_F32) {
+  if (elements.dtype == SIDBEAM_DTYPE_F32) {
     std::memcpy(out, static_cast<const float*>(elements.data) + first, static_cast<size_t>(n) * sizeof(float));
-  } else if (elements.dtype == SIDBEAM_F16) {
-    widen_run<SIDBEAM_F16>(halves, n, out);
+  } else if (elements.dtype == SIDBEAM_DTYPE_F16) {
+    widen_run<SIDBEAM_DTYPE_F16>(halves, n, out);
   } else {
-    widen_run<SIDBEAM_BF16>(halves, n, out);
+    widen_run<SIDBEAM_DTYPE_BF16>(halves, n, out);
   }
   transform(elements, out, n);
 }
@@ -167,9 +167,9 @@ inline int32_t gather_elements(const void* row, int64_t first_column, const Toke
 inline int32_t gather(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
                       uint32_t* tokens) {
   int32_t n;
-  if (elements.dtype == SIDBEAM_F32) {
+  if (elements.dtype == SIDBEAM_DTYPE_F32) {
     n = gather_elements<float>(elements.data, first_column, list, codes, x, tokens);
-  } else if (elements.dtype == SIDBEAM_F16) {
+  } else if (elements.dtype == SIDBEAM_DTYPE_F16) {
     n = gather_elements<F16>(elements.data, first_column, list, codes, x, tokens);
   } else {
     n = gather_elements<Bf16>(elements.data, first_column, list, codes, x, tokens);

@@ -69,7 +69,7 @@ HWY_INLINE uint64_t bits_above(Floats bound, const Load& load) {
 // Bit i: column i of the block at `data` is above `bound`.
 template <int32_t kDtype>
 HWY_INLINE uint64_t columns_above(const void* data, float bound) {
-  constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   return bits_above<kVectors>(hn::Set(F32(), bound), [=](int v) {
     return load_vector<kDtype>(static_cast<const char*>(data) + v * kWidth * kBytes);
   });
@@ -79,7 +79,7 @@ HWY_INLINE uint64_t columns_above(const void* data, float bound) {
 template <int32_t kDtype>
 HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void* data, uint64_t word, int64_t token,
                                 float* scores, uint32_t* places) {
-  constexpr int kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   const F32 d;
   const U32 du;
   const Floats limit = hn::Set(d, threshold);
@@ -99,7 +99,7 @@ HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void
 // Columns of a block whose maximum over the vectors of the block lies in a lane of `lanes`.
 template <int32_t kDtype>
 HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
-  if constexpr (kDtype == SIDBEAM_BF16) {  // unpacked out of order
+  if constexpr (kDtype == SIDBEAM_DTYPE_BF16) {  // unpacked out of order
     return lanes != 0 ? ~uint64_t{0} : 0;
   } else {
     uint64_t spread = 0;
@@ -111,7 +111,7 @@ HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
 // A block of a slice: the address of its columns, in `padded` where it reaches beyond the row.
 template <int32_t kDtype>
 HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padded) {
-  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   const char* data = static_cast<const char*>(slice.data) + column * kBytes;
   if (column + kBlock <= slice.columns) return data;
   pad_block<kDtype>(data, slice.columns - column, padded);
@@ -181,7 +181,7 @@ template <int32_t kDtype>
 HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t* valid, uint32_t first, uint32_t* at) {
   const auto load = [=](int i) { return hn::LoadU(F32(), maxima + i * kWidth); };
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (kDtype != SIDBEAM_BF16) {  // all at once: 10.5 us of slices in a step of 140 dense nodes, not 11.2
+  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once: 10.5 us of slices in a step of 140 dense nodes, not 11.2
     const auto bits = static_cast<long long>(bits_above<kGroup>(limit, load));
     const __m256i lanes = _mm256_cvtepu16_epi64(_mm_cvtsi64_si128(bits));
     __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(valid));
@@ -230,7 +230,7 @@ inline HWY_NOINLINE void drop_before(const SliceCursor& begin, Found& blocks) {
 // its own.
 template <int32_t kDtype>
 HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bound) {
-  HWY_ALIGN char padded[kBlock * (kDtype == SIDBEAM_F32 ? 4 : 2)];
+  HWY_ALIGN char padded[kBlock * (kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2)];
   const int64_t column = block * kBlock, token = column - slice.first_column;
   if (token <= -kBlock || token >= slice.codes) return 0;
   return columns_above<kDtype>(block_data<kDtype>(slice, column, padded), bound) & mask_word(slice, token);
@@ -239,7 +239,7 @@ HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bou
 // Leaves the blocks that do hold valid codes above the bound, with a bit for each.
 template <int32_t kDtype>
 HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Found& blocks, uint64_t* words) {
-  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   int32_t kept = 0;
   for (int32_t i = 0; i < blocks.count; ++i) {
     const uint32_t at = blocks.at[i];
@@ -282,7 +282,7 @@ HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Fou
 // Of a row without maxima, or without a bound: block by block.
 template <int32_t kDtype>
 inline int32_t append_all_blocks(const RowSlice& row, float threshold, SliceCursor& next, const Room& room) {
-  constexpr int64_t kBytes = kDtype == SIDBEAM_F32 ? 4 : 2;
+  constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   HWY_ALIGN char padded[kBlock * kBytes];
   const Slice& slice = row.slice;
   int32_t kept = 0;
@@ -323,9 +323,9 @@ inline int32_t append_slices_of(const RowSlice* rows, int32_t n, float threshold
 
 inline int32_t append_slices(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room) {
   const int32_t dtype = rows[0].slice.dtype;
-  if (dtype == SIDBEAM_F32) return append_slices_of<SIDBEAM_F32, float>(rows, n, threshold, next, room);
-  if (dtype == SIDBEAM_F16) return append_slices_of<SIDBEAM_F16, F16>(rows, n, threshold, next, room);
-  return append_slices_of<SIDBEAM_BF16, Bf16>(rows, n, threshold, next, room);
+  if (dtype == SIDBEAM_DTYPE_F32) return append_slices_of<SIDBEAM_DTYPE_F32, float>(rows, n, threshold, next, room);
+  if (dtype == SIDBEAM_DTYPE_F16) return append_slices_of<SIDBEAM_DTYPE_F16, F16>(rows, n, threshold, next, room);
+  return append_slices_of<SIDBEAM_DTYPE_BF16, Bf16>(rows, n, threshold, next, room);
 }
 
 // Of the groups' maxima a sample, as scores: as many of all columns as it takes for `count` valid ones, if these are like

@@ -156,9 +156,9 @@ __device__ Terms sum_row_of(const Row& row, float* held) {
 
 template <int kThreads>
 __device__ Terms sum_row(const Row& row, float* held) {
-  if (row.dtype == SIDBEAM_F32) return sum_row_of<SIDBEAM_F32, kThreads>(row, held);
-  if (row.dtype == SIDBEAM_F16) return sum_row_of<SIDBEAM_F16, kThreads>(row, held);
-  return sum_row_of<SIDBEAM_BF16, kThreads>(row, held);
+  if (row.dtype == SIDBEAM_DTYPE_F32) return sum_row_of<SIDBEAM_DTYPE_F32, kThreads>(row, held);
+  if (row.dtype == SIDBEAM_DTYPE_F16) return sum_row_of<SIDBEAM_DTYPE_F16, kThreads>(row, held);
+  return sum_row_of<SIDBEAM_DTYPE_BF16, kThreads>(row, held);
 }
 
 // The sum of exp over what `sum(origin)` sums, n terms (0: as many as were added alone), relative to an origin: by all

@@ -66,7 +66,7 @@ __device__ inline float transformed(float v, const Transform& transform) {
 }
 
 __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
-  if (dtype == SIDBEAM_BF16) return __uint_as_float(bits << 16);
+  if (dtype == SIDBEAM_DTYPE_BF16) return __uint_as_float(bits << 16);
 #if defined(__CUDA_ARCH__)
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<uint16_t>(bits)));
@@ -79,7 +79,7 @@ __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
 // The x of a column. A column that the row has not (a damaged or foreign map) is no candidate.
 __device__ inline float x_at(const Row& row, int64_t column) {
   if (column < 0 || column >= row.columns) return -kInfinity;
-  const float value = row.dtype == SIDBEAM_F32
+  const float value = row.dtype == SIDBEAM_DTYPE_F32
                           ? static_cast<const float*>(row.data)[column]
                           : float_of_bits(static_cast<const uint16_t*>(row.data)[column], row.dtype);
   return row.transform.active ? transformed(value, row.transform) : value;
@@ -87,7 +87,7 @@ __device__ inline float x_at(const Row& row, int64_t column) {
 
 template <int kDtype>
 struct Chunk {
-  static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_F32 ? 4 : 2, kColumns = kBytes / kElementBytes;
+  static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2, kColumns = kBytes / kElementBytes;
 
   // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only
   // where all of it is the row's: who else writes into the first or last one is not our business, nor whether it is
@@ -111,7 +111,7 @@ struct Chunk {
  private:
   __device__ static float element(const Row& row, int64_t column) {
     if (column >= row.columns) return -kInfinity;
-    if constexpr (kDtype == SIDBEAM_F32) {
+    if constexpr (kDtype == SIDBEAM_DTYPE_F32) {
       return static_cast<const float*>(row.data)[column];
     } else {
       return float_of_bits(static_cast<const uint16_t*>(row.data)[column], kDtype);
@@ -135,7 +135,7 @@ struct Chunk {
     const uint32_t v[4] = {word.x, word.y, word.z, word.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if constexpr (kDtype == SIDBEAM_F32) {
+      if constexpr (kDtype == SIDBEAM_DTYPE_F32) {
         x[i] = __uint_as_float(v[i]);
       } else {
         x[2 * i] = float_of_bits(v[i] & 0xFFFFU, kDtype);

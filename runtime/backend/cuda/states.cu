@@ -97,10 +97,10 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
     const int64_t n = std::min(int64_t{kMaskedColumns}, rows.columns - first);
     set_valid(index, columns, states[i], first, n, shared);
-    if (rows.dtype == SIDBEAM_F32) {
+    if (rows.dtype == SIDBEAM_DTYPE_F32) {
       fill_unset(shared, n, -kInfinity, reinterpret_cast<float*>(data) + first);
     } else {
-      const uint16_t minus_infinity = rows.dtype == SIDBEAM_F16 ? 0xFC00 : 0xFF80;
+      const uint16_t minus_infinity = rows.dtype == SIDBEAM_DTYPE_F16 ? 0xFC00 : 0xFF80;
       fill_unset(shared, n, minus_infinity, reinterpret_cast<uint16_t*>(data) + first);
     }
   }

@@ -65,11 +65,11 @@ class Beams {
 class FloatRows {
  public:
   explicit FloatRows(const Shape& shape)
-      : scratch_(shape.dtype == SIDBEAM_F32 ? 0 : shape.columns + sidbeam::cpu::kVectorSlack) {}
+      : scratch_(shape.dtype == SIDBEAM_DTYPE_F32 ? 0 : shape.columns + sidbeam::cpu::kVectorSlack) {}
 
   const float* row(const Rows& rows, int64_t slot, int64_t beam) {
     const void* row = rows.row(slot, beam);
-    if (rows.dtype == SIDBEAM_F32) return static_cast<const float*>(row);
+    if (rows.dtype == SIDBEAM_DTYPE_F32) return static_cast<const float*>(row);
     kernels().load({row, rows.dtype, 1.0F, 0.0F}, 0, rows.columns, scratch_.data());
     return scratch_.data();
   }

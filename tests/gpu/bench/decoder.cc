@@ -64,8 +64,8 @@ Rows::Rows(const Spec& spec, int64_t l2_bytes, cudaStream_t stream) : spec_(spec
 sidbeam_rows Rows::of_step(int64_t step) const {
   void* data = static_cast<char*>(memory_.get()) + step % buffers_ * spec_.step_bytes();
   sidbeam_rows rows =
-      sidbeam_rows_dense(data, spec_.narrow ? SIDBEAM_BF16 : SIDBEAM_F32, spec_.slots, spec_.beams, spec_.columns);
-  rows.device_type = SIDBEAM_CUDA;
+      sidbeam_rows_dense(data, spec_.narrow ? SIDBEAM_DTYPE_BF16 : SIDBEAM_DTYPE_F32, spec_.slots, spec_.beams, spec_.columns);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   return rows;
 }
 
@@ -90,7 +90,7 @@ Decoder::Decoder(sidbeam_runtime* runtime, const Catalogue& catalogue, const Spe
   config.normalization = spec.level_only ? SIDBEAM_NORMALIZE_LEVEL : SIDBEAM_NORMALIZE_FULL;
   config.constraint = catalogue.constraint();
   config.vocabulary = &vocabulary;
-  config.device_type = SIDBEAM_CUDA;
+  config.device_type = SIDBEAM_DEVICE_CUDA;
   config.device_id = place.device_id();
   for (int32_t i = 0; i < spec.chain; ++i) {
     sidbeam_session* session = nullptr;

@@ -7,7 +7,7 @@ sidbeam_session_config cuda_config(sidbeam_constraint* constraint) {
   sidbeam_session_config config = session_config(constraint);
   config.slots = SLOTS;
   config.beams = BEAMS;
-  config.device_type = SIDBEAM_CUDA;
+  config.device_type = SIDBEAM_DEVICE_CUDA;
   return config;
 }
 
@@ -27,7 +27,7 @@ sidbeam_status create(const sidbeam_session_config* config) {
 
 sidbeam_rows device_rows(const float* row) {
   sidbeam_rows rows = same_row(row, SLOTS, BEAMS, CODES);
-  rows.device_type = SIDBEAM_CUDA;
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   return rows;
 }
 
@@ -71,7 +71,7 @@ void check_unmoved(sidbeam_session* session, const moment* before) {
 moment on_cpu(const catalogue* from, int steps) {
   sidbeam_constraint* constraint = make_constraint(from, SIDBEAM_KIND_TRIE);
   sidbeam_session_config config = cuda_config(constraint);
-  config.device_type = SIDBEAM_CPU;
+  config.device_type = SIDBEAM_DEVICE_CPU;
   sidbeam_session* session = make_session(&config);
   start_all(session, SLOTS);
   for (int i = 0; i < steps; ++i) step_all(session, halving);

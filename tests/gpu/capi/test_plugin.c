@@ -44,8 +44,8 @@ static sidbeam_status create_on(sidbeam_runtime* runtime, int32_t device_type, i
 #define CHECK_MISSING(library, device, ...)                                                 \
   do {                                                                                      \
     sidbeam_runtime* runtime_ = runtime_with(library);                                      \
-    CHECK_FAILS(create_on(runtime_, SIDBEAM_CUDA, device), SIDBEAM_NO_DEVICE, __VA_ARGS__); \
-    CHECK_OK(create_on(runtime_, SIDBEAM_CPU, 0));                                          \
+    CHECK_FAILS(create_on(runtime_, SIDBEAM_DEVICE_CUDA, device), SIDBEAM_NO_DEVICE, __VA_ARGS__); \
+    CHECK_OK(create_on(runtime_, SIDBEAM_DEVICE_CPU, 0));                                          \
     sidbeam_runtime_release(runtime_);                                                      \
   } while (0)
 
@@ -100,9 +100,9 @@ static void a_device_that_is_too_old_is_named(void) {
 static void what_was_missing_works_once_it_is_there(void) {
   sidbeam_runtime* runtime = runtime_with(NULL);
   set_devices(0);
-  CHECK_FAILS(create_on(runtime, SIDBEAM_CUDA, 0), SIDBEAM_NO_DEVICE, "no CUDA device");
+  CHECK_FAILS(create_on(runtime, SIDBEAM_DEVICE_CUDA, 0), SIDBEAM_NO_DEVICE, "no CUDA device");
   set_devices(1);
-  CHECK_OK(create_on(runtime, SIDBEAM_CUDA, 0));
+  CHECK_OK(create_on(runtime, SIDBEAM_DEVICE_CUDA, 0));
   sidbeam_runtime_release(runtime);
   CHECK_INT(live_allocations(), 0);
 }
@@ -110,7 +110,7 @@ static void what_was_missing_works_once_it_is_there(void) {
 static void the_path_of_the_config_comes_before_the_environment(void) {
   setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/else.so", 1);
   sidbeam_runtime* runtime = runtime_with(PLUGIN);
-  CHECK_OK(create_on(runtime, SIDBEAM_CUDA, 0));
+  CHECK_OK(create_on(runtime, SIDBEAM_DEVICE_CUDA, 0));
   sidbeam_runtime_release(runtime);
   setenv("SIDBEAM_CUDA_LIBRARY", PLUGIN, 1);
 }

@@ -85,7 +85,7 @@ static void buffers_of_items_are_on_the_device(void) {
   release_device(items.ordinals);
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_session_config config = cuda_config(constraint);
-  config.device_type = SIDBEAM_CPU;
+  config.device_type = SIDBEAM_DEVICE_CPU;
   sidbeam_session* session = make_session(&config);
   int64_t expected[SLOTS * BEAMS];
   start_all(session, SLOTS);
@@ -103,9 +103,9 @@ static void rows_streams_and_memory_of_other_devices_are_refused(void) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_rows rows = b.rows;
   args.rows = &rows;
-  rows.device_type = SIDBEAM_CPU;
+  rows.device_type = SIDBEAM_DEVICE_CPU;
   STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_type is 0", "CUDA (1)");
-  rows.device_type = SIDBEAM_CUDA;
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   rows.device_id = 1;
   STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_id is 1", "expected 0");
   rows = b.rows;
@@ -141,7 +141,7 @@ static void rows_that_are_not_aligned_to_their_elements_are_refused(void) {
   rows.data = (char*)b.row + 2;
   STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "aligned", "4");
   rows.data = (char*)b.row + 1;
-  rows.dtype = SIDBEAM_BF16;
+  rows.dtype = SIDBEAM_DTYPE_BF16;
   STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "aligned", "2");
   tear_down(&b);
 }

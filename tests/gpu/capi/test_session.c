@@ -200,7 +200,7 @@ static void check_first_launches(int32_t beams, float* row) {
   config.beams = beams;
   sidbeam_session* session = make_session(&config);
   sidbeam_rows rows = same_row(row, SLOTS, beams, CODES);
-  rows.device_type = SIDBEAM_CUDA;
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
   void* stream = make_stream();
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.stream = stream;

@@ -123,7 +123,7 @@ def refuse_view(value: Any, name: str) -> None:
 def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, device: Device) -> Any:
     """(what the native layer takes, what the caller gets): the caller's own array, or a new one on the host."""
     if value is None:
-        if device[0] != _native.SIDBEAM_CPU:
+        if device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument(f"{name} is None, expected an array on the device to write to")
         value = np.empty(shape, dtype)
         return value, value
@@ -148,11 +148,11 @@ def device_of(device: Any) -> Device:
         number = int(text) if text.isdigit() else 0 if text == "" else -1
     if kind not in ("cpu", "cuda") or number < 0:
         raise InvalidArgument(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:N'")
-    return (_native.SIDBEAM_CPU if kind == "cpu" else _native.SIDBEAM_CUDA), number
+    return (_native.SIDBEAM_DEVICE_CPU if kind == "cpu" else _native.SIDBEAM_DEVICE_CUDA), number
 
 
 def device_name(device: Device) -> str:
-    return "cpu" if device[0] == _native.SIDBEAM_CPU else f"cuda:{device[1]}"
+    return "cpu" if device[0] == _native.SIDBEAM_DEVICE_CPU else f"cuda:{device[1]}"
 
 
 def stream_of(tensor: Any) -> Optional[int]:
@@ -198,7 +198,7 @@ class DeviceArray:
         return device_name(self._device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0) if self._device[0] == _native.SIDBEAM_CPU else (_DLPACK_CUDA, self._device[1])
+        return (1, 0) if self._device[0] == _native.SIDBEAM_DEVICE_CPU else (_DLPACK_CUDA, self._device[1])
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
@@ -213,7 +213,7 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        if self._device[0] == _native.SIDBEAM_CPU:
+        if self._device[0] == _native.SIDBEAM_DEVICE_CPU:
             raise AttributeError("the array is on the host")
         return {"shape": self.shape, "typestr": self.dtype.str, "data": (self._address, True), "version": 3}
 

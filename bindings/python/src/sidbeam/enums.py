@@ -85,9 +85,9 @@ class Verify(enum.IntEnum):
 class DType(enum.IntEnum):
     """Elements of logits."""
 
-    F32 = _native.SIDBEAM_F32
-    F16 = _native.SIDBEAM_F16
-    BF16 = _native.SIDBEAM_BF16
+    F32 = _native.SIDBEAM_DTYPE_F32
+    F16 = _native.SIDBEAM_DTYPE_F16
+    BF16 = _native.SIDBEAM_DTYPE_BF16
 
 
 class SlotError(enum.IntEnum):

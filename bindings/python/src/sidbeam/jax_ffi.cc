@@ -20,7 +20,7 @@ namespace {
 
 // Compiled programs know tables by number, and may outlive them.
 std::shared_mutex mutex;
-std::unordered_map<int64_t, sidbeam_table*> tables;
+std::unordered_map<int64_t, sidbeam_constraint_set*> tables;
 
 ffi::Error invalid(std::string message) { return ffi::Error::InvalidArgument("sidbeam: " + std::move(message)); }
 
@@ -62,9 +62,9 @@ ffi::Error read_rows(ffi::AnyBuffer logits, int32_t device, int32_t device_id, s
   if (type != ffi::F32 && type != ffi::F16 && type != ffi::BF16)
     return invalid("logits have another dtype than float32, float16 or bfloat16");
   *rows = sidbeam_rows_dense(logits.untyped_data(),
-                             type == ffi::F32   ? SIDBEAM_F32
-                             : type == ffi::F16 ? SIDBEAM_F16
-                                                : SIDBEAM_BF16,
+                             type == ffi::F32   ? SIDBEAM_DTYPE_F32
+                             : type == ffi::F16 ? SIDBEAM_DTYPE_F16
+                                                : SIDBEAM_DTYPE_BF16,
                              0, count, columns);
   rows->device_type = device;
   rows->device_id = device_id;
@@ -96,8 +96,8 @@ ffi::Error mask(Place place, int64_t table, ffi::AnyBuffer logits, ffi::AnyBuffe
     return error;
   if (out->untyped_data() != logits.untyped_data())
     return invalid("mask: the result is not in the place of the logits");
-  return with_table(table, [&](const sidbeam_table* t, sidbeam_error* err) {
-    return sidbeam_table_mask(t, which_of(which), data<const sidbeam_state>(states), &rows, place.stream, err);
+  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
+    return sidbeam_constraint_set_mask(t, which_of(which), data<const sidbeam_state>(states), &rows, place.stream, err);
   });
 }
 
@@ -113,8 +113,8 @@ ffi::Error topk(Place place, int64_t table, int64_t normalization, ffi::AnyBuffe
                expect(*next, "next", ffi::S32, 2 * found)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_table* t, sidbeam_error* err) {
-    return sidbeam_table_topk(t, which_of(which), data<const sidbeam_state>(states), &rows,
+  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
+    return sidbeam_constraint_set_topk(t, which_of(which), data<const sidbeam_state>(states), &rows,
                               static_cast<int32_t>(normalization), static_cast<int32_t>(k), data<int32_t>(*tokens),
                               data<float>(*log_probs), data<sidbeam_state>(*next), place.stream, err);
   });
@@ -127,8 +127,8 @@ ffi::Error advance(Place place, int64_t table, ffi::AnyBuffer states, ffi::AnyBu
                               expect_which(which, count), expect(*out, "out", ffi::S32, 2 * count)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_table* t, sidbeam_error* err) {
-    return sidbeam_table_advance(t, which_of(which), data<const sidbeam_state>(states), count, nullptr,
+  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
+    return sidbeam_constraint_set_advance(t, which_of(which), data<const sidbeam_state>(states), count, nullptr,
                                  data<const int32_t>(tokens), count, data<sidbeam_state>(*out), place.stream, err);
   });
 }
@@ -142,8 +142,8 @@ ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBu
                expect_which(which, count), expect(*out, "out", ffi::S32, 2 * count)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_table* t, sidbeam_error* err) {
-    return sidbeam_table_prefixes(t, which_of(which), data<const int32_t>(codes), stride, data<const int32_t>(lengths),
+  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
+    return sidbeam_constraint_set_prefixes(t, which_of(which), data<const int32_t>(codes), stride, data<const int32_t>(lengths),
                                   count, data<sidbeam_state>(*out), place.stream, err);
   });
 }
@@ -156,12 +156,12 @@ ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBu
   XLA_FFI_DEFINE_HANDLER_SYMBOL(                                                                                      \
       sidbeam_jax_##NAME##_cpu,                                                                                       \
       [](auto... arguments) {                                                                                         \
-        return NAME({SIDBEAM_CPU, 0, nullptr}, arguments...);                                                         \
+        return NAME({SIDBEAM_DEVICE_CPU, 0, nullptr}, arguments...);                                                         \
       },                                                                                                              \
       ffi::Ffi::Bind() DECODES);                                                                                      \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(sidbeam_jax_##NAME##_cuda,                                                            \
                                 [](void* stream, int32_t device, auto... arguments) {                                 \
-                                  return NAME({SIDBEAM_CUDA, device, stream}, arguments...);                          \
+                                  return NAME({SIDBEAM_DEVICE_CUDA, device, stream}, arguments...);                          \
                                 },                                                                                    \
                                 ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>() DECODES, \
                                 {ffi::Traits::kCmdBufferCompatible})
@@ -179,7 +179,7 @@ SIDBEAM_HANDLERS(prefixes, SIDBEAM_NUMBER("table") SIDBEAM_IN SIDBEAM_IN SIDBEAM
 
 extern "C" {
 
-void sidbeam_jax_put(int64_t number, sidbeam_table* table) {
+void sidbeam_jax_put(int64_t number, sidbeam_constraint_set* table) {
   const std::unique_lock lock(mutex);
   tables[number] = table;
 }

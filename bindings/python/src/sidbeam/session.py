@@ -156,7 +156,7 @@ class Session(Handle):
     def beams(self) -> Beams:
         """Views of the session's arrays: NumPy, or on CUDA tensors of the device. Always the same object."""
         if self._beams is None:
-            on_host = self._device[0] == _native.SIDBEAM_CPU
+            on_host = self._device[0] == _native.SIDBEAM_DEVICE_CPU
             numbers, keep = self._addresses()
             self._beams = beams_from(numbers, keep, None if on_host else self._device)
         return self._beams
@@ -196,7 +196,7 @@ class Session(Handle):
         """
         chosen, count = self._chosen(slots)
         number = stream_number(stream)
-        if out is not None or self._device[0] != _native.SIDBEAM_CPU:
+        if out is not None or self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             if out is None:
                 raise InvalidArgument("out is None, expected Items with arrays on the device")
             return self._items_into(chosen, count, limit_per_sid, limit, out, number)

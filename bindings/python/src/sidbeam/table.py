@@ -64,7 +64,7 @@ class Table(Handle):
             raise InvalidArgument("constraints is empty, expected at least one")
         levels = max(c._info.levels for c in held)
         self._device = device_of(device)
-        self._handle = _native.flat_table_create(
+        self._handle = _native.flat_constraint_set_create(
             (runtime or held[0]._runtime)._handle,
             np.array([c._number for c in held], np.int64),
             *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
@@ -77,7 +77,7 @@ class Table(Handle):
         self, prefixes: Any, lengths: Any = None, *, which: Any = None, out: Any = None, stream: Any = None
     ) -> Any:
         """The states int64 ``[n]`` of prefixes: sequences of codes, or a matrix and ``lengths``; -1: no SID has it."""
-        if self._device[0] != _native.SIDBEAM_CPU:
+        if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             count, stride = prefixes.shape
             codes = argument(prefixes, np.int32, "prefixes", self._device)
             sizes = argument(lengths, np.int32, "lengths", self._device, (count,))
@@ -87,7 +87,7 @@ class Table(Handle):
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "lengths")
         native, states = output(out, np.int64, (count,), "out", self._device)
-        _native.flat_table_prefixes(
+        _native.flat_constraint_set_prefixes(
             self._handle, self._which(which, count), codes, stride, sizes, count, native, stream_number(stream)
         )
         return states
@@ -108,7 +108,7 @@ class Table(Handle):
         """
         taken, count = counted(tokens, np.int32, "tokens", self._device)
         native, result = output(out, np.int64, (count,), "out", self._device)
-        _native.flat_table_advance(
+        _native.flat_constraint_set_advance(
             self._handle,
             self._which(which, count),
             counted(states, np.int64, "states", self._device)[0],
@@ -152,7 +152,7 @@ class Table(Handle):
         taken, count = counted(states, np.int64, "states", self._device)
         words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
         native, result = output(out, np.int32, (count, words), "out", self._device)
-        _native.flat_table_bitmask(
+        _native.flat_constraint_set_bitmask(
             self._handle, self._which(which, count), taken, count, native, words, stream_number(stream)
         )
         return result

@@ -4,11 +4,11 @@ package io.sidbeam;
 /** What an element of logits is. */
 public enum DType {
   /** IEEE single precision: 4 bytes. */
-  F32(Native.SIDBEAM_F32, 4),
+  F32(Native.SIDBEAM_DTYPE_F32, 4),
   /** IEEE half precision: 2 bytes. */
-  F16(Native.SIDBEAM_F16, 2),
+  F16(Native.SIDBEAM_DTYPE_F16, 2),
   /** The upper half of an F32: 2 bytes. */
-  BF16(Native.SIDBEAM_BF16, 2);
+  BF16(Native.SIDBEAM_DTYPE_BF16, 2);
 
   final int code;
   final int bytes;

@@ -24,7 +24,7 @@ public record DevicePointer(long address, long count) {
 
   /** On the CPU an address of a device's would be read as the host's. */
   static void check(int deviceType, Object array, String name) {
-    if (deviceType == Native.SIDBEAM_CPU && array instanceof DevicePointer) {
+    if (deviceType == Native.SIDBEAM_DEVICE_CPU && array instanceof DevicePointer) {
       throw SidbeamException.invalid(name + " is in a device's memory, expected a buffer: this is on the CPU");
     }
   }

@@ -125,7 +125,7 @@ public final class Rows {
   }
 
   private static Rows host(Buffer slice, long elements, DType dtype, long[] shape) {
-    return new Rows(slice, slice.isReadOnly(), elements, dtype, Native.SIDBEAM_CPU, 0, shape);
+    return new Rows(slice, slice.isReadOnly(), elements, dtype, Native.SIDBEAM_DEVICE_CPU, 0, shape);
   }
 
   /**
@@ -143,7 +143,7 @@ public final class Rows {
    */
   public static Rows device(DevicePointer logits, int deviceId, DType dtype, long slots, long rows, long columns,
       long slotStride, long rowStride) {
-    return new Rows(Buffers.given(logits, "logits"), false, logits.count(), dtype, Native.SIDBEAM_CUDA, deviceId,
+    return new Rows(Buffers.given(logits, "logits"), false, logits.count(), dtype, Native.SIDBEAM_DEVICE_CUDA, deviceId,
         new long[] {slots, rows, columns, slotStride, rowStride});
   }
 }

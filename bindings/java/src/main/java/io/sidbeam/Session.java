@@ -174,7 +174,7 @@ public final class Session extends NativeObject {
    * @return always the same, for a session on the CPU
    */
   public Beams beams() {
-    if (deviceType != Native.SIDBEAM_CPU) {
+    if (deviceType != Native.SIDBEAM_DEVICE_CPU) {
       throw new SidbeamException(Status.BAD_STATE, "the session's beams are on a device: deviceBeams() or fetch()");
     }
     Beams beams = views;
@@ -192,7 +192,7 @@ public final class Session extends NativeObject {
    * @return holds the session
    */
   public DeviceBeams deviceBeams() {
-    if (deviceType == Native.SIDBEAM_CPU) {
+    if (deviceType == Native.SIDBEAM_DEVICE_CPU) {
       throw new SidbeamException(Status.BAD_STATE, "the session is on the CPU: beams()");
     }
     return new DeviceBeams(this, layout());
@@ -209,7 +209,7 @@ public final class Session extends NativeObject {
     try {
       long[] numbers = new long[Native.FLAT_BEAMS_COUNT];
       Native.flat_session_fetch(handle, numbers, stream);
-      if (deviceType == Native.SIDBEAM_CPU) {
+      if (deviceType == Native.SIDBEAM_DEVICE_CPU) {
         return beams();
       }
       if (views == null) {

@@ -11,7 +11,7 @@ public final class SessionConfig {
   Normalization normalization = Normalization.FULL;
   int topK;
   Vocabulary vocabulary = new Vocabulary();
-  int deviceType = Native.SIDBEAM_CPU;
+  int deviceType = Native.SIDBEAM_DEVICE_CPU;
   int deviceId;
   boolean logProbsPromised;
 
@@ -108,7 +108,7 @@ public final class SessionConfig {
    * @return this
    */
   public SessionConfig cuda(int deviceId) {
-    deviceType = Native.SIDBEAM_CUDA;
+    deviceType = Native.SIDBEAM_DEVICE_CUDA;
     this.deviceId = deviceId;
     return this;
   }

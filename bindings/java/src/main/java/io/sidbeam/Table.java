@@ -39,7 +39,7 @@ public final class Table extends NativeObject {
     }
     Vocabulary v = config.vocabulary;
     try {
-      return Native.flat_table_create(runtime.handle, handles, v.offsets, v.maps, v.mapCodes, v.endColumn,
+      return Native.flat_constraint_set_create(runtime.handle, handles, v.offsets, v.maps, v.mapCodes, v.endColumn,
           config.deviceType, config.deviceId);
     } finally {
       Reference.reachabilityFence(runtime);
@@ -81,7 +81,7 @@ public final class Table extends NativeObject {
 
   private void prefixes(Object which, Object codes, long stride, Object lengths, long count, Object out, long stream) {
     try {
-      Native.flat_table_prefixes(handle, which, codes, stride, lengths, count, out, stream);
+      Native.flat_constraint_set_prefixes(handle, which, codes, stride, lengths, count, out, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -120,7 +120,7 @@ public final class Table extends NativeObject {
   private void advance(Object which, Object states, Object parents, Object tokens, long count, Object out,
       long stream) {
     try {
-      Native.flat_table_advance(handle, which, states, parents, tokens, count, out, stream);
+      Native.flat_constraint_set_advance(handle, which, states, parents, tokens, count, out, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -156,7 +156,7 @@ public final class Table extends NativeObject {
     }
     flat(logits);
     try {
-      Native.flat_table_mask(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
+      Native.flat_constraint_set_mask(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
           logits.deviceId, logits.rows, logits.columns, logits.rowStride, stream);
     } finally {
       Reference.reachabilityFence(this);
@@ -165,7 +165,7 @@ public final class Table extends NativeObject {
 
   /** On the CPU an address of a device's would be read as the host's. */
   private void onDevice() {
-    if (deviceType == Native.SIDBEAM_CPU) {
+    if (deviceType == Native.SIDBEAM_DEVICE_CPU) {
       throw SidbeamException.invalid("the table is on the CPU, expected buffers in place of device pointers");
     }
   }
@@ -205,7 +205,7 @@ public final class Table extends NativeObject {
 
   private void bitmask(Object which, Object states, long count, Object words, long wordsPerRow, long stream) {
     try {
-      Native.flat_table_bitmask(handle, which, states, count, words, wordsPerRow, stream);
+      Native.flat_constraint_set_bitmask(handle, which, states, count, words, wordsPerRow, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -254,7 +254,7 @@ public final class Table extends NativeObject {
       Object logProbs, Object next, long stream) {
     flat(logits);
     try {
-      Native.flat_table_topk(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
+      Native.flat_constraint_set_topk(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
           logits.deviceId, logits.rows, logits.columns, logits.rowStride, normalization.code, k, tokens, logProbs, next,
           stream);
     } finally {

@@ -6,7 +6,7 @@ public final class TableConfig {
   final Catalogue[] catalogues;
   Runtime runtime;
   Vocabulary vocabulary = new Vocabulary();
-  int deviceType = Native.SIDBEAM_CPU;
+  int deviceType = Native.SIDBEAM_DEVICE_CPU;
   int deviceId;
 
   /**
@@ -47,7 +47,7 @@ public final class TableConfig {
    * @return this
    */
   public TableConfig cuda(int deviceId) {
-    deviceType = Native.SIDBEAM_CUDA;
+    deviceType = Native.SIDBEAM_DEVICE_CUDA;
     this.deviceId = deviceId;
     return this;
   }
