@@ -22,10 +22,24 @@ SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
 }
 
-// How rows become log-probabilities, the same for all rows of a call.
+// How logits rows become log-probabilities.
 struct RowRule {
   int32_t normalization = 0;
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
+};
+
+// What steps count. Hosts see the ones of sidbeam_stats as fields and all others by name; a device has them as an array
+// in this order.
+struct StepCounters {
+  int64_t steps = 0;       // calls of step
+  int64_t slot_steps = 0;  // slots stepped
+  int64_t rows_read = 0, rows_skipped = 0, rows_bad = 0;
+  int64_t candidates = 0;  // codes considered
+  int64_t dead_beams = 0;  // beams that a step could not fill
+  int64_t shrinks = 0;     // times that the selection's workspace was cut back
+  int64_t list_rows = 0, dense_rows = 0, unconstrained_rows = 0, probed_rows = 0;  // by how their children were found
+  int64_t single_rows = 0;  // of beams with one child, scored by themselves; not among list_rows
+  int64_t split_slots = 0;  // slots whose rows were divided among threads
 };
 
 // One slot of a step: the beams of the level before, replaced by those of this level. Arrays are [M].
@@ -35,6 +49,7 @@ struct SlotStep {
   int32_t width = 0;
   int64_t slot = 0;   // of the session
   int64_t batch = 0;  // which rows are its own
+  float inverse_temperature = 1.0F, soft_cap = 0.0F;
   int32_t rows = 0;   // the backend's: how many of them there are to scan
   int64_t* states = nullptr;
   uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
@@ -50,9 +65,9 @@ struct StepJob {
   int32_t beams = 0;  // M
   int32_t strategy = 0, top_k = 0;
   bool may_skip = false;  // log-probs never exceed 0
-  RowRule rule;
+  int32_t normalization = 0;
   const LevelColumns* columns = nullptr;  // [L]
-  const sidbeam_rows* rows = nullptr;
+  const sidbeam_rows* rows = nullptr;     // strides resolved
   const int32_t* row_map = nullptr;
   const float* lse = nullptr;
 };
@@ -69,29 +84,56 @@ class Stepper {
   virtual ~Stepper() = default;
   // Takes memory; on failure what was there is still usable.
   virtual void reserve(const StepLimits& limits) = 0;
-  virtual void step(const StepJob& job, sidbeam_stats& stats) = 0;
+  virtual void step(const StepJob& job, StepCounters& counters) = 0;
   virtual int64_t memory_bytes() const = 0;
 };
 
-// A row of a stateless call: the index and the state that it follows (dead where the caller's was strange), and its
-// columns by level.
-struct StateRow {
-  const IndexView* index = nullptr;
-  int64_t state = -1;
-  const LevelColumns* columns = nullptr;
+// Codes of prefixes, one prefix per entry of a call. Stride 0: one for all.
+struct PrefixArray {
+  const int32_t* codes = nullptr;
+  int64_t stride = 0;
+  int32_t capacity = 0;  // codes that a prefix can have
+
+  SIDBEAM_HD const int32_t* of(int64_t i) const { return codes != nullptr ? codes + i * stride : nullptr; }
+};
+
+// What the calls of a constraint set have in common; borrowed. At least one index.
+struct SetView {
+  const IndexView* const* indexes = nullptr;
+  int32_t count = 0;
+  const LevelColumns* columns = nullptr;  // by level
+  uint32_t codes = 0;                     // of the widest level of any index, the end not counted
+};
+
+// Whom the entries of a call follow: which[i], or index 0 where it is null.
+struct SetCall {
+  const int32_t* which = nullptr;
+  int64_t count = 0;
+  void* stream = nullptr;
+};
+
+// The stateless forms of one set; see sidbeam/states.h. Sizes have been checked and strides resolved. Any number of
+// threads at a time.
+class SetBackend {
+ public:
+  virtual ~SetBackend() = default;
+  virtual void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths,
+                        int64_t* out) const = 0;
+  virtual void advance(const SetCall& call, const int64_t* in, int64_t in_count, const int32_t* parents,
+                       const int32_t* codes, int64_t* out) const = 0;
+  virtual void mask(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, void* data) const = 0;
+  // Every valid column is below 32 * words_per_row.
+  virtual void bitmask(const SetCall& call, const int64_t* states, int64_t words_per_row, uint32_t* words) const = 0;
+  virtual void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization,
+                    int32_t k, int32_t* codes, float* log_probs, int64_t* next) const = 0;
 };
 
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const = 0;
-  virtual void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i) const = 0;
-  // Every valid column is below 32 * words_per_row.
-  virtual void bitmask_row(const StateRow& row, uint32_t* words, int64_t words_per_row) const = 0;
-  // The k best of each row; see sidbeam_rows_topk.
-  virtual void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k,
-                         const StepLimits& limits, const Allocator& allocator, int32_t* tokens, float* log_probs,
-                         int64_t* next) const = 0;
+  // The view must outlive it.
+  virtual std::unique_ptr<SetBackend> make_set(const SetView& view, const Allocator& allocator) const = 0;
 };
 
 // The CPU; `target` names an instruction set, nullptr the best. nullptr where it is not to be had. Steps use the

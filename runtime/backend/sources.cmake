@@ -1,6 +1,7 @@
 target_sources(sidbeam_core PRIVATE
   backend/cpu/chain.cc
   backend/cpu/cpu_backend.cc
+  backend/cpu/cpu_set.cc
   backend/cpu/kernels.cc
   backend/cpu/row_scan.cc
   backend/cpu/selection.cc
@@ -8,5 +9,6 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/sum_ahead.cc
   backend/cpu/write_beams.cc
   backend/device.cc
+  backend/device_set.cc
   backend/plugin.cc
 )

@@ -5,11 +5,16 @@
 
 #include "capi/guard.h"
 #include "capi/log.h"
+#include "capi/section.h"
 #include "decode/objects.h"
 #include "index/builder.h"
 
 using namespace sidbeam;
 using namespace sidbeam::capi;
+
+struct sidbeam_plan {
+  Plan plan;
+};
 
 struct sidbeam_builder {
   Ref<sidbeam_runtime> runtime;
@@ -56,22 +61,41 @@ sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char
   });
 }
 
-sidbeam_status sidbeam_builder_plan(sidbeam_builder* builder, sidbeam_plan* out, sidbeam_error* err) {
+sidbeam_status sidbeam_builder_plan(sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(builder, "builder");
-    check_output(out, "out");
-    builder->builder.plan(*out);
+    require(out, "out");
+    *out = new sidbeam_plan{builder->builder.plan()};
   });
 }
 
-sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out,
+sidbeam_status sidbeam_plan_estimate(const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out,
                                      sidbeam_error* err) {
   return guarded(err, [&] {
     const sidbeam_builder_config copy = read_struct(config, "config");
-    check_output(out, "out");
-    estimate_plan(copy, sids, *out);
+    require(out, "out");
+    *out = new sidbeam_plan{estimate_plan(copy, sids)};
   });
 }
+
+sidbeam_status sidbeam_plan_get_info(const sidbeam_plan* plan, sidbeam_plan_info* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(plan, "plan");
+    check_output(out, "out");
+    write_struct(plan->plan.info, out);
+  });
+}
+
+sidbeam_status sidbeam_plan_get_section(const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out,
+                                        sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(plan, "plan");
+    check_output(out, "out");
+    write_struct(describe_section(plan->plan.sections, i), out);
+  });
+}
+
+void sidbeam_plan_destroy(sidbeam_plan* plan) { delete plan; }
 
 sidbeam_status sidbeam_builder_write(sidbeam_builder* builder, const char* path, sidbeam_error* err) {
   return guarded(err, [&] {

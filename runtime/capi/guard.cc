@@ -3,10 +3,14 @@
 
 namespace sidbeam::capi {
 
-void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name) {
+void check_size(uint32_t struct_size, size_t smallest, const char* name) {
   if (struct_size < smallest)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s.struct_size is %u, expected at least %zu: begin with its _INIT macro", name,
          struct_size, smallest);
+}
+
+void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name) {
+  check_size(struct_size, smallest, name);
   const auto* bytes = static_cast<const unsigned char*>(given);
   for (size_t i = known; i < struct_size; ++i)
     if (bytes[i] != 0)

@@ -8,6 +8,7 @@
 #include "sidbeam/session.h"
 #include "support/error.h"
 #include "support/guard.h"
+#include "support/structs.h"
 
 namespace sidbeam::capi {
 
@@ -16,16 +17,10 @@ inline void require(const void* pointer, const char* name) {
   if (pointer == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected an object", name);
 }
 
-// Checks struct_size, and that nothing is asked for in fields that came after this library. `smallest` is the size of the struct's first version.
+// Checks struct_size; `smallest` is the size of the struct's first version.
+void check_size(uint32_t struct_size, size_t smallest, const char* name);
+// The same, and that nothing is asked for in fields that came after this library.
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name);
-
-// Bytes of a struct's first version. Fields that were added since are zero where a caller of an older header has none.
-template <class T>
-inline constexpr size_t kFirstBytes = sizeof(T);
-template <>
-inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = offsetof(sidbeam_runtime_config, cuda_library);
-template <>
-inline constexpr size_t kFirstBytes<sidbeam_items> = offsetof(sidbeam_items, stream);
 
 // A copy of a caller's struct, whole even where the caller's is of an older header.
 template <class T>
@@ -38,11 +33,11 @@ T read_struct(const T* given, const char* name) {
   return copy;
 }
 
-// Checks a struct that is to be filled in. Fields that this library does not know are left as they are.
+// Checks a struct that is to be filled in, by write_struct().
 template <class T>
 void check_output(const T* out, const char* name) {
   require(out, name);
-  if (out->struct_size < sizeof(T)) check_struct(out, out->struct_size, sizeof(T), sizeof(T), name);
+  check_size(out->struct_size, kFirstBytes<T>, name);
 }
 
 }  // namespace sidbeam::capi

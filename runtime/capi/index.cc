@@ -6,6 +6,7 @@
 
 #include "capi/guard.h"
 #include "capi/log.h"
+#include "capi/section.h"
 #include "decode/objects.h"
 
 using namespace sidbeam;
@@ -25,12 +26,6 @@ std::unique_ptr<sidbeam_index> new_handle(sidbeam_runtime* runtime) {
   return handle;
 }
 
-void copy_info(const IndexHeaderInfo& header, sidbeam_index_info* out) {
-  const uint32_t size = out->struct_size;
-  *out = header.info;
-  out->struct_size = size;
-}
-
 }  // namespace
 
 extern "C" {
@@ -39,7 +34,7 @@ sidbeam_status sidbeam_index_peek(const char* path, sidbeam_index_info* out, sid
   return guarded(err, [&] {
     require(path, "path");
     check_output(out, "out");
-    copy_info(peek_index(path), out);
+    write_struct(peek_index(path).info, out);
   });
 }
 
@@ -97,29 +92,20 @@ sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    copy_info(index->index.header, out);
+    write_struct(index->index.header.info, out);
   });
 }
 
-sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int32_t i, sidbeam_section_info* out,
+sidbeam_status sidbeam_index_get_section(const sidbeam_index* index, int64_t i, sidbeam_section_info* out,
                                          sidbeam_error* err) {
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    const auto& sections = index->index.header.sections;
-    if (i < 0 || static_cast<size_t>(i) >= sections.size())
-      fail(SIDBEAM_INVALID_ARGUMENT, "i is %d, expected 0..%zu", i, sections.size() - 1);
-    const SectionInfo& section = sections[static_cast<size_t>(i)];
-    out->level = section.level;
-    out->kind = section_kind_name(section.kind);
-    out->encoding = section_encoding_name(section.encoding);
-    out->offset = static_cast<int64_t>(section.offset);
-    out->bytes = static_cast<int64_t>(section.bytes);
-    out->checksum = static_cast<int64_t>(section.checksum);
+    write_struct(describe_section(index->index.header.sections, i), out);
   });
 }
 
-sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i, const char** key, const char** value,
+sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int64_t i, const char** key, const char** value,
                                           sidbeam_error* err) {
   return guarded(err, [&] {
     require(index, "index");
@@ -127,7 +113,8 @@ sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i,
     require(value, "value");
     const auto& metadata = index->index.header.metadata;
     if (i < 0 || static_cast<size_t>(i) >= metadata.size())
-      fail(SIDBEAM_INVALID_ARGUMENT, "i is %d, expected less than %zu, the entries there are", i, metadata.size());
+      fail(SIDBEAM_INVALID_ARGUMENT, "i is %lld, expected less than %zu, the entries there are",
+           static_cast<long long>(i), metadata.size());
     *key = metadata[static_cast<size_t>(i)].first.c_str();
     *value = metadata[static_cast<size_t>(i)].second.c_str();
   });
@@ -135,24 +122,6 @@ sidbeam_status sidbeam_index_get_metadata(const sidbeam_index* index, int32_t i,
 
 const char* sidbeam_index_codebook(const sidbeam_index* index) {
   return index != nullptr ? index->index.header.codebook.c_str() : nullptr;
-}
-
-sidbeam_status sidbeam_constraint_create(sidbeam_index* index, sidbeam_constraint** out, sidbeam_error* err) {
-  return guarded(err, [&] {
-    require(index, "index");
-    require(out, "out");
-    auto constraint = std::make_unique<sidbeam_constraint>();
-    constraint->index = Ref<sidbeam_index>::share(index);
-    *out = constraint.release();
-  });
-}
-
-void sidbeam_constraint_retain(sidbeam_constraint* constraint) {
-  if (constraint != nullptr) constraint->retain();
-}
-
-void sidbeam_constraint_release(sidbeam_constraint* constraint) {
-  if (constraint != nullptr) constraint->release();
 }
 
 }  // extern "C"

@@ -68,7 +68,7 @@ sidbeam_status sidbeam_index_ordinals(const sidbeam_index* index, const int32_t*
 }
 
 sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix, int32_t length,
-                                      int32_t* tokens, int64_t capacity, int64_t* count, int32_t* end,
+                                      int64_t capacity, int32_t* codes, int64_t* count, int32_t* end,
                                       sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
@@ -76,9 +76,9 @@ sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t*
     require(end, "end");
     if (capacity < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
-    if (capacity > 0) require(tokens, "tokens");
+    if (capacity > 0) require(codes, "codes");
     check_codes("prefix", prefix, length, view.levels - 1);
-    const Children children = children_of(view, prefix, length, tokens, capacity);
+    const Children children = children_of(view, prefix, length, codes, capacity);
     *count = children.count;
     *end = children.end ? 1 : 0;
   });
@@ -97,37 +97,37 @@ sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordin
   });
 }
 
-sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t row, int64_t* ordinal,
+sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t item_row, int64_t* ordinal,
                                           sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(ordinal, "ordinal");
-    check_position("row", row, view.items);
-    *ordinal = static_cast<int64_t>(item_ordinal(view, static_cast<uint64_t>(row)));
+    check_position("item_row", item_row, view.items);
+    *ordinal = static_cast<int64_t>(item_ordinal(view, static_cast<uint64_t>(item_row)));
   });
 }
 
-sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t row, int64_t* id, const char** name,
+sidbeam_status sidbeam_index_item_id(const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name,
                                      int64_t* bytes, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
     require(id, "id");
-    check_position("row", row, view.items);
+    check_position("item_row", item_row, view.items);
     const bool named = view.id_type == IdType::kString;
-    const std::string_view text = named ? item_name(view, static_cast<uint64_t>(row)) : std::string_view();
-    *id = named ? -1 : view.ids[row];
+    const std::string_view text = named ? item_name(view, static_cast<uint64_t>(item_row)) : std::string_view();
+    *id = named ? -1 : view.ids[item_row];
     if (name != nullptr) *name = named ? text.data() : nullptr;
     if (bytes != nullptr) *bytes = static_cast<int64_t>(text.size());
   });
 }
 
 sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, const char* name, int64_t bytes,
-                                       int64_t from_row, int64_t* row, sidbeam_error* err) {
+                                       int64_t from_item_row, int64_t* item_row, sidbeam_error* err) {
   return guarded(err, [&] {
     const IndexView& view = view_of(index);
-    require(row, "row");
-    if (from_row < 0)
-      fail(SIDBEAM_INVALID_ARGUMENT, "from_row is %lld, expected at least 0", static_cast<long long>(from_row));
+    require(item_row, "item_row");
+    if (from_item_row < 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "from_item_row is %lld, expected at least 0", static_cast<long long>(from_item_row));
     std::string_view text;
     if (view.id_type == IdType::kString) {
       if (bytes < 0)
@@ -135,7 +135,7 @@ sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, c
       if (bytes > 0) require(name, "name");
       text = {name != nullptr ? name : "", static_cast<size_t>(bytes)};
     }
-    *row = find_item(view, id, text, static_cast<uint64_t>(from_row));
+    *item_row = find_item(view, id, text, static_cast<uint64_t>(from_item_row));
   });
 }
 

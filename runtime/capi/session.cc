@@ -34,9 +34,9 @@ sidbeam_status sidbeam_session_step(sidbeam_session* session, const sidbeam_step
   return guarded(err, [&] {
     require(session, "session");
     sidbeam_step_args copy = read_struct(args, "args");
-    const sidbeam_rows rows = read_struct(copy.rows, "rows");
+    sidbeam_rows rows = read_struct(copy.rows, "rows");
     copy.rows = &rows;
-    step_session(*session, copy);
+    step_session(*session, copy, rows);
   });
 }
 
@@ -44,7 +44,7 @@ sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session, sidbeam
   return guarded(err, [&] {
     require(session, "session");
     check_output(out, "out");
-    get_beams(*session, *out);
+    write_struct(beams_of(*session), out);
   });
 }
 
@@ -52,7 +52,7 @@ sidbeam_status sidbeam_session_fetch(sidbeam_session* session, sidbeam_beams* ou
   return guarded(err, [&] {
     require(session, "session");
     check_output(out, "out");
-    fetch_beams(*session, *out, stream);
+    write_struct(fetch_beams(*session, stream), out);
   });
 }
 
@@ -60,8 +60,7 @@ sidbeam_status sidbeam_session_get_items(const sidbeam_session* session, const i
                                          sidbeam_items* out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(session, "session");
-    sidbeam_items buffers = read_struct(out, "out");
-    get_items(*session, slots, count, buffers);
+    get_items(*session, slots, count, read_struct(out, "out"));
   });
 }
 
@@ -77,7 +76,19 @@ sidbeam_status sidbeam_session_get_stats(const sidbeam_session* session, sidbeam
   return guarded(err, [&] {
     require(session, "session");
     check_output(out, "out");
-    get_stats(*session, *out);
+    write_struct(stats_of(*session), out);
+  });
+}
+
+sidbeam_status sidbeam_session_get_counters(const sidbeam_session* session, int64_t capacity, const char** names,
+                                            int64_t* values, int64_t* count, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    require(count, "count");
+    if (capacity < 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
+    if (capacity > 0) require(values, "values");
+    *count = get_counters(*session, capacity, names, values);
   });
 }
 

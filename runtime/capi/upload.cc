@@ -69,7 +69,7 @@ sidbeam_status sidbeam_index_get_upload(const sidbeam_index* index, int32_t devi
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    index->uploads.describe(device_id, *out);
+    write_struct(index->uploads.describe(device_id), out);
   });
 }
 

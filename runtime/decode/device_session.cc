@@ -24,15 +24,14 @@ Ref<Upload> upload_of(const sidbeam_session& session, const sidbeam_start_args& 
 }
 
 // The codes of all prefixes, one after the other, as `starts` have their places.
-std::vector<int32_t> gather_codes(const sidbeam_start_args& args, std::vector<DeviceStart>& starts) {
+std::vector<int32_t> gather_codes(const StartList& list, std::vector<DeviceStart>& starts) {
   std::vector<int32_t> codes;
-  if (args.prefixes == nullptr) return codes;
-  for (int64_t i = 0; i < args.count; ++i) {
+  for (int64_t i = 0; i < list.count; ++i) {
     DeviceStart& start = starts[static_cast<size_t>(i)];
     start.prefix_at = static_cast<int32_t>(codes.size());
-    start.prefix_length = args.prefix_lengths[i];
-    const int32_t* prefix = args.prefixes + i * args.prefix_stride;
-    codes.insert(codes.end(), prefix, prefix + start.prefix_length);
+    start.prefix_length = list.prefix_length(i);
+    const int32_t* prefix = list.prefixes.of(i);
+    if (start.prefix_length > 0) codes.insert(codes.end(), prefix, prefix + start.prefix_length);
   }
   return codes;
 }
@@ -99,31 +98,33 @@ void check_start_lists(const DeviceSession& device, const sidbeam_start_args& ar
   check_host(device, args.widths, "widths");
   check_host(device, args.prefixes, "prefixes");
   check_host(device, args.prefix_lengths, "prefix_lengths");
+  check_host(device, args.inverse_temperatures, "inverse_temperatures");
+  check_host(device, args.soft_caps, "soft_caps");
 }
 
-void start_on_device(sidbeam_session& session, const sidbeam_start_args& args) {
+void start_on_device(sidbeam_session& session, const StartList& list) {
+  const sidbeam_start_args& args = list.args;
   DeviceSession& device = *session.device;
-  std::vector<DeviceStart> starts(static_cast<size_t>(args.count));
+  std::vector<DeviceStart> starts(static_cast<size_t>(list.count));
   std::vector<Ref<Upload>> uploads;
   uploads.reserve(starts.size());
-  for (int64_t i = 0; i < args.count; ++i) {
+  for (int64_t i = 0; i < list.count; ++i) {
     uploads.push_back(upload_of(session, args, i));
     DeviceStart& start = starts[static_cast<size_t>(i)];
     start.slot = args.slots != nullptr ? args.slots[i] : static_cast<int32_t>(i);
-    start.width = args.widths != nullptr && args.widths[i] > 0 ? args.widths[i] : session.beams;
+    start.width = list.width(i, session.beams);
+    start.inverse_temperature = args.inverse_temperatures != nullptr ? args.inverse_temperatures[i] : 0.0F;
+    start.soft_cap = args.soft_caps != nullptr ? args.soft_caps[i] : 0.0F;
     start.upload = uploads.back()->handle();
   }
-  const std::vector<int32_t> codes = gather_codes(args, starts);
-  call_plugin(device.plugin().session_start, device.handle(), starts.data(), args.count, codes.data(), args.stream);
+  const std::vector<int32_t> codes = gather_codes(list, starts);
+  call_plugin(device.plugin().session_start, device.handle(), starts.data(), list.count, codes.data(), args.stream);
   for (size_t i = 0; i < starts.size(); ++i) device.hold(starts[i].slot, std::move(uploads[i]), args.stream);
 }
 
 void step_on_device(sidbeam_session& session, const sidbeam_step_args& args) {
   check_columns(session, *args.rows);
-  sidbeam_step_args whole = args;
-  if (args.slots == nullptr) whole.count = session.slots;
-  if (args.inverse_temperature == 0.0F) whole.inverse_temperature = 1.0F;
-  call_plugin(session.device->plugin().session_step, session.device->handle(), &whole);
+  call_plugin(session.device->plugin().session_step, session.device->handle(), &args);
 }
 
 void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
@@ -147,9 +148,9 @@ void get_items_on_device(const sidbeam_session& session, const int32_t* slots, i
   call_plugin(session.device->plugin().session_items, session.device->handle(), listed.data(), count, &out);
 }
 
-void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out) {
-  call_plugin(session.device->plugin().session_stats, session.device->handle(), &out);
-  out.memory_bytes += session.vocabulary.maps.bytes() + session.marks.bytes();
+void get_counters_of_device(const sidbeam_session& session, StepCounters& out, int64_t& memory_bytes) {
+  call_plugin(session.device->plugin().session_stats, session.device->handle(), &out, &memory_bytes);
+  memory_bytes += session.vocabulary.maps.bytes() + session.marks.bytes();
 }
 
 }  // namespace sidbeam

@@ -6,10 +6,13 @@
 #include <memory>
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/device.h"
 #include "sidbeam/session.h"
 
 namespace sidbeam {
+
+struct StartList;  // decode/session.h
 
 class DeviceSession {
  public:
@@ -39,12 +42,12 @@ std::unique_ptr<DeviceSession> make_device_session(const sidbeam_session& sessio
 void check_host(const DeviceSession& device, const void* list, const char* name);
 void check_start_lists(const DeviceSession& device, const sidbeam_start_args& args);
 
-void start_on_device(sidbeam_session& session, const sidbeam_start_args& args);
+void start_on_device(sidbeam_session& session, const StartList& list);
 void step_on_device(sidbeam_session& session, const sidbeam_step_args& args);
 void stop_on_device(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream);
 void get_beams_on_device(const sidbeam_session& session, sidbeam_beams& out);
 void fetch_from_device(sidbeam_session& session, sidbeam_beams& out, void* stream);
 void get_items_on_device(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out);
-void get_stats_of_device(const sidbeam_session& session, sidbeam_stats& out);
+void get_counters_of_device(const sidbeam_session& session, StepCounters& out, int64_t& memory_bytes);
 
 }  // namespace sidbeam

@@ -44,10 +44,10 @@ void append_rows(const IndexView& index, int64_t ordinal, const sidbeam_items& o
   if (ordinal < 0) return;
   const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
   const auto count = static_cast<int64_t>(all.hi - all.lo);
-  int64_t kept = out.limit_per_sid > 0 ? std::min<int64_t>(count, out.limit_per_sid) : count;
-  kept = std::min(kept, out.limit - rows.count);
-  for (int64_t r = 0; out.rows != nullptr && r < kept; ++r)
-    out.rows[i * out.limit + rows.count + r] = static_cast<int64_t>(all.lo) + r;
+  int64_t kept = out.limit_per_sid > 0 ? std::min(count, out.limit_per_sid) : count;
+  if (out.limit > 0) kept = std::min(kept, out.limit - rows.count);
+  for (int64_t r = 0; out.item_rows != nullptr && r < kept; ++r)
+    out.item_rows[i * out.limit + rows.count + r] = static_cast<int64_t>(all.lo) + r;
   rows.count += kept;
   rows.truncated = rows.truncated || kept < count;
 }
@@ -76,22 +76,24 @@ void fill_slot(const sidbeam_session& session, int64_t slot, int64_t i, const si
 }
 
 void check_items(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out) {
-  check_slot_count(session, count);
   for (int64_t i = 0; slots != nullptr && i < count; ++i)
     if (slots[i] < 0 || slots[i] >= session.slots)
       fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %d, expected 0..%d", static_cast<long long>(i), slots[i],
            session.slots - 1);
   if (out.limit_per_sid < 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "limit_per_sid is %d, expected at least 0", out.limit_per_sid);
-  if (out.rows != nullptr && out.offsets == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "offsets is NULL, expected a buffer beside rows");
-  if (out.limit < 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least 0", static_cast<long long>(out.limit));
+    fail(SIDBEAM_INVALID_ARGUMENT, "limit_per_sid is %lld, expected at least 0",
+         static_cast<long long>(out.limit_per_sid));
+  if (out.item_rows != nullptr && out.offsets == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "offsets is NULL, expected a buffer beside item_rows");
+  if (out.limit < (out.item_rows != nullptr ? 1 : 0))
+    fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least %d%s", static_cast<long long>(out.limit),
+         out.item_rows != nullptr ? 1 : 0, out.item_rows != nullptr ? ", the stride of item_rows" : "");
 }
 
 }  // namespace
 
-void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, sidbeam_items& out) {
+void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out) {
+  count = listed_slots(session, slots, count);
   if (session.device != nullptr) check_host(*session.device, slots, "slots");
   check_items(session, slots, count, out);
   if (session.device != nullptr) return get_items_on_device(session, slots, count, out);

@@ -6,8 +6,8 @@
 
 namespace sidbeam {
 
-// Throws where rows cannot be read on a device: NULL, an unknown dtype, another device, sizes or an address that do not
-// fit.
-void check_rows(const sidbeam_rows* rows, const char* what, int32_t device_type = SIDBEAM_DEVICE_CPU, int32_t device_id = 0);
+// Resolves the strides of rows; throws where they cannot be read on a device: an unknown dtype, another device, sizes or
+// an address that do not fit.
+void check_rows(sidbeam_rows& rows, const char* what, int32_t device_type, int32_t device_id);
 
 }  // namespace sidbeam

@@ -3,9 +3,11 @@
 #include "decode/session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
+#include "decode/device_choice.h"
 #include "index/state.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
@@ -22,7 +24,7 @@ void check_range(const char* what, int64_t value, int64_t lowest, int64_t highes
 }
 
 void check_config(const sidbeam_session_config& config) {
-  check_range("config.slots", config.slots, 1, kMaxSlots);
+  check_range("config.slots", config.slots, 0, kMaxSlots);
   check_range("config.beams", config.beams, 1, SIDBEAM_MAX_BEAMS);
   check_range("config.strategy", config.strategy, SIDBEAM_STRATEGY_TRIE, SIDBEAM_STRATEGY_NONE);
   check_range("config.normalization", config.normalization, SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_NONE);
@@ -35,9 +37,7 @@ void check_config(const sidbeam_session_config& config) {
          "config.normalization is VALID, expected FULL, LEVEL or NONE with strategy %s, which does not know the valid "
          "codes",
          config.strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
-  check_range("config.device_type", config.device_type, SIDBEAM_DEVICE_CPU, SIDBEAM_DEVICE_CUDA);
-  if (config.device_type == SIDBEAM_DEVICE_CPU && config.device_id != 0)
-    fail(SIDBEAM_NO_DEVICE, "config.device_id is %d, expected 0 for the CPU", config.device_id);
+  check_device_choice(config.device_type, config.device_id);
 }
 
 template <class T>
@@ -58,12 +58,14 @@ void take_beams(sidbeam_session& session, const Allocator& allocator) {
   take(session.live, allocator, slots, 0);
   take(session.active, allocator, slots, 0);
   take(session.level, allocator, slots, -1);
-  take(session.errors, allocator, slots, int32_t{SIDBEAM_SLOT_OK});
+  take(session.errors, allocator, slots, 0);
   take(session.slot_constraints, allocator, slots, static_cast<sidbeam_constraint*>(nullptr));
   take(session.start_states, allocator, slots, kDeadState);
   take(session.start_range_ends, allocator, slots, int64_t{0});
   session.steps = Buffer<SlotStep>(allocator, slots);
   take(session.widths, allocator, slots, 0);
+  take(session.inverse_temperatures, allocator, slots, 0.0F);
+  take(session.soft_caps, allocator, slots, 0.0F);
 }
 
 }  // namespace
@@ -112,7 +114,25 @@ void clear_beams(sidbeam_session& session, int64_t slot) {
   std::fill_n(session.scores.data() + first, session.beams, -std::numeric_limits<float>::infinity());
 }
 
-void check_slot_count(const sidbeam_session& session, int64_t count) { check_range("count", count, 0, session.slots); }
+int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count) {
+  if (slots == nullptr && count != 0 && count != session.slots)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or %d, all slots, where slots is NULL",
+         static_cast<long long>(count), session.slots);
+  check_range("count", count, 0, session.slots);
+  return slots != nullptr ? count : session.slots;
+}
+
+void check_inverse_temperature(const char* what, float value) {
+  if (!(std::isfinite(value) && value >= 0.0F))
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %g, expected a finite number above 0, or 0 for that of the slot", what,
+         static_cast<double>(value));
+}
+
+void check_soft_cap(const char* what, float value) {
+  if (!(value >= 0.0F))
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %g, expected a number above 0 (+inf for none), or 0 for that of the slot",
+         what, static_cast<double>(value));
+}
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config) {
   check_config(config);
@@ -121,7 +141,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   auto session = std::make_unique<sidbeam_session>();
   session->runtime = Ref<sidbeam_runtime>::share(runtime);
   session->constraint = Ref<sidbeam_constraint>::share(config.constraint);
-  session->slots = config.slots;
+  session->slots = std::max(config.slots, 1);
   session->beams = config.beams;
   session->levels = index.levels;
   session->strategy = config.strategy;
@@ -131,7 +151,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->log_probs_promised = config.log_probs_promised != 0;
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
   check_vocabulary(session->vocabulary, index, "config.constraint");
-  take(session->marks, runtime->allocator, config.slots, int64_t{0});
+  take(session->marks, runtime->allocator, session->slots, int64_t{0});
   if (config.device_type == SIDBEAM_DEVICE_CUDA) {
     session->device = make_device_session(*session, config.device_id);
     return session;
@@ -143,7 +163,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
 }
 
 void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream) {
-  check_slot_count(session, count);
+  count = listed_slots(session, slots, count);
   if (session.device != nullptr) check_host(*session.device, slots, "slots");
   ++session.calls;
   for (int64_t i = 0; i < count; ++i) named_slot(session, slots, i);
@@ -154,42 +174,35 @@ void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, v
     clear_beams(session, slot);
     session.live[slot] = session.active[slot] = 0;
     session.level[slot] = -1;
-    session.errors[slot] = SIDBEAM_SLOT_OK;
+    session.errors[slot] = 0;
   }
 }
 
-void get_beams(const sidbeam_session& session, sidbeam_beams& out) {
-  if (session.device != nullptr) return get_beams_on_device(session, out);
+sidbeam_beams beams_of(const sidbeam_session& session) {
+  sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+  if (session.device != nullptr) {
+    get_beams_on_device(session, out);
+    return out;
+  }
   out.slots = session.slots;
   out.beams = session.beams;
   out.levels = session.levels;
-  out.state_words = 1;
   out.parents = session.parents.data();
-  out.tokens = session.tokens.data();
+  out.codes = session.tokens.data();
   out.scores = session.scores.data();
   out.states = session.states.data();
   out.live = session.live.data();
   out.active = session.active.data();
   out.level = session.level.data();
   out.errors = session.errors.data();
+  return out;
 }
 
-void fetch_beams(sidbeam_session& session, sidbeam_beams& out, void* stream) {
-  if (session.device != nullptr) return fetch_from_device(session, out, stream);
-  get_beams(session, out);
-}
-
-void get_stats(const sidbeam_session& session, sidbeam_stats& out) {
-  if (session.device != nullptr) return get_stats_of_device(session, out);
-  const uint32_t size = out.struct_size;
-  out = session.stats;
-  out.struct_size = size;
-  out.memory_bytes = session.stepper->memory_bytes() + session.vocabulary.maps.bytes() + session.states.bytes() +
-                     session.range_ends.bytes() + session.scores.bytes() + session.parents.bytes() +
-                     session.tokens.bytes() + session.history_parents.bytes() + session.history_tokens.bytes() +
-                     session.live.bytes() + session.active.bytes() + session.level.bytes() + session.errors.bytes() +
-                     session.marks.bytes() + session.steps.bytes() + session.start_states.bytes() +
-                     session.start_range_ends.bytes() + session.slot_constraints.bytes() + session.widths.bytes();
+sidbeam_beams fetch_beams(sidbeam_session& session, void* stream) {
+  if (session.device == nullptr) return beams_of(session);
+  sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+  fetch_from_device(session, out, stream);
+  return out;
 }
 
 }  // namespace sidbeam

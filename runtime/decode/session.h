@@ -25,6 +25,7 @@ struct sidbeam_session {
 
   sidbeam::Buffer<sidbeam_constraint*> slot_constraints;     // [S] held; nullptr: idle
   sidbeam::Buffer<int32_t> widths;                           // [S]
+  sidbeam::Buffer<float> inverse_temperatures, soft_caps;    // [S] 0: 1, and none
   sidbeam::Buffer<int64_t> states;                           // [S, M]
   sidbeam::Buffer<uint64_t> range_ends;                      // [S, M], of the sorted strategies
   sidbeam::Buffer<float> scores;                             // [S, M]
@@ -35,7 +36,7 @@ struct sidbeam_session {
   sidbeam::Buffer<sidbeam::SlotStep> steps;  // [S] of the step that is under way
   sidbeam::Buffer<int64_t> start_states, start_range_ends;  // [S] of the start that is under way
   int64_t calls = 0;
-  sidbeam_stats stats{};
+  sidbeam::StepCounters counters;
 
   sidbeam_session() = default;
   sidbeam_session(const sidbeam_session&) = delete;
@@ -44,6 +45,18 @@ struct sidbeam_session {
 };
 
 namespace sidbeam {
+
+// The entries of a start, with the stride of its prefixes resolved.
+struct StartList {
+  const sidbeam_start_args& args;
+  int64_t count = 0;
+  PrefixArray prefixes;
+
+  int32_t prefix_length(int64_t i) const { return prefixes.codes != nullptr ? args.prefix_lengths[i] : 0; }
+  int32_t width(int64_t i, int32_t beams) const {
+    return args.widths != nullptr && args.widths[i] > 0 ? args.widths[i] : beams;
+  }
+};
 
 // Throws where a strategy cannot run on an index; `what` names it.
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
@@ -55,15 +68,22 @@ sidbeam_constraint* constraint_of(const sidbeam_session& session, const sidbeam_
 void hold_constraint(sidbeam_session& session, int64_t slot, sidbeam_constraint* constraint);
 // Makes every beam of a slot dead.
 void clear_beams(sidbeam_session& session, int64_t slot);
-void check_slot_count(const sidbeam_session& session, int64_t count);
+// Slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.
+int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count);
+// Throw where `value` is neither 0 nor a temperature, or a soft cap; `what` names it.
+void check_inverse_temperature(const char* what, float value);
+void check_soft_cap(const char* what, float value);
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config);
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args);
-void step_session(sidbeam_session& session, const sidbeam_step_args& args);
+// `rows` are args.rows, whose strides it resolves.
+void step_session(sidbeam_session& session, const sidbeam_step_args& args, sidbeam_rows& rows);
 void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream);
-void get_beams(const sidbeam_session& session, sidbeam_beams& out);
-void fetch_beams(sidbeam_session& session, sidbeam_beams& out, void* stream);
-void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, sidbeam_items& out);
-void get_stats(const sidbeam_session& session, sidbeam_stats& out);
+sidbeam_beams beams_of(const sidbeam_session& session);
+sidbeam_beams fetch_beams(sidbeam_session& session, void* stream);
+void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out);
+sidbeam_stats stats_of(const sidbeam_session& session);
+// As many as `capacity` into names (may be NULL) and values; returns how many there are.
+int64_t get_counters(const sidbeam_session& session, int64_t capacity, const char** names, int64_t* values);
 
 }  // namespace sidbeam

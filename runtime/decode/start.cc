@@ -5,7 +5,8 @@
 #include <limits>
 
 #include "decode/session.h"
-#include "decode/states.h"
+#include "decode/strides.h"
+#include "index/prefix_states.h"
 #include "index/lookup.h"
 #include "index/state.h"
 #include "support/error.h"
@@ -31,14 +32,6 @@ Beginning beginning_of(int32_t strategy, const IndexView& index, const int32_t* 
   return {encode_state({length, false, NodeKind::kOpaque, 0}), 0};
 }
 
-const int32_t* prefix_of(const sidbeam_start_args& args, int64_t i) {
-  return args.prefixes != nullptr ? args.prefixes + i * args.prefix_stride : nullptr;
-}
-
-int32_t prefix_length_of(const sidbeam_start_args& args, int64_t i) {
-  return args.prefixes != nullptr ? args.prefix_lengths[i] : 0;
-}
-
 void check_constraint(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
   const sidbeam_constraint* constraint = constraint_of(session, args, i);
   if (constraint == session.constraint.get()) return;
@@ -52,12 +45,12 @@ void check_constraint(const sidbeam_session& session, const sidbeam_start_args& 
   check_vocabulary(session.vocabulary, index, what);
 }
 
-void check_prefix(const IndexView& index, const sidbeam_start_args& args, int64_t i) {
-  const int32_t length = prefix_length_of(args, i);
-  if (length < 0 || length > index.levels || length > args.prefix_stride)
-    fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths[%lld] is %d, expected 0..%lld", static_cast<long long>(i), length,
-         static_cast<long long>(std::min<int64_t>(index.levels, args.prefix_stride)));
-  const int32_t* prefix = prefix_of(args, i);
+void check_prefix(const IndexView& index, const StartList& list, int64_t i) {
+  const int32_t length = list.prefix_length(i), most = std::min(index.levels, list.prefixes.capacity);
+  if (length < 0 || length > most)
+    fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths[%lld] is %d, expected 0..%d", static_cast<long long>(i), length,
+         most);
+  const int32_t* prefix = list.prefixes.of(i);
   for (int32_t l = 0; l < length; ++l)
     if (!is_code(index.level[l], prefix[l]))
       fail(SIDBEAM_INVALID_ARGUMENT, "prefixes[%lld][%d] is %d, expected 0..%u", static_cast<long long>(i), l,
@@ -70,30 +63,47 @@ void check_width(const sidbeam_session& session, const sidbeam_start_args& args,
          args.widths[i], session.beams, session.beams);
 }
 
+void check_temperatures(const sidbeam_start_args& args, int64_t i) {
+  char what[40];
+  if (args.inverse_temperatures != nullptr && args.inverse_temperatures[i] != 0.0F) {
+    std::snprintf(what, sizeof what, "inverse_temperatures[%lld]", static_cast<long long>(i));
+    check_inverse_temperature(what, args.inverse_temperatures[i]);
+  }
+  if (args.soft_caps != nullptr && args.soft_caps[i] != 0.0F) {
+    std::snprintf(what, sizeof what, "soft_caps[%lld]", static_cast<long long>(i));
+    check_soft_cap(what, args.soft_caps[i]);
+  }
+}
+
 // Checks entry i and keeps where its slot begins; returns the widest level of its index.
-uint32_t prepare(sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
+uint32_t prepare(sidbeam_session& session, const StartList& list, int64_t i) {
+  const sidbeam_start_args& args = list.args;
   const int32_t slot = named_slot(session, args.slots, i);
   check_width(session, args, i);
+  check_temperatures(args, i);
   check_constraint(session, args, i);
   const IndexView& index = constraint_of(session, args, i)->view();
-  check_prefix(index, args, i);
+  check_prefix(index, list, i);
   if (session.device != nullptr) return 0;  // begun there
-  const Beginning beginning = beginning_of(session.strategy, index, prefix_of(args, i), prefix_length_of(args, i));
+  const Beginning beginning = beginning_of(session.strategy, index, list.prefixes.of(i), list.prefix_length(i));
   session.start_states[slot] = beginning.state;
   session.start_range_ends[slot] = static_cast<int64_t>(beginning.range_end);
   return widest_level(index);
 }
 
-void begin_slot(sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
+void begin_slot(sidbeam_session& session, const StartList& list, int64_t i) {
+  const sidbeam_start_args& args = list.args;
   const int64_t slot = args.slots != nullptr ? args.slots[i] : i, first = slot * session.beams;
-  const int32_t length = prefix_length_of(args, i), width = args.widths != nullptr ? args.widths[i] : 0;
+  const int32_t length = list.prefix_length(i);
   sidbeam_constraint* constraint = constraint_of(session, args, i);
   hold_constraint(session, slot, constraint);
-  session.widths[slot] = width > 0 ? width : session.beams;
+  session.widths[slot] = list.width(i, session.beams);
+  session.inverse_temperatures[slot] = args.inverse_temperatures != nullptr ? args.inverse_temperatures[i] : 0.0F;
+  session.soft_caps[slot] = args.soft_caps != nullptr ? args.soft_caps[i] : 0.0F;
   clear_beams(session, slot);
   for (int32_t l = 0; l < length; ++l) {
     session.history_parents[(slot * session.levels + l) * session.beams] = 0;
-    session.history_tokens[(slot * session.levels + l) * session.beams] = prefix_of(args, i)[l];
+    session.history_tokens[(slot * session.levels + l) * session.beams] = list.prefixes.of(i)[l];
   }
   const bool lives = is_live(session.start_states[slot]);
   if (lives) {
@@ -105,7 +115,7 @@ void begin_slot(sidbeam_session& session, const sidbeam_start_args& args, int64_
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < constraint->view().levels ? 1 : 0;
   session.level[slot] = length;
-  session.errors[slot] = SIDBEAM_SLOT_OK;
+  session.errors[slot] = 0;
 }
 
 }  // namespace
@@ -116,19 +126,18 @@ sidbeam_constraint* constraint_of(const sidbeam_session& session, const sidbeam_
 }
 
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
-  check_slot_count(session, args.count);
+  StartList list{args, listed_slots(session, args.slots, args.count), {}};
   if (session.device != nullptr) check_start_lists(*session.device, args);
   if (args.prefixes != nullptr && args.prefix_lengths == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths is NULL, expected the lengths of prefixes");
-  if (args.prefixes != nullptr && args.prefix_stride < 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "prefix_stride is %lld, expected at least 0",
-         static_cast<long long>(args.prefix_stride));
+  if (args.prefixes != nullptr)
+    list.prefixes = resolve_prefixes("prefix_stride", args.prefixes, args.prefix_stride, list.count, session.levels);
   ++session.calls;
   StepLimits limits{session.beams, session.levels, session.top_k, 0};
-  for (int64_t i = 0; i < args.count; ++i) limits.codes = std::max(limits.codes, prepare(session, args, i));
-  if (session.device != nullptr) return start_on_device(session, args);
+  for (int64_t i = 0; i < list.count; ++i) limits.codes = std::max(limits.codes, prepare(session, list, i));
+  if (session.device != nullptr) return start_on_device(session, list);
   session.stepper->reserve(limits);
-  for (int64_t i = 0; i < args.count; ++i) begin_slot(session, args, i);
+  for (int64_t i = 0; i < list.count; ++i) begin_slot(session, list, i);
 }
 
 }  // namespace sidbeam

@@ -12,28 +12,46 @@ namespace sidbeam {
 namespace {
 
 void check_scalars(const sidbeam_session& session, const sidbeam_step_args& args) {
-  if (!(std::isfinite(args.inverse_temperature) && args.inverse_temperature >= 0.0F))
-    fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected a finite number above 0, or 0 for 1",
+  check_inverse_temperature("inverse_temperature", args.inverse_temperature);
+  check_soft_cap("soft_cap", args.soft_cap);
+  if (args.inverse_temperatures != nullptr && args.inverse_temperature != 0.0F)
+    fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected 0 beside inverse_temperatures",
          static_cast<double>(args.inverse_temperature));
-  if (!(std::isfinite(args.soft_cap) && args.soft_cap >= 0.0F))
-    fail(SIDBEAM_INVALID_ARGUMENT, "soft_cap is %g, expected a finite number above 0, or 0 for none",
-         static_cast<double>(args.soft_cap));
+  if (args.soft_caps != nullptr && args.soft_cap != 0.0F)
+    fail(SIDBEAM_INVALID_ARGUMENT, "soft_cap is %g, expected 0 beside soft_caps", static_cast<double>(args.soft_cap));
   if (args.lse != nullptr && session.normalization == SIDBEAM_NORMALIZE_NONE)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "lse is given, expected NULL with NORMALIZE_NONE, whose rows are log-probabilities already");
-  if (args.slots == nullptr && args.count != 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 where slots is NULL", static_cast<long long>(args.count));
-  if (args.slots != nullptr) check_slot_count(session, args.count);
 }
 
-void check_shape(const sidbeam_session& session, const sidbeam_step_args& args) {
+void check_shape(const sidbeam_step_args& args) {
   const sidbeam_rows& rows = *args.rows;
-  const int64_t count = args.slots != nullptr ? args.count : session.slots;
-  if (args.row_map == nullptr && rows.slots != count)
+  if (args.row_map == nullptr && rows.slots != args.count)
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.slots is %lld, expected %lld, the slots of the call (or 0 and a row_map)",
-         static_cast<long long>(rows.slots), static_cast<long long>(count));
+         static_cast<long long>(rows.slots), static_cast<long long>(args.count));
   if (args.row_map != nullptr && rows.slots != 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.slots is %lld, expected 0 with a row_map", static_cast<long long>(rows.slots));
+}
+
+// The step's own value, else the slot's, else the one that changes nothing.
+float first_given(float of_step, float of_slot, float neutral) {
+  return of_step != 0.0F ? of_step : of_slot != 0.0F ? of_slot : neutral;
+}
+
+void set_temperature(const sidbeam_session& session, const sidbeam_step_args& args, int32_t slot, int64_t batch,
+                     SlotStep& step) {
+  float temperature = args.inverse_temperature, soft_cap = args.soft_cap;
+  if (args.inverse_temperatures != nullptr) {
+    temperature = args.inverse_temperatures[batch];
+    check_inverse_temperature("an entry of inverse_temperatures", temperature);
+  }
+  if (args.soft_caps != nullptr) {
+    soft_cap = args.soft_caps[batch];
+    check_soft_cap("an entry of soft_caps", soft_cap);
+  }
+  step.inverse_temperature = first_given(temperature, session.inverse_temperatures[slot], 1.0F);
+  step.soft_cap = first_given(soft_cap, session.soft_caps[slot], 0.0F);
+  if (std::isinf(step.soft_cap)) step.soft_cap = 0.0F;
 }
 
 // Every beam that must be fed has a row.
@@ -95,38 +113,40 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   check_columns(session, index, *args.rows, slot);
   check_beams(session, args, slot, batch);
   set_step(session, index, slot, batch, session.steps[added]);
+  set_temperature(session, args, slot, batch, session.steps[added]);
   return added + 1;
 }
 
 }  // namespace
 
-void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
+void step_session(sidbeam_session& session, const sidbeam_step_args& given, sidbeam_rows& rows) {
   if (session.device != nullptr) {
-    check_rows(args.rows, "rows", SIDBEAM_DEVICE_CUDA, session.device->id());
+    check_rows(rows, "rows", SIDBEAM_DEVICE_CUDA, session.device->id());
   } else {
-    check_rows(args.rows, "rows");
+    check_rows(rows, "rows", SIDBEAM_DEVICE_CPU, 0);
   }
+  sidbeam_step_args args = given;
+  args.count = listed_slots(session, args.slots, args.count);
   check_scalars(session, args);
-  check_shape(session, args);
+  check_shape(args);
   if (session.device != nullptr) return step_on_device(session, args);
   ++session.calls;
   StepJob job;
-  const int64_t count = args.slots != nullptr ? args.count : session.slots;
-  for (int64_t batch = 0; batch < count; ++batch) job.slot_count = add_slot(session, args, batch, job.slot_count);
+  for (int64_t batch = 0; batch < args.count; ++batch) job.slot_count = add_slot(session, args, batch, job.slot_count);
   job.slots = session.steps.data();
   job.beams = session.beams;
   job.strategy = session.strategy;
   job.top_k = session.top_k;
   const bool computed = args.lse == nullptr && session.normalization != SIDBEAM_NORMALIZE_NONE;
   job.may_skip = computed || session.log_probs_promised;
-  job.rule = {session.normalization, args.inverse_temperature == 0.0F ? 1.0F : args.inverse_temperature, args.soft_cap};
+  job.normalization = session.normalization;
   job.columns = session.vocabulary.columns;
-  job.rows = args.rows;
+  job.rows = &rows;
   job.row_map = args.row_map;
   job.lse = args.lse;
-  session.stepper->step(job, session.stats);
+  session.stepper->step(job, session.counters);
   for (int64_t i = 0; i < job.slot_count; ++i) ++session.level[session.steps[i].slot];
-  ++session.stats.steps;
+  ++session.counters.steps;
 }
 
 }  // namespace sidbeam

@@ -116,15 +116,15 @@ void Uploads::forget(int32_t device_id) {
   std::erase_if(uploads_, [&](const Ref<Upload>& made) { return made->device().id() == device_id; });
 }
 
-void Uploads::describe(int32_t device_id, sidbeam_upload_info& out) const {
+sidbeam_upload_info Uploads::describe(int32_t device_id) const {
+  sidbeam_upload_info out = SIDBEAM_UPLOAD_INFO_INIT;
   const std::lock_guard lock(mutex_);
-  out.kinds = 0;
-  out.bytes = 0;
   for (const Ref<Upload>& made : uploads_) {
     if (made->device().id() != device_id) continue;
     out.kinds |= made->kinds();
     out.bytes += made->bytes();
   }
+  return out;
 }
 
 }  // namespace sidbeam

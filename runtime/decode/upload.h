@@ -24,7 +24,7 @@ class Uploads {
   Ref<Upload> bring(Devices& devices, const Index& index, const sidbeam_upload_config& config);
   void forget(int32_t device_id);
   // Kinds and bytes on a device.
-  void describe(int32_t device_id, sidbeam_upload_info& out) const;
+  sidbeam_upload_info describe(int32_t device_id) const;
 
  private:
   mutable std::mutex mutex_;  // of the list

@@ -33,8 +33,8 @@ void set_level(Vocabulary& vocabulary, const sidbeam_vocabulary& given, int leve
   if (given.map_codes == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.map_codes is NULL, expected the lengths of vocabulary.maps");
   if (given.map_codes[level] < 1)
-    fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.map_codes[%d] is %d, expected at least 1", level,
-         given.map_codes[level]);
+    fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.map_codes[%d] is %lld, expected at least 1", level,
+         static_cast<long long>(given.map_codes[level]));
   columns.map = given.maps[level];
   vocabulary.map_codes[level] = given.map_codes[level];
   columns.map_columns = check_map(columns.map, vocabulary.map_codes[level], level);

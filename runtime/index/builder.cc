@@ -205,12 +205,13 @@ void Builder::set_metadata(const char* key, const char* value) {
   state_->metadata_bytes = bytes;
 }
 
-void Builder::plan(sidbeam_plan& out) {
+Plan Builder::plan() {
   state_->sort();
   const FileHeader header = state_->placed();
-  fill_plan(header, out);
-  out.exact = 1;
-  out.peak_bytes = state_->peak(header.file_bytes);
+  Plan plan = plan_of(header);
+  plan.info.exact = 1;
+  plan.info.peak_bytes = state_->peak(header.file_bytes);
+  return plan;
 }
 
 void Builder::write(const char* path) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "index/index.h"
+#include "index/plan.h"
 #include "sidbeam/builder.h"
 #include "support/memory.h"
 
@@ -23,14 +24,12 @@ class Builder {
   void add_named(const int32_t* codes, const int32_t* lengths, int64_t count, const char* id_bytes,
                  const int64_t* id_offsets, const int64_t* priorities);
   void set_metadata(const char* key, const char* value);
-  void plan(sidbeam_plan& out);
+  Plan plan();
   void write(const char* path);
   Index finish();
 
  private:
   std::unique_ptr<BuilderState> state_;
 };
-
-void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_plan& out);
 
 }  // namespace sidbeam

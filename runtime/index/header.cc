@@ -180,6 +180,14 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
   return header;
 }
 
+std::vector<SectionInfo> section_infos(const std::vector<Section>& sections) {
+  std::vector<SectionInfo> infos;
+  for (const Section& section : sections)
+    infos.push_back({static_cast<uint16_t>(section.spec.kind), static_cast<uint16_t>(section.spec.encoding),
+                     section.spec.level, section.offset, section.spec.length, section.checksum});
+  return infos;
+}
+
 IndexHeaderInfo header_info(const FileHeader& header) {
   IndexHeaderInfo out{};
   sidbeam_index_info& info = out.info;
@@ -193,8 +201,8 @@ IndexHeaderInfo header_info(const FileHeader& header) {
   info.id_type = static_cast<int32_t>(shape.id_type);
   info.kinds = (shape.trie ? SIDBEAM_KIND_TRIE : 0) | (shape.columns ? SIDBEAM_KIND_SORTED : 0) |
                (shape.hash ? SIDBEAM_KIND_HASH : 0) | (shape.tail_level > 0 ? SIDBEAM_KIND_COMPACT_TRIE : 0);
-  info.section_count = static_cast<int32_t>(header.sections.size());
-  info.metadata_count = static_cast<int32_t>(header.metadata.size());
+  info.section_count = static_cast<int64_t>(header.sections.size());
+  info.metadata_count = static_cast<int64_t>(header.metadata.size());
   for (int l = 0; l < shape.levels; ++l) {
     info.codes[l] = static_cast<int32_t>(shape.level[l].codes);
     info.max_children[l] = static_cast<int32_t>(shape.level[l].max_children);
@@ -210,9 +218,7 @@ IndexHeaderInfo header_info(const FileHeader& header) {
                 static_cast<ull>(header.fingerprint.low));
   out.codebook = header.codebook;
   out.metadata = header.metadata;
-  for (const Section& section : header.sections)
-    out.sections.push_back({static_cast<uint16_t>(section.spec.kind), static_cast<uint16_t>(section.spec.encoding),
-                            section.spec.level, section.offset, section.spec.length, section.checksum});
+  out.sections = section_infos(header.sections);
   return out;
 }
 

@@ -34,6 +34,7 @@ uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes);
 // Reads and checks all that the header says. `bytes`: at least header_length() bytes, at a multiple of 8.
 FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes);
 IndexHeaderInfo header_info(const FileHeader& header);
+std::vector<SectionInfo> section_infos(const std::vector<Section>& sections);
 
 // "section tokens of level 2", for messages.
 struct SectionName {

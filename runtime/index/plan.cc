@@ -15,38 +15,6 @@
 namespace sidbeam {
 namespace {
 
-using format::SectionKind;
-
-int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan) {
-  const int level = spec.level;
-  switch (spec.kind) {
-    case SectionKind::RowPointers:
-      return plan.row_pointer_bytes[level];
-    case SectionKind::Tokens:
-    case SectionKind::Tail:
-    case SectionKind::TailSplits:
-      return plan.token_bytes[level];
-    case SectionKind::DenseNodes:
-    case SectionKind::DenseNodeRanks:
-    case SectionKind::DenseMasks:
-    case SectionKind::DenseMaskRanks:
-      return plan.dense_bytes[level];
-    case SectionKind::Ordinals:
-      return plan.ordinal_bytes[level];
-    case SectionKind::EndEdges:
-    case SectionKind::EndOrdinals:
-      // The ordinals of all ends belong to no level; they are counted with the last.
-      return plan.end_bytes[level < 0 ? last_level : level];
-    case SectionKind::Columns:
-      return plan.sorted_bytes[level];
-    case SectionKind::HashKeys:
-    case SectionKind::HashOrdinals:
-      return plan.hash_bytes;
-    default:
-      return plan.item_bytes;
-  }
-}
-
 // Distinct values of n uniform draws from k.
 double expected_distinct(double n, double k) { return -k * std::expm1(-n / k); }
 
@@ -70,20 +38,19 @@ void estimate_levels(uint64_t sids, Shape& shape) {
 
 }  // namespace
 
-void fill_plan(const FileHeader& header, sidbeam_plan& out) {
-  const uint32_t struct_size = out.struct_size;
-  out = {};
-  out.struct_size = struct_size;
-  out.sids = static_cast<int64_t>(header.shape.sids);
-  out.items = static_cast<int64_t>(header.shape.items);
-  out.file_bytes = static_cast<int64_t>(header.file_bytes);
+Plan plan_of(const FileHeader& header) {
+  Plan plan;
+  plan.info.sids = static_cast<int64_t>(header.shape.sids);
+  plan.info.items = static_cast<int64_t>(header.shape.items);
+  plan.info.file_bytes = static_cast<int64_t>(header.file_bytes);
+  plan.info.section_count = static_cast<int64_t>(header.sections.size());
   for (int l = 0; l < header.shape.levels; ++l)
-    out.nodes[l] = static_cast<int64_t>(header.shape.level[l].edges - header.shape.level[l].ends);
-  for (const Section& section : header.sections)
-    plan_entry(section.spec, header.shape.levels - 1, out) += static_cast<int64_t>(section.spec.length);
+    plan.info.nodes[l] = static_cast<int64_t>(header.shape.level[l].edges - header.shape.level[l].ends);
+  plan.sections = section_infos(header.sections);
+  return plan;
 }
 
-void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_plan& out) {
+Plan estimate_plan(const sidbeam_builder_config& config, int64_t sids) {
   check_config(config);
   if (sids < 1 || static_cast<uint64_t>(sids) >= kMaxItems)
     fail(SIDBEAM_INVALID_ARGUMENT, "sids is %lld, expected 1 to 2^40 - 1", static_cast<long long>(sids));
@@ -99,14 +66,15 @@ void estimate_plan(const sidbeam_builder_config& config, int64_t sids, sidbeam_p
   for (const SectionSpec& spec : sections_of(shape)) header.sections.push_back({spec, 0, 0});
   if (config.codebook != nullptr) header.codebook = config.codebook;
   header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
-  fill_plan(header, out);
+  Plan plan = plan_of(header);
   // As if ids came with the pairs; the bytes of names are not known.
   const KeyLayout layout(config.levels, config.codes, shape.variable_length);
   const int64_t packed = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), 8 * layout.words);
   const int64_t ids =
       checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), shape.id_type == IdType::kString ? 16 : 8);
-  out.peak_bytes = ids + sorted_bytes(layout, sids) +
-                   std::max(packed + least_sort_bytes(sids, thread_count(config.threads)), out.file_bytes);
+  plan.info.peak_bytes = ids + sorted_bytes(layout, sids) +
+                         std::max(packed + least_sort_bytes(sids, thread_count(config.threads)), plan.info.file_bytes);
+  return plan;
 }
 
 }  // namespace sidbeam

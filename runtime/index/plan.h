@@ -2,12 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <vector>
+
 #include "index/header.h"
 #include "sidbeam/builder.h"
 
 namespace sidbeam {
 
-// All of a plan but exact and peak_bytes; struct_size is left alone.
-void fill_plan(const FileHeader& header, sidbeam_plan& out);
+// Behind sidbeam_plan.
+struct Plan {
+  sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;
+  std::vector<SectionInfo> sections;
+};
+
+// Everything except exact and peak_bytes.
+Plan plan_of(const FileHeader& header);
+
+// Behind sidbeam_plan_estimate().
+Plan estimate_plan(const sidbeam_builder_config& config, int64_t sids);
 
 }  // namespace sidbeam

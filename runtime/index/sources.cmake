@@ -13,6 +13,7 @@ target_sources(sidbeam_core PRIVATE
   index/names.cc
   index/open.cc
   index/plan.cc
+  index/prefix_states.cc
   index/radix.cc
   index/scan.cc
   index/sorted.cc

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "support/structs.h"
+
 namespace sidbeam {
 namespace {
 
@@ -38,10 +40,11 @@ void copy_line(const char* message, char* out, size_t size) {
 }  // namespace
 
 sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* message) noexcept {
-  if (err != nullptr && err->struct_size >= sizeof(sidbeam_error)) {
-    err->code = status;
-    copy_line(message, err->message, sizeof err->message);
-  }
+  if (err == nullptr || err->struct_size < kFirstBytes<sidbeam_error>) return status;
+  sidbeam_error written{};
+  written.code = status;
+  copy_line(message, written.message, sizeof written.message);
+  write_struct(written, err);
   return status;
 }
 

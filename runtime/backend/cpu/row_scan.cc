@@ -24,7 +24,7 @@ struct Scan {
   RowTask& task;
   RowWorkspace& workspace;
   Selection& selection;
-  sidbeam_stats& stats;
+  StepCounters& counters;
   const Kernels& kernels;
   const LevelView& level;
 
@@ -146,7 +146,7 @@ bool append_children(const Scan& scan, int32_t n) {
       return false;
     }
   }
-  scan.stats.candidates += n;
+  scan.counters.candidates += n;
   scan.selection.append(scan.task.row, x, scan.workspace.tokens.data(), n);
   return true;
 }
@@ -162,7 +162,7 @@ bool append_list(const Scan& scan, const TokenList& list, bool with_end) {
   const bool is_plain =
       slot.columns.map == nullptr && !slot.elements.transformed() && slot.elements.dtype == SIDBEAM_DTYPE_F32;
   if (slot.reads_row && is_plain) {
-    scan.stats.candidates += list.count + (with_end ? 1 : 0);
+    scan.counters.candidates += list.count + (with_end ? 1 : 0);
     const auto* data = static_cast<const float*>(scan.task.data) + slot.columns.offset;
     scan.selection.append_list(scan.task.row, data, list, scan.level.codes);
     return !with_end || append_end(scan);
@@ -188,7 +188,7 @@ bool append_slice(const Scan& scan, const Slice& slice, bool with_end) {
 bool scan_list(const Scan& scan, const Row& children, bool with_end) {
   const LevelView& level = scan.level;
   const auto codes = static_cast<int32_t>(children.count - (with_end ? 1 : 0));
-  ++scan.stats.list_rows;
+  ++scan.counters.list_rows;
   const auto width = static_cast<uint64_t>(level.tokens.width);
   const auto* tokens = static_cast<const char*>(level.tokens.data) + children.begin * width;
   const auto readable = static_cast<int64_t>(level.edges - children.begin);
@@ -206,7 +206,7 @@ bool scan_tail(const Scan& scan) {
   auto n = static_cast<int32_t>(tail_children(index, scan.slot.level, run, tokens));
   const bool with_end = n > 0 && tokens[n - 1] == scan.level.codes;
   n -= with_end ? 1 : 0;
-  ++scan.stats.list_rows;
+  ++scan.counters.list_rows;
   return append_list(scan, {tokens, 4, n, n}, with_end && scan.has_end_column());
 }
 
@@ -231,8 +231,8 @@ bool scan_trie(const Scan& scan) {
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
   if (dense >= 0) slice.mask = mask_of(level, dense);
   slice.valid = codes;
-  ++(dense >= 0 ? scan.stats.dense_rows : scan.stats.unconstrained_rows);
-  scan.stats.candidates += codes;
+  ++(dense >= 0 ? scan.counters.dense_rows : scan.counters.unconstrained_rows);
+  scan.counters.candidates += codes;
   return append_slice(scan, slice, with_end);
 }
 
@@ -253,7 +253,7 @@ bool scan_sorted(const Scan& scan) {
   }
   const bool with_end = n > 0 && tokens[n - 1] == level.codes;
   n -= with_end ? 1 : 0;
-  ++scan.stats.list_rows;
+  ++scan.counters.list_rows;
   return append_list(scan, {tokens, 4, static_cast<int32_t>(n), n}, with_end && scan.has_end_column());
 }
 
@@ -290,7 +290,7 @@ bool scan_probed(const Scan& scan) {
   int32_t n = 0;
   for (int32_t i = 0; i < count; ++i)
     if (tokens[i] < codes && is_valid_code(scan, tokens[i])) tokens[n++] = tokens[i];
-  ++scan.stats.probed_rows;
+  ++scan.counters.probed_rows;
   return append_list(scan, {tokens, 4, n, n}, keeps_end);
 }
 
@@ -298,8 +298,8 @@ bool scan_all(const Scan& scan) {
   Slice slice = level_slice(scan);
   const Outcome outcome = normalize(scan, &slice);
   if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
-  ++scan.stats.unconstrained_rows;
-  scan.stats.candidates += scan.level.codes;
+  ++scan.counters.unconstrained_rows;
+  scan.counters.candidates += scan.level.codes;
   return append_slice(scan, slice, false);
 }
 
@@ -351,8 +351,8 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
 }
 
 bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,
-              sidbeam_stats& stats) {
-  const Scan scan{slot, task, workspace, selection, stats, *slot.kernels, slot.index->level[slot.level]};
+              StepCounters& counters) {
+  const Scan scan{slot, task, workspace, selection, counters, *slot.kernels, slot.index->level[slot.level]};
   if (slot.strategy == SIDBEAM_STRATEGY_TRIE) return scan_trie(scan);
   const bool probes = slot.strategy == SIDBEAM_STRATEGY_SORTED_TOPK ||
                       (slot.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1);

@@ -29,11 +29,11 @@ SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   scan.index = slot.index;
   scan.level = slot.level;
   scan.strategy = job.strategy;
-  scan.normalization = job.rule.normalization;
+  scan.normalization = job.normalization;
   scan.top_k = job.top_k;
   scan.columns = job.columns[slot.level];
   scan.column_count = job.rows->columns;
-  scan.elements = {job.rows->data, job.rows->dtype, job.rule.inverse_temperature, job.rule.soft_cap};
+  scan.elements = {job.rows->data, job.rows->dtype, slot.inverse_temperature, slot.soft_cap};
   decide(scan, job.lse != nullptr);
   return scan;
 }
@@ -94,9 +94,9 @@ int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece
   } else {
     selection.append({0.0F, {}, false, 0}, scores, places, done);
   }
-  lane.stats.rows_read += done;
-  lane.stats.single_rows += done;
-  lane.stats.candidates += done;
+  lane.counters.rows_read += done;
+  lane.counters.single_rows += done;
+  lane.counters.candidates += done;
   return done;
 }
 
@@ -114,16 +114,16 @@ bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, in
   slice.maxima = lane.maxima != nullptr ? lane.maxima + i * lane.workspace.maxima_room : nullptr;
   slice.valid = node.row.count;
   piece.found->selection.append_slice({slot.scores[m], sum, true, place_of(m, 0)}, slice);
-  ++lane.stats.rows_read;
-  ++lane.stats.dense_rows;
-  lane.stats.candidates += slice.valid;
+  ++lane.counters.rows_read;
+  ++lane.counters.dense_rows;
+  lane.counters.candidates += slice.valid;
   return true;
 }
 
 // Adds a lane's to the session's. Leaves the lane's 0 for the next step, which need not clear them then: gcc 12 would do so by
 // `rep stos`.
-void move_stats(sidbeam_stats& from, sidbeam_stats& to) {
-  using Stats = sidbeam_stats;
+void move_counters(StepCounters& from, StepCounters& to) {
+  using Stats = StepCounters;
   constexpr int64_t Stats::*kCounted[] = {
       &Stats::slot_steps,  &Stats::rows_read,   &Stats::rows_skipped, &Stats::rows_bad,   &Stats::candidates,
       &Stats::dead_beams,  &Stats::shrinks,     &Stats::list_rows,    &Stats::dense_rows, &Stats::unconstrained_rows,
@@ -169,8 +169,8 @@ int64_t CpuStepper::memory_bytes() const {
 }
 
 int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
-  const bool reads_rows = job.lse == nullptr && (job.rule.normalization == SIDBEAM_NORMALIZE_FULL ||
-                                                 job.rule.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  const bool reads_rows = job.lse == nullptr && (job.normalization == SIDBEAM_NORMALIZE_FULL ||
+                                                 job.normalization == SIDBEAM_NORMALIZE_LEVEL);
   constexpr int64_t kChildrenOnly = 64;  // elements that a row costs where only its children are read
   // What a request costs besides: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). And the thread that
   // stepped it there has its beams in the cache at the next level, which without this was 5 % slower.
@@ -179,7 +179,7 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   return std::clamp<int64_t>(elements / grain_, 1, std::min<int64_t>(static_cast<int64_t>(lanes_.size()), rows));
 }
 
-void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
+void CpuStepper::step(const StepJob& job, StepCounters& counters) {
   int64_t rows = 0;
   for (int64_t i = 0; i < job.slot_count; ++i) {
     job.slots[i].rows = std::max(1, *job.slots[i].live);  // kept: lanes that are done change `live`
@@ -196,7 +196,7 @@ void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
         static_cast<int32_t>(lanes), [](void* data, int32_t lane) { (*static_cast<Run*>(data))(lane); }, &run);
     merge_pieces(job, lanes);
   }
-  for (int64_t lane = 0; lane < lanes; ++lane) move_stats(lanes_[static_cast<size_t>(lane)].stats, stats);
+  for (int64_t lane = 0; lane < lanes; ++lane) move_counters(lanes_[static_cast<size_t>(lane)].counters, counters);
 }
 
 // Rows [begin, end) of all slots' rows.
@@ -236,7 +236,7 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
       if (piece.slot != whole.slot) {
         if (whole.slot != nullptr) finish_slot(job, whole, own);
         whole = piece;
-        ++own.stats.split_slots;
+        ++own.counters.split_slots;
         continue;
       }
       whole.found->selection.append(piece.found->selection);
@@ -321,7 +321,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
   if (!is_live(slot.states[m])) return;
   if (is_ended(slot.states[m])) return selection.push(slot.scores[m], place_of(m, 0));
   if (may_skip(job, piece, m)) {
-    ++lane.stats.rows_skipped;
+    ++lane.counters.rows_skipped;
     return;
   }
   RowTask task = task_for(job, slot, m);
@@ -329,22 +329,22 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
     if (lane.maxima != nullptr) task.maxima = lane.maxima + i * lane.workspace.maxima_room;
     task.row.normalizer = lane.logs[i];
   }
-  ++lane.stats.rows_read;
+  ++lane.counters.rows_read;
   bool good;
   if (only != kNotOne) {
     good = scan_single(scan, task, only, selection);
-    ++lane.stats.single_rows;
-    ++lane.stats.candidates;
+    ++lane.counters.single_rows;
+    ++lane.counters.candidates;
   } else {
     if (job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1) {
       beam_codes(slot, job.beams, m, lane.prefix.data());
       task.prefix = lane.prefix.data();
     }
     task.found = &piece.found->rows[m];
-    good = scan_row(scan, task, lane.workspace, selection, lane.stats);
+    good = scan_row(scan, task, lane.workspace, selection, lane.counters);
   }
   if (good) return;
-  ++lane.stats.rows_bad;
+  ++lane.counters.rows_bad;
   if (!(piece.best_bad >= slot.scores[m])) piece.best_bad = slot.scores[m];
 }
 
@@ -352,9 +352,9 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   const SlotStep& slot = *whole.slot;
   Selection& selection = whole.found->selection;
   const int32_t count = write_beams(kernels_, job, slot, *whole.found, lane.states.data(), lane.range_ends.data());
-  lane.stats.shrinks += selection.shrinks();
-  lane.stats.dead_beams += slot.width - count;
-  ++lane.stats.slot_steps;
+  lane.counters.shrinks += selection.shrinks();
+  lane.counters.dead_beams += slot.width - count;
+  ++lane.counters.slot_steps;
   if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= slot.scores[count - 1]))
     *slot.error = SIDBEAM_SLOT_BAD_ROW;
 }

@@ -36,7 +36,7 @@ struct alignas(128) Lane {
   int32_t piece_count = 0;
   LogSum logs[kMostTogether];     // of the rows that come next
   const float* maxima = nullptr;  // of the first of them
-  sidbeam_stats stats{};
+  StepCounters counters;
 
   Lane() = default;
   Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares);
@@ -50,7 +50,7 @@ class CpuStepper final : public Stepper {
       : kernels_(kernels), allocator_(allocator), executor_(executor), grain_(grain) {}
 
   void reserve(const StepLimits& limits) override;
-  void step(const StepJob& job, sidbeam_stats& stats) override;
+  void step(const StepJob& job, StepCounters& counters) override;
   int64_t memory_bytes() const override;
 
  private:

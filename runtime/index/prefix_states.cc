@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/states.h"
+#include "index/prefix_states.h"
 
 #include "index/state.h"
 

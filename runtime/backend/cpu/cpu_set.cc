@@ -1,0 +1,210 @@
+// The stateless forms on the CPU.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/cpu_set.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backend/cpu/partial_sum.h"
+#include "backend/cpu/row_scan.h"
+#include "backend/cpu/sum_ahead.h"
+#include "index/prefix_states.h"
+#include "index/state.h"
+#include "support/error.h"
+#include "support/float_mode.h"
+
+namespace sidbeam::cpu {
+namespace {
+
+// An entry of a call: the index and the state that it follows (dead where the caller's was strange), and its columns by
+// level.
+struct StateRow {
+  const IndexView* index = nullptr;
+  int64_t state = -1;
+  const LevelColumns* columns = nullptr;
+};
+
+// Calls visit(column) for every valid column of a row, the end's last.
+template <class Visit>
+void for_each_valid_column(const StateRow& row, const Visit& visit) {
+  if (!is_live(row.state) || is_ended(row.state)) return;
+  const State state = decode_state(row.state);
+  if (state.level >= row.index->levels) return;
+  const LevelView& level = row.index->level[state.level];
+  const LevelColumns& columns = row.columns[state.level];
+  for_each_child(*row.index, state, [&](uint32_t token) {
+    if (token < level.codes) {
+      visit(columns.column(token));
+    } else if (row.index->variable_length && columns.end_column >= 0 && token == level.codes) {
+      visit(columns.end_column);
+    }
+  });
+}
+
+template <class Element>
+void fill_unset(const uint64_t* valid, int64_t n, Element minus_infinity, Element* out) {
+  for (int64_t first = 0; first < n; first += 64) {
+    const uint64_t word = valid[first / 64];
+    const int64_t end = std::min<int64_t>(n, first + 64);
+    for (int64_t c = first; c < end; ++c)
+      if ((word >> (c - first) & 1) == 0) out[c] = minus_infinity;
+  }
+}
+
+// Block by block, so that the set of valid columns fits the stack whatever the vocabulary.
+void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* data) {
+  constexpr int64_t kBlock = 65536;
+  uint64_t valid[kBlock / 64];
+  const int64_t offset = i * rows.row_stride;
+  for (int64_t first = 0; first < rows.columns; first += kBlock) {
+    const int64_t n = std::min(kBlock, rows.columns - first);
+    std::fill(valid, valid + (n + 63) / 64, 0);
+    for_each_valid_column(row, [&](int64_t column) {
+      if (column >= first && column < first + n)
+        valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
+    });
+    if (rows.dtype == SIDBEAM_DTYPE_F32) {
+      fill_unset(valid, n, -std::numeric_limits<float>::infinity(), static_cast<float*>(data) + offset + first);
+    } else {
+      const uint16_t minus_infinity = rows.dtype == SIDBEAM_DTYPE_F16 ? 0xFC00 : 0xFF80;
+      fill_unset(valid, n, minus_infinity, static_cast<uint16_t*>(data) + offset + first);
+    }
+  }
+}
+
+// What top-k calls work in.
+struct Workspace {
+  RowWorkspace rows;
+  Selection selection;
+};
+
+bool scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization, int64_t i,
+                Workspace& workspace) {
+  if (!is_live(row.state) || is_ended(row.state)) return true;
+  const State state = decode_state(row.state);
+  if (state.level >= row.index->levels) return true;
+  SlotScan scan;
+  scan.kernels = &kernels;
+  scan.index = row.index;
+  scan.level = state.level;
+  scan.strategy = SIDBEAM_STRATEGY_TRIE;
+  scan.normalization = normalization;
+  scan.columns = row.columns[state.level];
+  scan.column_count = rows.columns;
+  scan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
+  decide(scan, false);
+  RowTask task;
+  task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
+  task.node = state.node;
+  NodeRow found;
+  if (scan.by_row) found = node_row(row.index->level[state.level], state.node);
+  task.found = &found;
+  if (scan.sums_ahead) {
+    RowsToSum sums;
+    sums.elements = scan.elements;
+    sums.elements.data = task.data;
+    sums.count = 1;
+    sums.stride = rows.row_stride * element_bytes(rows.dtype);  // the next row is fetched
+    task.maxima = sum_ahead(scan, sums, workspace.rows, &task.row.normalizer);
+  }
+  StepCounters counters;
+  return scan_row(scan, task, workspace.rows, workspace.selection, counters);
+}
+
+void write_topk(const StateRow& row, const Selection& selection, int32_t count, int32_t k, int32_t* codes,
+                float* log_probs, int64_t* next) {
+  for (int32_t j = 0; j < k; ++j) {
+    const bool there = j < count;
+    const uint32_t code = there ? token_of(selection.places()[j]) : 0;
+    codes[j] = there ? static_cast<int32_t>(code) : -1;
+    log_probs[j] = there ? selection.scores()[j] : -std::numeric_limits<float>::infinity();
+    if (next != nullptr) next[j] = there ? next_state(*row.index, row.state, code) : kDeadState;
+  }
+}
+
+class CpuSet final : public SetBackend {
+ public:
+  CpuSet(const Kernels& kernels, const SetView& view, const Allocator& allocator)
+      : kernels_(kernels), view_(view), allocator_(allocator) {}
+
+  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths,
+                int64_t* out) const override {
+    check_which(call);
+    for (int64_t i = 0; i < call.count; ++i) {
+      if (lengths[i] < 0 || lengths[i] > prefixes.capacity)
+        fail(SIDBEAM_INVALID_ARGUMENT, "lengths[%lld] is %d, expected 0..%d", static_cast<long long>(i), lengths[i],
+             prefixes.capacity);
+      if (lengths[i] > 0 && prefixes.codes == nullptr)
+        fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected the codes of prefixes");
+    }
+    for (int64_t i = 0; i < call.count; ++i) out[i] = trie_state(index_of(call, i), prefixes.of(i), lengths[i]);
+  }
+
+  void advance(const SetCall& call, const int64_t* in, int64_t in_count, const int32_t* parents, const int32_t* codes,
+               int64_t* out) const override {
+    check_which(call);
+    for (int64_t i = 0; i < call.count; ++i) {
+      const int64_t parent = parents != nullptr ? parents[i] : i;
+      out[i] = parent >= 0 && parent < in_count ? advance_state(index_of(call, i), in[parent], codes[i]) : kDeadState;
+    }
+  }
+
+  void mask(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, void* data) const override {
+    check_which(call);
+    for (int64_t i = 0; i < call.count; ++i) mask_row(state_row(call, i, states[i]), rows, i, data);
+  }
+
+  void bitmask(const SetCall& call, const int64_t* states, int64_t words_per_row, uint32_t* words) const override {
+    check_which(call);
+    for (int64_t i = 0; i < call.count; ++i) {
+      uint32_t* own = words + i * words_per_row;
+      std::fill(own, own + words_per_row, 0U);
+      for_each_valid_column(state_row(call, i, states[i]),
+                            [&](int64_t column) { own[column / 32] |= 1U << (column % 32); });
+    }
+  }
+
+  void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization, int32_t k,
+            int32_t* codes, float* log_probs, int64_t* next) const override {
+    const DefaultFloatMode mode;
+    check_which(call);
+    const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{view_.codes} + 1));
+    const StepLimits limits{0, 0, 0, view_.codes};
+    Workspace workspace{RowWorkspace(kernels_, allocator_, limits), Selection(kernels_, allocator_, width)};
+    for (int64_t i = 0; i < call.count; ++i) {
+      workspace.selection.reset(width);
+      const StateRow row = state_row(call, i, states[i]);
+      const bool good = scan_state(kernels_, row, rows, normalization, i, workspace);
+      const int32_t count = good ? workspace.selection.finish() : 0;
+      write_topk(row, workspace.selection, count, k, codes + i * k, log_probs + i * k,
+                 next != nullptr ? next + i * k : nullptr);
+      if (!good) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+
+ private:
+  void check_which(const SetCall& call) const {
+    for (int64_t i = 0; call.which != nullptr && i < call.count; ++i)
+      if (call.which[i] < 0 || call.which[i] >= view_.count)
+        fail(SIDBEAM_INVALID_ARGUMENT, "which[%lld] is %d, expected 0..%d", static_cast<long long>(i), call.which[i],
+             view_.count - 1);
+  }
+  const IndexView& index_of(const SetCall& call, int64_t i) const {
+    return *view_.indexes[call.which != nullptr ? call.which[i] : 0];
+  }
+  StateRow state_row(const SetCall& call, int64_t i, int64_t state) const {
+    const IndexView& index = index_of(call, i);
+    return {&index, is_trie_state(index, state) ? state : kDeadState, view_.columns};
+  }
+  const Kernels& kernels_;
+  SetView view_;
+  Allocator allocator_;
+};
+
+}  // namespace
+
+std::unique_ptr<SetBackend> make_cpu_set(const Kernels& kernels, const SetView& view, const Allocator& allocator) {
+  return std::make_unique<CpuSet>(kernels, view, allocator);
+}
+
+}  // namespace sidbeam::cpu

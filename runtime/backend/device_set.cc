@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device_set.h"
+
+#include <utility>
+
+namespace sidbeam {
+namespace {
+
+class DeviceSet final : public SetBackend {
+ public:
+  DeviceSet(Ref<Device> device, std::vector<Ref<Upload>> uploads, uint32_t codes, const DeviceVocabulary& vocabulary)
+      : device_(std::move(device)), uploads_(std::move(uploads)), codes_(codes) {
+    std::vector<UploadHandle*> handles;
+    for (const Ref<Upload>& upload : uploads_) handles.push_back(upload->handle());
+    call_plugin(plugin().set_create, device_->handle(), handles.data(), static_cast<int32_t>(handles.size()),
+                &vocabulary, &handle_);
+  }
+  DeviceSet(const DeviceSet&) = delete;
+  DeviceSet& operator=(const DeviceSet&) = delete;
+  ~DeviceSet() override { plugin().set_destroy(handle_); }
+
+  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths,
+                int64_t* out) const override {
+    call_plugin(plugin().set_prefixes, handle_, &call, &prefixes, lengths, out);
+  }
+  void advance(const SetCall& call, const int64_t* in, int64_t in_count, const int32_t* parents, const int32_t* codes,
+               int64_t* out) const override {
+    call_plugin(plugin().set_advance, handle_, &call, in, in_count, parents, codes, out);
+  }
+  void mask(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, void* /*data*/) const override {
+    call_plugin(plugin().set_mask, handle_, &call, states, &rows);
+  }
+  void bitmask(const SetCall& call, const int64_t* states, int64_t words_per_row, uint32_t* words) const override {
+    call_plugin(plugin().set_bitmask, handle_, &call, states, words_per_row, words);
+  }
+  void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization, int32_t k,
+            int32_t* codes, float* log_probs, int64_t* next) const override {
+    call_plugin(plugin().set_topk, handle_, &call, states, &rows, normalization, k, codes_, codes, log_probs, next);
+  }
+
+ private:
+  const DevicePlugin& plugin() const { return device_->plugin(); }
+
+  Ref<Device> device_;
+  std::vector<Ref<Upload>> uploads_;
+  uint32_t codes_;
+  DeviceSetHandle* handle_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<SetBackend> make_device_set(Ref<Device> device, std::vector<Ref<Upload>> uploads, const SetView& view,
+                                            const DeviceVocabulary& vocabulary) {
+  return std::make_unique<DeviceSet>(std::move(device), std::move(uploads), view.codes, vocabulary);
+}
+
+}  // namespace sidbeam

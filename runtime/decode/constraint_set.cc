@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/constraint_set.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "backend/device_set.h"
+#include "decode/device_choice.h"
+#include "decode/rows.h"
+#include "index/state.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+constexpr int64_t kMaxWords = int64_t{1} << 40;
+
+void check_constraints(const sidbeam_constraint_set_config& config) {
+  const int64_t count = config.constraint_count;
+  if (count < 1 || count > std::numeric_limits<int32_t>::max())
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.constraint_count is %lld, expected 1..%d", static_cast<long long>(count),
+         std::numeric_limits<int32_t>::max());
+  if (config.constraints == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.constraints is NULL, expected an array");
+  for (int64_t i = 0; i < count; ++i) {
+    if (config.constraints[i] == nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "config.constraints[%lld] is NULL, expected a constraint",
+           static_cast<long long>(i));
+    if (!config.constraints[i]->view().has_trie)
+      fail(SIDBEAM_MISSING_SECTION,
+           "config.constraints[%lld] lacks the trie sections, expected an index built with kinds trie "
+           "(SIDBEAM_KIND_TRIE)",
+           static_cast<long long>(i));
+  }
+}
+
+void hold_constraints(const sidbeam_constraint_set_config& config, sidbeam_constraint_set& set) {
+  for (int64_t i = 0; i < config.constraint_count; ++i) {
+    set.constraints.push_back(Ref<sidbeam_constraint>::share(config.constraints[i]));
+    set.indexes.push_back(&config.constraints[i]->view());
+    set.levels = std::max(set.levels, config.constraints[i]->view().levels);
+  }
+}
+
+std::vector<Ref<Upload>> bring_uploads(const sidbeam_constraint_set& set) {
+  sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+  config.device_id = set.device_id;
+  config.kinds = SIDBEAM_KIND_TRIE;
+  std::vector<Ref<Upload>> uploads;
+  for (const Ref<sidbeam_constraint>& constraint : set.constraints) {
+    sidbeam_index& index = *constraint->index;
+    uploads.push_back(index.uploads.bring(index.runtime->devices, index.index, config));
+  }
+  return uploads;
+}
+
+// Throws where some level of some constraint has codes past `columns`, which `what` is the number of.
+void check_columns(const sidbeam_constraint_set& set, const char* what, int64_t columns) {
+  for (size_t i = 0; i < set.indexes.size(); ++i) {
+    const IndexView& index = *set.indexes[i];
+    for (int32_t l = 0; l < index.levels; ++l) {
+      const int64_t needed = columns_needed(set.vocabulary, index, l);
+      if (columns < needed)
+        fail(SIDBEAM_INVALID_ARGUMENT, "%s is %lld, expected at least %lld for the codes of level %d of constraint %zu",
+             what, static_cast<long long>(columns), static_cast<long long>(needed), l, i);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<sidbeam_constraint_set> make_constraint_set(sidbeam_runtime* runtime,
+                                                            const sidbeam_constraint_set_config& config) {
+  check_constraints(config);
+  check_device_choice(config.device_type, config.device_id);
+  auto set = std::make_unique<sidbeam_constraint_set>();
+  set->runtime = Ref<sidbeam_runtime>::share(runtime);
+  set->device_type = config.device_type;
+  set->device_id = config.device_id;
+  hold_constraints(config, *set);
+  set->vocabulary = make_vocabulary(config.vocabulary, set->levels, &runtime->allocator);
+  SetView view{set->indexes.data(), static_cast<int32_t>(set->indexes.size()), set->vocabulary.columns, 0};
+  for (const IndexView* index : set->indexes) {
+    check_vocabulary(set->vocabulary, *index, "a constraint");
+    view.codes = std::max(view.codes, widest_level(*index));
+  }
+  if (config.device_type == SIDBEAM_DEVICE_CUDA) {
+    Ref<Device> device = runtime->devices.open(config.device_id);
+    set->backend = make_device_set(std::move(device), bring_uploads(*set), view, device_vocabulary(set->vocabulary));
+  } else {
+    set->backend = runtime->cpu->make_set(view, runtime->allocator);
+  }
+  return set;
+}
+
+void check_count(int64_t count) {
+  if (count < 0) fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(count));
+}
+
+void check_set_rows(const sidbeam_constraint_set& set, sidbeam_rows& rows) {
+  check_rows(rows, "logits", set.device_type, set.device_id);
+  if (rows.slots != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "logits.slots is %lld, expected 0", static_cast<long long>(rows.slots));
+  check_columns(set, "logits.columns", rows.columns);
+}
+
+void check_words(const sidbeam_constraint_set& set, int64_t words_per_row) {
+  if (words_per_row < 0 || words_per_row > kMaxWords)
+    fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected 0..%lld", static_cast<long long>(words_per_row),
+         static_cast<long long>(kMaxWords));
+  check_columns(set, "32 * words_per_row", 32 * words_per_row);
+}
+
+void check_topk(int32_t normalization, int32_t k) {
+  if (normalization < SIDBEAM_NORMALIZE_FULL || normalization > SIDBEAM_NORMALIZE_NONE)
+    fail(SIDBEAM_INVALID_ARGUMENT, "normalization is %d, expected FULL (0) to NONE (3)", normalization);
+  if (k < 1 || k > SIDBEAM_MAX_CODES) fail(SIDBEAM_INVALID_ARGUMENT, "k is %d, expected 1..%d", k, SIDBEAM_MAX_CODES);
+}
+
+void check_parents(const int32_t* parents, int64_t in_count, int64_t count) {
+  if (parents == nullptr && in_count < count)
+    fail(SIDBEAM_INVALID_ARGUMENT, "in_count is %lld, expected at least %lld, the count, without parents",
+         static_cast<long long>(in_count), static_cast<long long>(count));
+}
+
+}  // namespace sidbeam

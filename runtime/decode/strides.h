@@ -1,0 +1,16 @@
+// Strides as callers give them: 0 is dense, SIDBEAM_BROADCAST the same for all. Behind here 0 is the same for all.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/backend.h"
+#include "sidbeam/rows.h"
+
+namespace sidbeam {
+
+// Resolves the strides of rows whose counts have been checked. Throws where an offset would overflow; `what` names them.
+void resolve_strides(sidbeam_rows& rows, const char* what);
+
+// Prefixes [count, stride] of up to `levels` codes. Throws where the stride, which `name` names, is negative or overflows.
+PrefixArray resolve_prefixes(const char* name, const int32_t* codes, int64_t stride, int64_t count, int32_t levels);
+
+}  // namespace sidbeam
