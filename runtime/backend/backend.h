@@ -50,7 +50,7 @@ struct SlotStep {
   int64_t slot = 0;   // of the session
   int64_t batch = 0;  // which rows are its own
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
-  int32_t rows = 0;   // the backend's: how many of them there are to scan
+  int32_t rows = 0;  // the backend's: how many of them there are to scan
   int64_t* states = nullptr;
   uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
   float* scores = nullptr;

@@ -19,8 +19,7 @@ class DeviceSet final : public SetBackend {
   DeviceSet& operator=(const DeviceSet&) = delete;
   ~DeviceSet() override { plugin().set_destroy(handle_); }
 
-  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths,
-                int64_t* out) const override {
+  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     call_plugin(plugin().set_prefixes, handle_, &call, &prefixes, lengths, out);
   }
   void advance(const SetCall& call, const int64_t* in, int64_t in_count, const int32_t* parents, const int32_t* codes,

@@ -127,7 +127,8 @@ sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, c
     const IndexView& view = view_of(index);
     require(item_row, "item_row");
     if (from_item_row < 0)
-      fail(SIDBEAM_INVALID_ARGUMENT, "from_item_row is %lld, expected at least 0", static_cast<long long>(from_item_row));
+      fail(SIDBEAM_INVALID_ARGUMENT, "from_item_row is %lld, expected at least 0",
+           static_cast<long long>(from_item_row));
     std::string_view text;
     if (view.id_type == IdType::kString) {
       if (bytes < 0)

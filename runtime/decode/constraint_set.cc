@@ -21,8 +21,7 @@ void check_constraints(const sidbeam_constraint_set_config& config) {
   if (count < 1 || count > std::numeric_limits<int32_t>::max())
     fail(SIDBEAM_INVALID_ARGUMENT, "config.constraint_count is %lld, expected 1..%d", static_cast<long long>(count),
          std::numeric_limits<int32_t>::max());
-  if (config.constraints == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.constraints is NULL, expected an array");
+  if (config.constraints == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.constraints is NULL, expected an array");
   for (int64_t i = 0; i < count; ++i) {
     if (config.constraints[i] == nullptr)
       fail(SIDBEAM_INVALID_ARGUMENT, "config.constraints[%lld] is NULL, expected a constraint",

@@ -6,8 +6,8 @@
 
 #include "decode/session.h"
 #include "decode/strides.h"
-#include "index/prefix_states.h"
 #include "index/lookup.h"
+#include "index/prefix_states.h"
 #include "index/state.h"
 #include "support/error.h"
 
@@ -64,7 +64,7 @@ void check_width(const sidbeam_session& session, const sidbeam_start_args& args,
 }
 
 void check_temperatures(const sidbeam_start_args& args, int64_t i) {
-  char what[40];
+  char what[64];
   if (args.inverse_temperatures != nullptr && args.inverse_temperatures[i] != 0.0F) {
     std::snprintf(what, sizeof what, "inverse_temperatures[%lld]", static_cast<long long>(i));
     check_inverse_temperature(what, args.inverse_temperatures[i]);

@@ -14,7 +14,8 @@ constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 // (count - 1) * stride must be an offset that exists, in bytes too.
 void check_stride(const char* what, const char* field, int64_t count, int64_t stride) {
   int64_t offset = 0;
-  if (count > 1 && (__builtin_mul_overflow(count - 1, stride, &offset) || offset > kMost / 16 || offset < -(kMost / 16)))
+  if (count > 1 &&
+      (__builtin_mul_overflow(count - 1, stride, &offset) || offset > kMost / 16 || offset < -(kMost / 16)))
     fail(SIDBEAM_INVALID_ARGUMENT, "%s%s is %lld, which overflows over %lld of them", what, field,
          static_cast<long long>(stride), static_cast<long long>(count));
 }

@@ -60,8 +60,7 @@ void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* da
     const int64_t n = std::min(kBlock, rows.columns - first);
     std::fill(valid, valid + (n + 63) / 64, 0);
     for_each_valid_column(row, [&](int64_t column) {
-      if (column >= first && column < first + n)
-        valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
+      if (column >= first && column < first + n) valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
     });
     if (rows.dtype == SIDBEAM_DTYPE_F32) {
       fill_unset(valid, n, -std::numeric_limits<float>::infinity(), static_cast<float*>(data) + offset + first);
@@ -127,8 +126,7 @@ class CpuSet final : public SetBackend {
   CpuSet(const Kernels& kernels, const SetView& view, const Allocator& allocator)
       : kernels_(kernels), view_(view), allocator_(allocator) {}
 
-  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths,
-                int64_t* out) const override {
+  void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     check_which(call);
     for (int64_t i = 0; i < call.count; ++i) {
       if (lengths[i] < 0 || lengths[i] > prefixes.capacity)

@@ -77,8 +77,8 @@ HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog
 // far from the others, the window has none: move_exponent will find one.
 template <int32_t kDtype>
 HWY_INLINE Window first_window(const void* data, Sum& sum) {
-  using Element =
-      std::conditional_t<kDtype == SIDBEAM_DTYPE_F32, float, std::conditional_t<kDtype == SIDBEAM_DTYPE_F16, F16, Bf16>>;
+  using Element = std::conditional_t<kDtype == SIDBEAM_DTYPE_F32, float,
+                                     std::conditional_t<kDtype == SIDBEAM_DTYPE_F16, F16, Bf16>>;
   const float x = float_of(*static_cast<const Element*>(data));
   sum.begun = std::fabs(x) <= kHuge;
   if (sum.begun) {

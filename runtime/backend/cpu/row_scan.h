@@ -90,6 +90,7 @@ void decide(SlotScan& slot, bool lse_given);
 //
 // An only child, where `singles` allows it: no kernel but for the row's sum, and no copy.
 bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection& selection);
-bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection, StepCounters& counters);
+bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Selection& selection,
+              StepCounters& counters);
 
 }  // namespace sidbeam::cpu

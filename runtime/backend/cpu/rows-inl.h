@@ -86,7 +86,9 @@ HWY_INLINE void load_block(const void* data, Floats* x) {
 template <int32_t kDtype>
 inline void pad_block(const void* data, int64_t n, void* out) {
   constexpr size_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
-  constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_DTYPE_F32 ? 0xFF800000U : kDtype == SIDBEAM_DTYPE_F16 ? 0xFC00U : 0xFF80U;
+  constexpr uint32_t kMinusInfinity = kDtype == SIDBEAM_DTYPE_F32   ? 0xFF800000U
+                                      : kDtype == SIDBEAM_DTYPE_F16 ? 0xFC00U
+                                                                    : 0xFF80U;
   for (size_t i = 0; i < kBlock; ++i) std::memcpy(static_cast<char*>(out) + i * kBytes, &kMinusInfinity, kBytes);
   std::memcpy(out, data, static_cast<size_t>(n) * kBytes);
 }

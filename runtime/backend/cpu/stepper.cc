@@ -61,6 +61,15 @@ RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
   return task;
 }
 
+// Of scores that are NaN where there is none.
+void raise(float& best, float score) {
+  if (!(best >= score) && !std::isnan(score)) best = score;
+}
+
+bool is_bad_lse(const RowTask& task) {
+  return task.lse != nullptr && (std::isnan(*task.lse) || *task.lse == std::numeric_limits<float>::infinity());
+}
+
 // Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
 bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
   return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
@@ -169,8 +178,8 @@ int64_t CpuStepper::memory_bytes() const {
 }
 
 int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
-  const bool reads_rows = job.lse == nullptr && (job.normalization == SIDBEAM_NORMALIZE_FULL ||
-                                                 job.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  const bool reads_rows = job.lse == nullptr &&
+                          (job.normalization == SIDBEAM_NORMALIZE_FULL || job.normalization == SIDBEAM_NORMALIZE_LEVEL);
   constexpr int64_t kChildrenOnly = 64;  // elements that a row costs where only its children are read
   // What a request costs besides: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). And the thread that
   // stepped it there has its beams in the cache at the next level, which without this was 5 % slower.
@@ -210,9 +219,11 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
     const int64_t rows = slot.rows, last = first + rows;
     if (last > begin) {
       const bool whole = first >= begin && last <= end;
-      Piece piece{&slot, static_cast<int32_t>(std::max<int64_t>(begin - first, 0)),
+      Piece piece{&slot,
+                  static_cast<int32_t>(std::max<int64_t>(begin - first, 0)),
                   static_cast<int32_t>(std::min<int64_t>(end - first, rows)),
-                  whole ? &lane.found : &lane.shared[lane.piece_count], 0.0F};
+                  whole ? &lane.found : &lane.shared[lane.piece_count],
+                  {}};
       scan_beams(job, piece, lane);
       if (whole) {
         finish_slot(job, piece, lane);
@@ -245,7 +256,8 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
       std::copy_n(later.only_next.data() + piece.begin, piece.end - piece.begin,
                   whole.found->only_next.data() + piece.begin);
       std::copy_n(later.rows.data() + piece.begin, piece.end - piece.begin, whole.found->rows.data() + piece.begin);
-      if (!(whole.best_bad >= piece.best_bad) && !std::isnan(piece.best_bad)) whole.best_bad = piece.best_bad;
+      raise(whole.best_bad.row, piece.best_bad.row);
+      raise(whole.best_bad.lse, piece.best_bad.lse);
     }
   }
   if (whole.slot != nullptr) finish_slot(job, whole, own);
@@ -257,7 +269,7 @@ void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const 
   const int32_t end = std::min(piece.end, *slot.live), together = rows_together(scan, lane.workspace);
   piece.found->selection.reset(slot.width);
   piece.found->all_only = true;
-  piece.best_bad = std::numeric_limits<float>::quiet_NaN();
+  piece.best_bad = {};
   for (int32_t m = piece.begin; m < end; m += together)
     scan_together(job, scan, piece, m, std::min(together, end - m), lane);
 }
@@ -345,7 +357,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
   }
   if (good) return;
   ++lane.counters.rows_bad;
-  if (!(piece.best_bad >= slot.scores[m])) piece.best_bad = slot.scores[m];
+  raise(is_bad_lse(task) ? piece.best_bad.lse : piece.best_bad.row, slot.scores[m]);
 }
 
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
@@ -355,8 +367,11 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   lane.counters.shrinks += selection.shrinks();
   lane.counters.dead_beams += slot.width - count;
   ++lane.counters.slot_steps;
-  if (!std::isnan(whole.best_bad) && (count < slot.width || whole.best_bad >= slot.scores[count - 1]))
-    *slot.error = SIDBEAM_SLOT_BAD_ROW;
+  const auto matters = [&](float bad) {
+    return !std::isnan(bad) && (count < slot.width || bad >= slot.scores[count - 1]);
+  };
+  if (matters(whole.best_bad.row)) *slot.error |= SIDBEAM_SLOT_BAD_ROW;
+  if (matters(whole.best_bad.lse)) *slot.error |= SIDBEAM_SLOT_BAD_LSE;
 }
 
 }  // namespace sidbeam::cpu

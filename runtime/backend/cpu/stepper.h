@@ -6,6 +6,7 @@
 // bits whatever the number of lanes. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "backend/backend.h"
@@ -16,12 +17,17 @@
 
 namespace sidbeam::cpu {
 
+// The best score among beams whose rows are bad, by what is wrong with them; NaN for none.
+struct BestBad {
+  float row = std::numeric_limits<float>::quiet_NaN(), lse = std::numeric_limits<float>::quiet_NaN();
+};
+
 // Beams [begin, end) of a slot and what was found in them.
 struct Piece {
   const SlotStep* slot = nullptr;
   int32_t begin = 0, end = 0;
   Found* found = nullptr;
-  float best_bad = 0.0F;  // the best score among bad rows, NaN for none
+  BestBad best_bad;
 };
 
 // Working memory of a thread, on lines (which processors fetch in pairs) that no other thread writes.

@@ -1,4 +1,4 @@
-// Places of SessionView::counters: the int64 fields of sidbeam_stats from `steps` on.
+// Places of SessionView::counters: the fields of StepCounters, in their order.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,7 +19,6 @@ enum Counter : uint8_t {
   kDenseRows,
   kUnconstrainedRows,
   kProbedRows,
-  kMemoryBytes,  // the host's
   kSingleRows,
   kSplitSlots
 };

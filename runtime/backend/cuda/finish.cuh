@@ -20,7 +20,7 @@ template <int kThreads, int kMostBeams>
 struct FinishShared {
   uint64_t keys[kMostBeams];  // of candidates, at the end; then the new states
   SelectStorage select;
-  uint32_t count, chosen, most_groups, total, worst_bad, ended, worst;
+  uint32_t count, chosen, most_groups, total, worst_bad, worst_bad_lse, ended, worst;
   int32_t no_row;
   uint32_t counters[kCounters];
   int32_t prefix[kThreads / kWarp][kMaxLevels];
@@ -58,6 +58,7 @@ class Finish {
   __device__ void read_notes() {
     if (thread_id() == 0) {
       shared_.count = shared_.chosen = shared_.most_groups = shared_.total = shared_.worst_bad = shared_.ended = 0;
+      shared_.worst_bad_lse = 0;
       shared_.no_row = 0;
     }
     for (uint32_t i = own(); i < kCounters; i += kThreads) shared_.counters[i] = 0;
@@ -66,8 +67,9 @@ class Finish {
       const Note note = work_.notes[m];
       if (note.read) atomicAdd(&shared_.counters[kRowsRead], 1U);
       if (note.found == Found::kNoRow) atomicExch(&shared_.no_row, 1);
-      if (note.found == Found::kBad) {
-        atomicMax(&shared_.worst_bad, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
+      if (note.found == Found::kBad || note.found == Found::kBadLse) {
+        uint32_t* const worst = note.found == Found::kBad ? &shared_.worst_bad : &shared_.worst_bad_lse;
+        atomicMax(worst, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
         atomicAdd(&shared_.counters[kRowsBad], 1U);
       }
       if (note.found != Found::kCandidates) continue;
@@ -288,9 +290,12 @@ class Finish {
   // A row that is bad could have mattered where its beam scored at least as well as the last that is kept.
   __device__ void write_slot(int32_t count) {
     const int32_t slot = entry_.slot;
-    const bool mattered = shared_.worst_bad != 0 && (count < entry_.width || shared_.worst_bad >= shared_.worst);
-    if (mattered) session_.errors[slot] = SIDBEAM_SLOT_BAD_ROW;
-    if (shared_.no_row != 0) session_.errors[slot] = SIDBEAM_SLOT_BAD_MAP;
+    const auto mattered = [&](uint32_t bad) { return bad != 0 && (count < entry_.width || bad >= shared_.worst); };
+    int32_t errors = session_.errors[slot];
+    if (mattered(shared_.worst_bad)) errors |= SIDBEAM_SLOT_BAD_ROW;
+    if (mattered(shared_.worst_bad_lse)) errors |= SIDBEAM_SLOT_BAD_LSE;
+    if (shared_.no_row != 0) errors |= SIDBEAM_SLOT_BAD_MAP;
+    session_.errors[slot] = errors;
     session_.live[slot] = count;
     session_.active[slot] = entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
     session_.level[slot] = entry_.level + 1;

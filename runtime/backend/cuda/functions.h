@@ -25,24 +25,23 @@ void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out);
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
 sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
                              const sidbeam_items* items, sidbeam_error* err);
-sidbeam_status session_stats(DeviceSessionHandle* session, sidbeam_stats* out, sidbeam_error* err);
+sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
+                             sidbeam_error* err);
 void session_destroy(DeviceSessionHandle* session);
 
-sidbeam_status table_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
-                            const DeviceVocabulary* vocabulary, DeviceTableHandle** out, sidbeam_error* err);
-void table_destroy(DeviceTableHandle* table);
-sidbeam_status table_prefixes(const DeviceTableHandle* table, const int32_t* which, const int32_t* codes,
-                              int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream,
-                              sidbeam_error* err);
-sidbeam_status table_advance(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* in,
-                             int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
-                             sidbeam_state* out, void* stream, sidbeam_error* err);
-sidbeam_status table_mask(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
-                          const sidbeam_rows* rows, void* stream, sidbeam_error* err);
-sidbeam_status table_bitmask(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
-                             int64_t count, uint32_t* words, int64_t words_per_row, void* stream, sidbeam_error* err);
-sidbeam_status table_topk(const DeviceTableHandle* table, const int32_t* which, const sidbeam_state* states,
-                          const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t codes, int32_t* tokens,
-                          float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
+sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
+                          const DeviceVocabulary* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
+void set_destroy(DeviceSetHandle* set);
+sidbeam_status set_prefixes(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,
+                            const int32_t* lengths, int64_t* out, sidbeam_error* err);
+sidbeam_status set_advance(const DeviceSetHandle* set, const SetCall* call, const int64_t* in, int64_t in_count,
+                           const int32_t* parents, const int32_t* codes, int64_t* out, sidbeam_error* err);
+sidbeam_status set_mask(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                        const sidbeam_rows* rows, sidbeam_error* err);
+sidbeam_status set_bitmask(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                           int64_t words_per_row, uint32_t* words, sidbeam_error* err);
+sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                        const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t widest, int32_t* codes,
+                        float* log_probs, int64_t* next, sidbeam_error* err);
 
 }  // namespace sidbeam::cuda

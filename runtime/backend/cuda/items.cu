@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   const int32_t slot = batch.slots[blockIdx.x];
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
   const IndexView* index = session.table[slot].index;
+  const int64_t limit = items.limit > 0 ? items.limit : std::numeric_limits<int64_t>::max();
   int64_t filled = 0;  // item rows of the beams before, were there no limit on all
   bool truncated = false;
   for (int32_t first = 0; first < session.beams; first += kThreads) {
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
       read_beam(session, index, slot, m, beam);
       if (beam.ordinal >= 0) all = item_rows(*index, static_cast<uint64_t>(beam.ordinal));
       const auto count = static_cast<int64_t>(all.hi - all.lo);
-      wanted = items.limit_per_sid > 0 ? std::min<int64_t>(count, items.limit_per_sid) : count;
+      wanted = items.limit_per_sid > 0 ? std::min(count, items.limit_per_sid) : count;
       truncated = truncated || wanted < count;
       if (items.ordinals != nullptr) items.ordinals[at] = beam.ordinal;
       if (items.lengths != nullptr) items.lengths[at] = beam.length;
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t before = filled + BlockScan<int64_t, kThreads>::before(wanted, total, shared.scan);
     filled += total;
     if (m >= session.beams) continue;
-    const int64_t from = std::min(before, items.limit), to = std::min(before + wanted, items.limit);
+    const int64_t from = std::min(before, limit), to = std::min(before + wanted, limit);
     truncated = truncated || to - from < wanted;
     if (items.offsets != nullptr) items.offsets[i * (beams + 1) + m] = from;
     for (int64_t r = from; items.rows != nullptr && r < to; ++r)
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   truncated = __syncthreads_or(truncated) != 0;
   if (thread_id() != 0) return;
-  if (items.offsets != nullptr) items.offsets[i * (beams + 1) + beams] = std::min(filled, items.limit);
+  if (items.offsets != nullptr) items.offsets[i * (beams + 1) + beams] = std::min(filled, limit);
   if (items.truncated != nullptr) items.truncated[i] = truncated ? 1 : 0;
 }
 

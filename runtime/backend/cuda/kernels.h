@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "backend/backend.h"
 #include "backend/level_columns.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
@@ -18,6 +19,7 @@ namespace sidbeam::cuda {
 struct Slot {
   const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
   int32_t width = 0;
+  float inverse_temperature = 0.0F, soft_cap = 0.0F;  // 0: not given
 };
 
 // A session's arrays, as in sidbeam_beams and decode/session.h, on the device.
@@ -32,19 +34,18 @@ struct SessionView {
   int32_t *parents = nullptr, *tokens = nullptr;                                    // [S, M]
   int32_t *history_parents = nullptr, *history_tokens = nullptr;                    // [S, L, M]
   int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
-  int64_t* counters =
-      nullptr;  // [kCounters]: the int64 fields of sidbeam_stats from `steps` on; memory_bytes stays 0 (counters.h)
-  void* workspace = nullptr;  // [step_workspace_bytes(S, M)]
+  int64_t* counters = nullptr;  // [kCounters]: StepCounters (counters.h)
+  void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
 };
 
 inline constexpr int kCounters = 16;
 
-// Before anything of a session, or a table, is captured: CUDA loads a kernel when it is first launched, which in a
+// Before anything of a session, or a set, is captured: CUDA loads a kernel when it is first launched, which in a
 // capture is an error or a stall. For the current device.
 cudaError_t load_step_kernels();
 cudaError_t load_start_kernels();
 cudaError_t load_items_kernels();
-cudaError_t load_table_kernels();
+cudaError_t load_set_kernels();
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
 // Once, before the first step: the workspace and the counters. The host side has set everything else.
@@ -61,7 +62,9 @@ struct StepView {
       nullptr;                 // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
                                // do rows with fewer columns than LevelColumns::needed() says
   const float* lse = nullptr;  // [count, rows], with a row map [rows]
-  float inverse_temperature = 1.0F, soft_cap = 0.0F;
+  // Scalars, or by entry of `slots`; 0: the slot's.
+  float inverse_temperature = 0.0F, soft_cap = 0.0F;
+  const float *inverse_temperatures = nullptr, *soft_caps = nullptr;
 };
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);
 
@@ -70,7 +73,8 @@ cudaError_t launch_step(const SessionView& session, const StepView& step, cudaSt
 struct StartEntry {
   int32_t slot = 0, width = 0;
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
-  const IndexView* index = nullptr;          // device address
+  float inverse_temperature = 0.0F, soft_cap = 0.0F;
+  const IndexView* index = nullptr;  // device address
 };
 // All of them or, where a launch fails, none. `turn` is another one at every call, and not 0.
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
@@ -79,8 +83,7 @@ cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_
 
 // What beams stand for; fields as in sidbeam_items, device addresses, any may be nullptr. `slots` is the host's.
 struct ItemsView {
-  int32_t limit_per_sid = 0;
-  int64_t limit = 0;
+  int64_t limit_per_sid = 0, limit = 0;  // 0: none
   int64_t* ordinals = nullptr;
   int32_t *sids = nullptr, *lengths = nullptr;
   int64_t *rows = nullptr, *offsets = nullptr;
@@ -95,9 +98,9 @@ struct ConstraintTable {
   int32_t count = 0;
   const int32_t* which = nullptr;  // [rows]; nullptr: all follow indexes[0]; out of range: a dead row
 };
-cudaError_t launch_prefix_states(const ConstraintTable& table, const int32_t* codes, int64_t stride,
-                                 const int32_t* lengths, int64_t count, int64_t* out, cudaStream_t stream);
-cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int64_t* parents,
+cudaError_t launch_prefix_states(const ConstraintTable& table, const PrefixArray& prefixes, const int32_t* lengths,
+                                 int64_t count, int64_t* out, cudaStream_t stream);
+cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int32_t* parents,
                            const int32_t* tokens, int64_t count, int64_t* out, cudaStream_t stream);
 // Rows of [rows, columns]: StepView's data, dtype, rows, columns, row_stride.
 cudaError_t launch_mask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,

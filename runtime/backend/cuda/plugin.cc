@@ -26,8 +26,8 @@ constexpr DevicePlugin kPlugin = {
     kDevicePluginVersion, kBuildId,     open_device,   close_device,       upload_begin,   upload_copy,
     upload_finish,        upload_mark,  upload_free,   check_host_address, session_create, session_start,
     session_stop,         session_step, session_beams, session_fetch,      session_items,  session_stats,
-    session_destroy,      table_create, table_destroy, table_prefixes,     table_advance,  table_mask,
-    table_bitmask,        table_topk,
+    session_destroy,      set_create,   set_destroy,   set_prefixes,       set_advance,    set_mask,
+    set_bitmask,          set_topk,
 };
 
 }  // namespace

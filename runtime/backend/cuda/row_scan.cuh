@@ -19,7 +19,7 @@ struct RowShared {
   alignas(16) float held[4];  // as many as the launch says
 };
 
-enum class Outcome { kReady, kEmpty, kBad };
+enum class Outcome { kReady, kEmpty, kBad, kBadLse };
 
 __device__ inline Outcome use_sum(const cpu::PartialSum& sum, cpu::RowScore& score) {
   if (cpu::is_bad(sum)) return Outcome::kBad;
@@ -91,7 +91,7 @@ SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& 
   beam.score.normalizer = {};
   if (lse != nullptr) {
     const float given = *lse;
-    if (!(given < kInfinity)) return Outcome::kBad;
+    if (!(given < kInfinity)) return Outcome::kBadLse;
     if (given == -kInfinity) return Outcome::kEmpty;
     beam.score.normalizer.ref = given;
     return Outcome::kReady;
@@ -184,7 +184,9 @@ __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& be
     beam.reads_row = true;
   }
   if (outcome != Outcome::kReady) {
-    note.found = outcome == Outcome::kBad ? Found::kBad : Found::kNothing;
+    note.found = outcome == Outcome::kBad      ? Found::kBad
+                 : outcome == Outcome::kBadLse ? Found::kBadLse
+                                               : Found::kNothing;
     return note;
   }
   note.normalizer = beam.score.normalizer;

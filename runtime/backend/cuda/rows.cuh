@@ -87,7 +87,8 @@ __device__ inline float x_at(const Row& row, int64_t column) {
 
 template <int kDtype>
 struct Chunk {
-  static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2, kColumns = kBytes / kElementBytes;
+  static constexpr int kBytes = 16, kElementBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2,
+                       kColumns = kBytes / kElementBytes;
 
   // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only
   // where all of it is the row's: who else writes into the first or last one is not our business, nor whether it is

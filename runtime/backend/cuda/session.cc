@@ -3,10 +3,12 @@
 #include "backend/cuda/session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/counters.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/range.h"
 #include "backend/cuda/vocabulary.h"
@@ -43,7 +45,7 @@ void fill_idle(const BeamArrays& arrays, int64_t slots, int64_t beams, uint8_t* 
   std::fill_n(at<int32_t>(base, arrays.live), slots, 0);
   std::fill_n(at<int32_t>(base, arrays.active), slots, 0);
   std::fill_n(at<int32_t>(base, arrays.level), slots, -1);
-  std::fill_n(at<int32_t>(base, arrays.errors), slots, int32_t{SIDBEAM_SLOT_OK});
+  std::fill_n(at<int32_t>(base, arrays.errors), slots, int32_t{0});
 }
 
 void set_beam_arrays(const BeamArrays& arrays, uint8_t* base, SessionView& view) {
@@ -116,9 +118,8 @@ void show(const SessionView& view, sidbeam_beams& out) {
   out.slots = view.slots;
   out.beams = view.beams;
   out.levels = view.levels;
-  out.state_words = 1;
   out.parents = view.parents;
-  out.tokens = view.tokens;
+  out.codes = view.tokens;
   out.scores = view.scores;
   out.states = view.states;
   out.live = view.live;
@@ -127,9 +128,8 @@ void show(const SessionView& view, sidbeam_beams& out) {
   out.errors = view.errors;
 }
 
-// The counters are the 64-bit fields of sidbeam_stats in their order.
-constexpr int kStatsFields = static_cast<int>((sizeof(sidbeam_stats) - offsetof(sidbeam_stats, steps)) / 8);
-static_assert(kStatsFields <= kCounters);
+// The counters are the fields of StepCounters in their order.
+static_assert(sizeof(StepCounters) == (kSplitSlots + 1) * sizeof(int64_t) && kSplitSlots < kCounters);
 
 }  // namespace
 
@@ -161,7 +161,8 @@ sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam
   });
 }
 
-sidbeam_status session_stats(DeviceSessionHandle* session, sidbeam_stats* out, sidbeam_error* err) {
+sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
+                             sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(session->device->id);
     const cudaStream_t stream = session->device->work;
@@ -170,8 +171,8 @@ sidbeam_status session_stats(DeviceSessionHandle* session, sidbeam_stats* out, s
     check(cudaMemcpyAsync(counters, session->view.counters, sizeof counters, cudaMemcpyDeviceToHost, stream),
           "copy from the device");
     check(cudaStreamSynchronize(stream), "wait for the device");
-    std::copy_n(counters, kStatsFields, &out->steps);
-    out->memory_bytes = session->memory.bytes() + session->mirror.bytes();
+    std::memcpy(out, counters, sizeof *out);
+    *memory_bytes = session->memory.bytes() + session->mirror.bytes();
   });
 }
 

@@ -16,7 +16,22 @@ struct Entry {
   int64_t batch = 0;  // which rows are its own
   int32_t slot = 0, level = 0, width = 0, live = 0;
   const IndexView* index = nullptr;
+  Transform transform;
 };
+
+// What a step says comes before what the slot says. A value that is not allowed, which a captured graph cannot refuse,
+// makes every x NaN, so that all rows are bad.
+__device__ inline Transform transform_of(const StepView& step, const Slot& slot, int64_t batch) {
+  float temperature =
+      step.inverse_temperatures != nullptr ? step.inverse_temperatures[batch] : step.inverse_temperature;
+  float soft_cap = step.soft_caps != nullptr ? step.soft_caps[batch] : step.soft_cap;
+  if (temperature == 0.0F) temperature = slot.inverse_temperature != 0.0F ? slot.inverse_temperature : 1.0F;
+  if (soft_cap == 0.0F) soft_cap = slot.soft_cap;
+  if (soft_cap == kInfinity) soft_cap = 0.0F;
+  if (!(temperature > 0.0F && temperature < kInfinity && soft_cap >= 0.0F))
+    temperature = std::numeric_limits<float>::quiet_NaN();
+  return {temperature, soft_cap, 0.0F, temperature != 1.0F || soft_cap != 0.0F};
+}
 
 // False where there is nothing to step. Values that a captured graph cannot check are clamped.
 __device__ inline bool find_entry(const SessionView& session, const StepView& step, int64_t batch, Entry& entry) {
@@ -29,6 +44,7 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
   entry.width = std::min(held.width, session.beams);
   entry.live = std::min(session.live[slot], session.beams);
   entry.index = held.index;
+  entry.transform = transform_of(step, held, batch);
   return held.index != nullptr && entry.level >= 0 && entry.level < held.index->levels &&
          entry.level < session.levels && session.active[slot] > 0;
 }
@@ -45,7 +61,7 @@ __device__ inline int64_t history_at(const SessionView& session, int32_t slot) {
 
 // What was found of a beam's row. Its keys are those of groups of children, the best of each group: key g of children
 // [g * count / groups, (g + 1) * count / groups).
-enum class Found : int32_t { kNothing, kCandidates, kBad, kNoRow };
+enum class Found : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {
   cpu::LogSum normalizer;
   uint64_t least = 0;  // of Children
@@ -160,8 +176,7 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   out.row.data = static_cast<const char*>(step.data) + offset * bytes;
   out.row.columns = step.columns;
   out.row.dtype = step.dtype;
-  out.row.transform = {step.inverse_temperature, step.soft_cap, 0.0F,
-                       step.inverse_temperature != 1.0F || step.soft_cap != 0.0F};
+  out.row.transform = entry.transform;
   lse = step.lse != nullptr ? step.lse + (mapped ? row : entry.batch * step.rows + row) : nullptr;
   out.reads_row = lse == nullptr &&
                   (session.normalization == SIDBEAM_NORMALIZE_FULL || session.normalization == SIDBEAM_NORMALIZE_LEVEL);

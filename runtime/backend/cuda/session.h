@@ -14,7 +14,8 @@ struct DeviceSessionHandle {
   cuda::SessionView view;
   uint32_t turn = 0;  // of starts; see launch_start()
   // Addresses of the last step that were found to be the device's; loops use the same ones again.
-  const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr;
+  const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr, *inverse_temperatures = nullptr,
+             *soft_caps = nullptr;
 };
 
 }  // namespace sidbeam

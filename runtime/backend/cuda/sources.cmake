@@ -4,8 +4,8 @@ set(cuda_host_sources
   backend/cuda/device.cc
   backend/cuda/plugin.cc
   backend/cuda/session.cc
+  backend/cuda/set.cc
   backend/cuda/step.cc
-  backend/cuda/table.cc
   backend/cuda/upload.cc
   backend/cuda/vocabulary.cc
 )

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kThreads = 128;
 // What one launch takes: arguments of a kernel have room for 4 KB on every device.
-constexpr int kEntries = 48, kCodes = 448;
+constexpr int kEntries = 44, kCodes = 416;
 struct StartBatch {
   StartEntry entries[kEntries];
   int32_t codes[kCodes];
@@ -60,11 +60,11 @@ __device__ void start_slot(const SessionView& session, const StartEntry& entry, 
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
   *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left some
-  session.table[slot] = {entry.index, entry.width};
+  session.table[slot] = {entry.index, entry.width, entry.inverse_temperature, entry.soft_cap};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
   session.level[slot] = length;
-  session.errors[slot] = SIDBEAM_SLOT_OK;
+  session.errors[slot] = 0;
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads)
   session.table[slot] = {};
   session.live[slot] = session.active[slot] = 0;
   session.level[slot] = -1;
-  session.errors[slot] = SIDBEAM_SLOT_OK;
+  session.errors[slot] = 0;
 }
 
 // Puts as many of the entries into a batch as it takes; returns their number.

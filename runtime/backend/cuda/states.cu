@@ -18,15 +18,15 @@ __device__ bool may_go_on(const IndexView* index, int64_t state) {
          decode_state(state).level < index->levels;
 }
 
-__global__ void __launch_bounds__(kThreads) prefix_kernel(ConstraintTable table, const int32_t* codes, int64_t stride,
-                                                          const int32_t* lengths, int64_t count, int64_t* out) {
+__global__ void __launch_bounds__(kThreads)
+    prefix_kernel(ConstraintTable table, PrefixArray prefixes, const int32_t* lengths, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
   const IndexView* index = index_of(table, i);
   const int32_t length = lengths[i];
   State state;
-  const bool there = index != nullptr && length >= 0 && length <= index->levels && length <= stride &&
-                     follow_prefix(*index, codes + i * stride, length, state);
+  const bool there = index != nullptr && length >= 0 && length <= index->levels && length <= prefixes.capacity &&
+                     follow_prefix(*index, prefixes.of(i), length, state);
   out[i] = there ? encode_state(state) : kDeadState;
 }
 
@@ -38,7 +38,7 @@ __device__ int64_t advanced(const IndexView& index, int64_t state, int32_t token
 }
 
 __global__ void __launch_bounds__(kThreads)
-    advance_kernel(ConstraintTable table, const int64_t* in, int64_t in_count, const int64_t* parents,
+    advance_kernel(ConstraintTable table, const int64_t* in, int64_t in_count, const int32_t* parents,
                    const int32_t* tokens, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
@@ -258,16 +258,14 @@ int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
 
 }  // namespace
 
-cudaError_t load_table_kernels() {
-  return load(prefix_kernel, advance_kernel, mask_kernel, bitmask_kernel, topk_kernel);
+cudaError_t load_set_kernels() { return load(prefix_kernel, advance_kernel, mask_kernel, bitmask_kernel, topk_kernel); }
+
+cudaError_t launch_prefix_states(const ConstraintTable& table, const PrefixArray& prefixes, const int32_t* lengths,
+                                 int64_t count, int64_t* out, cudaStream_t stream) {
+  return launch(prefix_kernel, {blocks_for(count), kThreads}, stream, table, prefixes, lengths, count, out);
 }
 
-cudaError_t launch_prefix_states(const ConstraintTable& table, const int32_t* codes, int64_t stride,
-                                 const int32_t* lengths, int64_t count, int64_t* out, cudaStream_t stream) {
-  return launch(prefix_kernel, {blocks_for(count), kThreads}, stream, table, codes, stride, lengths, count, out);
-}
-
-cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int64_t* parents,
+cudaError_t launch_advance(const ConstraintTable& table, const int64_t* in, int64_t in_count, const int32_t* parents,
                            const int32_t* tokens, int64_t count, int64_t* out, cudaStream_t stream) {
   return launch(advance_kernel, {blocks_for(count), kThreads}, stream, table, in, in_count, parents, tokens, count,
                 out);

@@ -30,7 +30,12 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     check_not_captured(stream, "start");
     std::vector<StartEntry> entries(static_cast<size_t>(count));
     for (size_t i = 0; i < entries.size(); ++i)
-      entries[i] = {starts[i].slot, starts[i].width, starts[i].prefix_length, starts[i].prefix_at,
+      entries[i] = {starts[i].slot,
+                    starts[i].width,
+                    starts[i].prefix_length,
+                    starts[i].prefix_at,
+                    starts[i].inverse_temperature,
+                    starts[i].soft_cap,
                     starts[i].upload->view()};
     session->turn += session->turn == UINT32_MAX ? 2 : 1;
     check(launch_start(session->view, entries.data(), count, codes, session->turn, static_cast<cudaStream_t>(stream)),
@@ -59,6 +64,8 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
     check_known(id, args->rows->data, "rows.data", session->rows);
     check_known(id, args->row_map, "row_map", session->row_map);
     check_known(id, args->lse, "lse", session->lse);
+    check_known(id, args->inverse_temperatures, "inverse_temperatures", session->inverse_temperatures);
+    check_known(id, args->soft_caps, "soft_caps", session->soft_caps);
     StepView step = rows_view(*args->rows);
     step.slots = args->slots;
     step.count = args->count;
@@ -66,6 +73,8 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
     step.lse = args->lse;
     step.inverse_temperature = args->inverse_temperature;
     step.soft_cap = args->soft_cap;
+    step.inverse_temperatures = args->inverse_temperatures;
+    step.soft_caps = args->soft_caps;
     check(launch_step(session->view, step, static_cast<cudaStream_t>(args->stream)), "launch a step");
   });
 }
@@ -80,7 +89,7 @@ sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots,
     check_address(id, items->ordinals, "out.ordinals");
     check_address(id, items->sids, "out.sids");
     check_address(id, items->lengths, "out.lengths");
-    check_address(id, items->rows, "out.rows");
+    check_address(id, items->item_rows, "out.item_rows");
     check_address(id, items->offsets, "out.offsets");
     check_address(id, items->truncated, "out.truncated");
     ItemsView view;
@@ -89,7 +98,7 @@ sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots,
     view.ordinals = items->ordinals;
     view.sids = items->sids;
     view.lengths = items->lengths;
-    view.rows = items->rows;
+    view.rows = items->item_rows;
     view.offsets = items->offsets;
     view.truncated = items->truncated;
     check(launch_items(session->view, slots, count, view, static_cast<cudaStream_t>(items->stream)),

@@ -1,0 +1,135 @@
+// The stateless forms on a device.
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <vector>
+
+#include "backend/cuda/check.h"
+#include "backend/cuda/functions.h"
+#include "backend/cuda/range.h"
+#include "backend/cuda/step_view.h"
+#include "backend/cuda/upload.h"
+#include "backend/cuda/vocabulary.h"
+#include "support/guard.h"
+
+namespace sidbeam {
+
+struct DeviceSetHandle {
+  DeviceHandle* device = nullptr;
+  cuda::DeviceMemory memory;
+  cuda::ConstraintTable table;  // `which` is the call's
+  const LevelColumns* columns = nullptr;
+};
+
+namespace cuda {
+namespace {
+
+struct Address {
+  const void* address;
+  const char* name;
+};
+
+// Checks what a call was given, and calls launch(table, stream).
+template <class Launch>
+sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::initializer_list<Address> addresses,
+                       const char* name, sidbeam_error* err, const Launch& launch) {
+  return guarded(err, [&] {
+    const Range range(name);
+    const int32_t id = set.device->id;
+    const Current current(id);
+    check_stream(id, call.stream);
+    check_address(id, call.which, "which");
+    for (const Address& given : addresses) check_address(id, given.address, given.name);
+    ConstraintTable constraints = set.table;
+    constraints.which = call.which;
+    launch(constraints, static_cast<cudaStream_t>(call.stream));
+  });
+}
+
+}  // namespace
+
+sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
+                          const DeviceVocabulary* vocabulary, DeviceSetHandle** out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Current current(device->id);
+    std::vector<const IndexView*> views;
+    for (int32_t i = 0; i < count; ++i) views.push_back(uploads[i]->view());
+    Layout layout;
+    const int64_t views_at = layout.add<const IndexView*>(count);
+    VocabularyBlock block(*vocabulary, layout);
+    auto set = std::make_unique<DeviceSetHandle>();
+    set->device = device;
+    set->memory = DeviceMemory(*device, layout.bytes(), device->work, device->release);
+    uint8_t* base = set->memory.data();
+    check(cudaMemcpyAsync(base + views_at, views.data(), views.size() * sizeof views[0], cudaMemcpyHostToDevice,
+                          device->work),
+          "copy to the device");
+    set->columns = block.copy_to(base, device->work);
+    check(load_set_kernels(), "load the kernels of a set");
+    check(cudaStreamSynchronize(device->work), "wait for the set");
+    set->table.indexes = reinterpret_cast<const IndexView* const*>(base + views_at);
+    set->table.count = count;
+    *out = set.release();
+  });
+}
+
+void set_destroy(DeviceSetHandle* set) {
+  guarded(nullptr, [&] {
+    const std::unique_ptr<DeviceSetHandle> owned(set);
+    const Current current(set->device->id);
+    cudaDeviceSynchronize();
+    set->memory = DeviceMemory();
+  });
+}
+
+sidbeam_status set_prefixes(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,
+                            const int32_t* lengths, int64_t* out, sidbeam_error* err) {
+  return enqueue(*set, *call, {{prefixes->codes, "codes"}, {lengths, "lengths"}, {out, "out"}}, "sidbeam prefixes", err,
+                 [&](const ConstraintTable& constraints, cudaStream_t work) {
+                   check(launch_prefix_states(constraints, *prefixes, lengths, call->count, out, work),
+                         "launch prefixes");
+                 });
+}
+
+sidbeam_status set_advance(const DeviceSetHandle* set, const SetCall* call, const int64_t* in, int64_t in_count,
+                           const int32_t* parents, const int32_t* codes, int64_t* out, sidbeam_error* err) {
+  return enqueue(*set, *call, {{in, "in"}, {parents, "parents"}, {codes, "codes"}, {out, "out"}}, "sidbeam advance",
+                 err, [&](const ConstraintTable& constraints, cudaStream_t work) {
+                   check(launch_advance(constraints, in, in_count, parents, codes, call->count, out, work),
+                         "launch advance");
+                 });
+}
+
+sidbeam_status set_mask(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                        const sidbeam_rows* rows, sidbeam_error* err) {
+  return enqueue(*set, *call, {{states, "states"}, {rows->data, "logits.data"}}, "sidbeam mask", err,
+                 [&](const ConstraintTable& constraints, cudaStream_t work) {
+                   check(launch_mask(constraints, set->columns, states, rows_view(*rows), work), "launch mask");
+                 });
+}
+
+sidbeam_status set_bitmask(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                           int64_t words_per_row, uint32_t* words, sidbeam_error* err) {
+  return enqueue(*set, *call, {{states, "states"}, {words, "words"}}, "sidbeam bitmask", err,
+                 [&](const ConstraintTable& constraints, cudaStream_t work) {
+                   check(launch_bitmask(constraints, set->columns, states, call->count, words, words_per_row, work),
+                         "launch bitmask");
+                 });
+}
+
+sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                        const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t widest, int32_t* codes,
+                        float* log_probs, int64_t* next, sidbeam_error* err) {
+  return enqueue(
+      *set, *call,
+      {{states, "states"}, {rows->data, "logits.data"}, {codes, "codes"}, {log_probs, "log_probs"}, {next, "next"}},
+      "sidbeam topk", err, [&](const ConstraintTable& constraints, cudaStream_t work) {
+        // In the order of the caller's stream, so that neither a wait nor a lock is needed, and graphs may hold it.
+        const DeviceMemory workspace(*set->device, topk_workspace_bytes(rows->rows, k, widest), work, work);
+        check(launch_topk(constraints, set->columns, states, rows_view(*rows), normalization, k, widest, codes,
+                          log_probs, next, workspace.data(), work),
+              "launch topk");
+      });
+}
+
+}  // namespace cuda
+}  // namespace sidbeam
