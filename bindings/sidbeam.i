@@ -12,10 +12,12 @@
 %insert("header") "flat/runtime.h"
 %insert("header") "flat/builder.h"
 %insert("header") "flat/index.h"
+%insert("header") "flat/plan.h"
+%insert("header") "flat/constraint.h"
 %insert("header") "flat/items.h"
 %insert("header") "flat/vocabulary.h"
 %insert("header") "flat/session.h"
-%insert("header") "flat/table.h"
+%insert("header") "flat/constraint_set.h"
 
 // SWIG does not know what is fixed: int32_t and int64_t are the same types in all three languages.
 %include <stdint.i>
@@ -33,6 +35,11 @@
 %rename($ignore, %$isclass, regexmatch$name="^sidbeam_") "";
 %ignore sidbeam_api;
 %include "sidbeam/base.h"
+// SIDBEAM_BROADCAST, whose INT64_MIN SWIG does not know.
+#if defined(SWIGJAVA)
+%javaconstvalue("Long.MIN_VALUE") FLAT_BROADCAST;
+#endif
+%constant int64_t FLAT_BROADCAST = INT64_MIN;
 %include "sidbeam/runtime.h"
 %include "sidbeam/builder.h"
 %include "sidbeam/index.h"
@@ -47,7 +54,9 @@
 %include "flat/runtime.h"
 %include "flat/builder.h"
 %include "flat/index.h"
+%include "flat/plan.h"
+%include "flat/constraint.h"
 %include "flat/items.h"
 %include "flat/vocabulary.h"
 %include "flat/session.h"
-%include "flat/table.h"
+%include "flat/constraint_set.h"

@@ -67,8 +67,8 @@ static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
   if (builder != NULL) atomic_store(&builder->cancel, cancel);
 }
 
-/* The builder reads its own number of levels from every row, whatever the caller's array has. */
-static inline int fl_rows_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
+/* The builder reads its own number of levels per SID, whatever the caller's array has. */
+static inline int fl_sids_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
   if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
             builder->levels);
@@ -80,7 +80,7 @@ static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
@@ -95,7 +95,7 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
       !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;
@@ -114,63 +114,6 @@ static inline void flat_builder_set_metadata(flat_handle* builder, const char* k
   if (object == NULL) return;
   (void)!sidbeam_builder_set_metadata((sidbeam_builder*)object, key, value, err);
   fl_leave(builder);
-}
-
-/* Where the numbers of a plan stand in an array of FLAT_PLAN_COUNT; arrays are by level, 64 each. */
-enum {
-  FLAT_PLAN_EXACT,
-  FLAT_PLAN_SIDS,
-  FLAT_PLAN_ITEMS,
-  FLAT_PLAN_FILE_BYTES,
-  FLAT_PLAN_PEAK_BYTES,
-  FLAT_PLAN_HASH_BYTES,
-  FLAT_PLAN_ITEM_BYTES,
-  FLAT_PLAN_NODES,
-  FLAT_PLAN_ROW_POINTER_BYTES = FLAT_PLAN_NODES + 64,
-  FLAT_PLAN_TOKEN_BYTES = FLAT_PLAN_ROW_POINTER_BYTES + 64,
-  FLAT_PLAN_DENSE_BYTES = FLAT_PLAN_TOKEN_BYTES + 64,
-  FLAT_PLAN_ORDINAL_BYTES = FLAT_PLAN_DENSE_BYTES + 64,
-  FLAT_PLAN_END_BYTES = FLAT_PLAN_ORDINAL_BYTES + 64,
-  FLAT_PLAN_SORTED_BYTES = FLAT_PLAN_END_BYTES + 64,
-  FLAT_PLAN_COUNT = FLAT_PLAN_SORTED_BYTES + 64
-};
-
-static inline void fl_put_plan(const sidbeam_plan* plan, int64_t* out) {
-  out[FLAT_PLAN_EXACT] = plan->exact;
-  out[FLAT_PLAN_SIDS] = plan->sids;
-  out[FLAT_PLAN_ITEMS] = plan->items;
-  out[FLAT_PLAN_FILE_BYTES] = plan->file_bytes;
-  out[FLAT_PLAN_PEAK_BYTES] = plan->peak_bytes;
-  out[FLAT_PLAN_HASH_BYTES] = plan->hash_bytes;
-  out[FLAT_PLAN_ITEM_BYTES] = plan->item_bytes;
-  memcpy(out + FLAT_PLAN_NODES, plan->nodes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_ROW_POINTER_BYTES, plan->row_pointer_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_TOKEN_BYTES, plan->token_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_DENSE_BYTES, plan->dense_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_ORDINAL_BYTES, plan->ordinal_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_END_BYTES, plan->end_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_SORTED_BYTES, plan->sorted_bytes, sizeof(plan->nodes));
-}
-
-static inline void flat_builder_plan(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  void* object;
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
-  object = fl_enter(builder, FLAT_BUILDER, err);
-  if (object == NULL) return;
-  if (sidbeam_builder_plan((sidbeam_builder*)object, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
-  fl_leave(builder);
-}
-
-static inline void flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type, int32_t kinds,
-                                      int64_t sids, flat_out_i64 out, sidbeam_error* err) {
-  const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
-  if (sidbeam_plan_estimate(&config, sids, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
 }
 
 static inline void flat_builder_write(flat_handle* builder, const char* path, sidbeam_error* err) {

@@ -18,12 +18,16 @@
 
 #include "index.h"
 
+#include "plan.h"
+
+#include "constraint.h"
+
 #include "items.h"
 
 #include "vocabulary.h"
 
 #include "session.h"
 
-#include "table.h"
+#include "constraint_set.h"
 
 #endif

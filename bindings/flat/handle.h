@@ -9,7 +9,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { FLAT_RUNTIME = 0, FLAT_BUILDER = 1, FLAT_INDEX = 2, FLAT_CONSTRAINT = 3, FLAT_SESSION = 4, FLAT_CONSTRAINT_SET = 5 };
+enum {
+  FLAT_RUNTIME = 0,
+  FLAT_BUILDER = 1,
+  FLAT_INDEX = 2,
+  FLAT_CONSTRAINT = 3,
+  FLAT_SESSION = 4,
+  FLAT_CONSTRAINT_SET = 5,
+  FLAT_PLAN = 6
+};
 
 typedef struct flat_handle flat_handle;
 #ifndef SWIG
@@ -19,7 +27,8 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
-  int32_t levels;      /* of a builder: codes of its SIDs */
+  int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
+  int32_t device_type; /* of a constraint set */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;
@@ -30,7 +39,7 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "table"};
+  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "constraint set", "plan"};
   return names[kind];
 }
 
@@ -61,8 +70,11 @@ static inline void fl_destroy(int32_t kind, void* object) {
     case FLAT_SESSION:
       sidbeam_session_destroy((sidbeam_session*)object);
       break;
-    default:
+    case FLAT_CONSTRAINT_SET:
       sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+      break;
+    default:
+      sidbeam_plan_destroy((sidbeam_plan*)object);
   }
 }
 

@@ -1,4 +1,4 @@
-/* An opened index, and the constraint that sessions follow. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+/* An opened index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_INDEX_H
 #define SIDBEAM_FLAT_INDEX_H
 
@@ -161,8 +161,18 @@ static inline void flat_index_verify(flat_handle* index, int32_t depth, sidbeam_
   fl_drop_user(index);
 }
 
-/* numbers: level, offset, bytes, checksum. */
-static inline void flat_index_get_section(flat_handle* index, int32_t i, flat_out_i64 numbers, flat_out_bytes kind,
+static inline void fl_put_section(const sidbeam_section_info* info, int64_t* numbers, flat_out_bytes kind,
+                                  flat_out_bytes encoding) {
+  numbers[0] = info->level;
+  numbers[1] = info->offset;
+  numbers[2] = info->bytes;
+  numbers[3] = info->checksum;
+  fl_text(kind, info->kind, (int64_t)strlen(info->kind) + 1);
+  fl_text(encoding, info->encoding, (int64_t)strlen(info->encoding) + 1);
+}
+
+/* numbers [4]: level, offset, bytes, checksum; kind, encoding: NUL-terminated, at most 24 bytes each. */
+static inline void flat_index_get_section(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_bytes kind,
                                           flat_out_bytes encoding, sidbeam_error* err) {
   sidbeam_section_info info = SIDBEAM_SECTION_INFO_INIT;
   void* object;
@@ -170,19 +180,13 @@ static inline void flat_index_get_section(flat_handle* index, int32_t i, flat_ou
   if (!FLAT_GIVEN(err, numbers, 4)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  if (sidbeam_index_get_section((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK) {
-    numbers.data[0] = info.level;
-    numbers.data[1] = info.offset;
-    numbers.data[2] = info.bytes;
-    numbers.data[3] = info.checksum;
-    fl_text(kind, info.kind, (int64_t)strlen(info.kind) + 1);
-    fl_text(encoding, info.encoding, (int64_t)strlen(info.encoding) + 1);
-  }
+  if (sidbeam_index_get_section((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK)
+    fl_put_section(&info, numbers.data, kind, encoding);
   fl_drop_user(index);
 }
 
 /* bytes [2]: the lengths of key and value; key and value get as much as fits (none: nothing). */
-static inline void flat_index_get_metadata(flat_handle* index, int32_t i, flat_out_i64 bytes, flat_out_bytes key,
+static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_out_i64 bytes, flat_out_bytes key,
                                            flat_out_bytes value, sidbeam_error* err) {
   const char *name = NULL, *text = NULL;
   void* object;
@@ -268,7 +272,7 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
 }
 
 /* The number of codes that may follow, of which as many as fit are written; end [1]: 1 where the prefix is a SID. */
-static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 tokens, flat_out_i32 end,
+static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 codes, flat_out_i32 end,
                                           sidbeam_error* err) {
   int64_t count = 0;
   void* object;
@@ -276,8 +280,8 @@ static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix
   if (!FLAT_GIVEN(err, end, 1)) return 0;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return 0;
-  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix), tokens.data,
-                                tokens.data == NULL ? 0 : tokens.count, &count, end.data, err);
+  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix),
+                                codes.data == NULL ? 0 : codes.count, codes.data, &count, end.data, err);
   fl_drop_user(index);
   return count;
 }
@@ -323,17 +327,6 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
   if (object == NULL) return;
   sidbeam_index_unload((sidbeam_index*)object, device_id);
   fl_drop_user(index);
-}
-
-static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
-  sidbeam_constraint* constraint = NULL;
-  void* object;
-  fl_clear(err);
-  object = fl_share(index, FLAT_INDEX, err);
-  if (object == NULL) return NULL;
-  (void)!sidbeam_constraint_create((sidbeam_index*)object, &constraint, err);
-  fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
 }
 
 #endif

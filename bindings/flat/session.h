@@ -5,7 +5,7 @@
 /* constraint may be NULL: slots then name theirs; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle* constraint, int32_t slots,
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
-                                               flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes,
+                                               flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
                                                int32_t log_probs_promised, sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
@@ -32,21 +32,41 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
 }
 
-/* slots [count], or none for 0 .. count-1; constraints: handles as numbers, [count] or none; widths, prefix_lengths
- * [count] or none; prefixes [count, prefix_stride] or none. */
+/* The slots that a list names: S of them where slots is none. */
+static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slots, int64_t count) {
+  return slots.data == NULL && count == 0 ? beams->slots : count;
+}
+
+/* Elements that prefixes must have: those that are read where all slots have one, else a prefix for each. */
+static inline int64_t fl_prefix_elements(flat_in_i32 lengths, int64_t count, int64_t stride, int32_t levels) {
+  int64_t i, most = 0;
+  if (stride != SIDBEAM_BROADCAST) return fl_product(count, stride == 0 ? levels : stride);
+  for (i = 0; i < count && lengths.data != NULL; i++)
+    if (lengths.data[i] > most) most = lengths.data[i];
+  return most < levels ? most : levels;
+}
+
+/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
+ * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
                                       flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
-                                      int64_t prefix_stride, int64_t stream, sidbeam_error* err) {
+                                      int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
+                                      int64_t stream, sidbeam_error* err) {
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   fl_constraints entered;
+  int64_t named;
   void* object;
   fl_clear(err);
-  if (!FLAT_NEED(err, slots, count) || !FLAT_NEED(err, constraints, count) || !FLAT_NEED(err, widths, count) ||
-      !FLAT_NEED(err, prefix_lengths, count) || !FLAT_NEED(err, prefixes, fl_product(count, prefix_stride)))
-    return;
   object = fl_enter(session, FLAT_SESSION, err);
   if (object == NULL) return;
-  if (fl_enter_constraints(&entered, constraints, err)) {
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  named = fl_slots_named(&beams, slots, count);
+  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
+      FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
+      FLAT_NEED(err, prefix_lengths, named) &&
+      FLAT_NEED(err, prefixes, fl_prefix_elements(prefix_lengths, named, prefix_stride, beams.levels)) &&
+      fl_enter_constraints(&entered, constraints, err)) {
     args.slots = slots.data;
     args.count = count;
     args.constraints = entered.objects;
@@ -54,6 +74,8 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
     args.prefixes = prefixes.data;
     args.prefix_lengths = prefix_lengths.data;
     args.prefix_stride = prefix_stride;
+    args.inverse_temperatures = inverse_temperatures.data;
+    args.soft_caps = soft_caps.data;
     args.stream = (void*)(intptr_t)stream;
     (void)!sidbeam_session_start((sidbeam_session*)object, &args, err);
     fl_leave_constraints(&entered);
@@ -61,16 +83,18 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   fl_leave(session);
 }
 
-/* One level. slots: or none for all; the rows as fl_rows has them; row_map [count, beams] with rows_slots 0; lse as
- * many as there are rows; count is the number of slots, S where slots is none. */
+/* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one per
+ * logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside them. */
 static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, flat_memory logits, int64_t elements,
                                      int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
                                      int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
                                      flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature, float soft_cap,
-                                     int64_t stream, sidbeam_error* err) {
+                                     flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, int64_t stream,
+                                     sidbeam_error* err) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t named;
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride, row_stride,
@@ -86,10 +110,14 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
   args.lse = lse.data;
   args.inverse_temperature = inverse_temperature;
   args.soft_cap = soft_cap;
+  args.inverse_temperatures = inverse_temperatures.data;
+  args.soft_caps = soft_caps.data;
   args.stream = (void*)(intptr_t)stream;
-  if (row_map.data != NULL && sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK)
-    FLAT_NEED(err, row_map, fl_product(slots.data == NULL ? beams.slots : slots.count, beams.beams));
-  if (err->code == 0) (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  named = fl_slots_named(&beams, slots, args.count);
+  if (FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
+      FLAT_NEED(err, soft_caps, named))
+    (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
   fl_leave(session);
 }
 
@@ -98,9 +126,8 @@ enum {
   FLAT_BEAMS_SLOTS,
   FLAT_BEAMS_BEAMS,
   FLAT_BEAMS_LEVELS,
-  FLAT_BEAMS_STATE_WORDS,
   FLAT_BEAMS_PARENTS, /* addresses from here on */
-  FLAT_BEAMS_TOKENS,
+  FLAT_BEAMS_CODES,
   FLAT_BEAMS_SCORES,
   FLAT_BEAMS_STATES,
   FLAT_BEAMS_LIVE,
@@ -114,9 +141,8 @@ static inline void fl_put_beams(const sidbeam_beams* beams, int64_t* out) {
   out[FLAT_BEAMS_SLOTS] = beams->slots;
   out[FLAT_BEAMS_BEAMS] = beams->beams;
   out[FLAT_BEAMS_LEVELS] = beams->levels;
-  out[FLAT_BEAMS_STATE_WORDS] = beams->state_words;
   out[FLAT_BEAMS_PARENTS] = (int64_t)(intptr_t)beams->parents;
-  out[FLAT_BEAMS_TOKENS] = (int64_t)(intptr_t)beams->tokens;
+  out[FLAT_BEAMS_CODES] = (int64_t)(intptr_t)beams->codes;
   out[FLAT_BEAMS_SCORES] = (int64_t)(intptr_t)beams->scores;
   out[FLAT_BEAMS_STATES] = (int64_t)(intptr_t)beams->states;
   out[FLAT_BEAMS_LIVE] = (int64_t)(intptr_t)beams->live;
@@ -148,20 +174,20 @@ static inline void flat_session_fetch(flat_handle* session, flat_out_i64 out, in
   fl_leave(session);
 }
 
-/* 1 if the arrays of sidbeam_items are long enough. */
+/* 1 if the arrays of sidbeam_items are long enough for `count` slots. */
 static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_t limit, flat_out_i64 ordinals,
-                               flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 rows, flat_out_i64 offsets,
+                               flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
                                flat_out_i32 truncated, sidbeam_error* err) {
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
-         FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, rows, fl_product(count, limit)) &&
+         FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, item_rows, fl_product(count, limit)) &&
          FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
 }
 
-/* The arrays of sidbeam_items, each or none. */
-static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t limit_per_sid,
+/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
+static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
                                           int64_t limit, flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
-                                          flat_out_i64 rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
                                           int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -175,16 +201,18 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   items.ordinals = ordinals.data;
   items.sids = sids.data;
   items.lengths = lengths.data;
-  items.rows = rows.data;
+  items.item_rows = item_rows.data;
   items.offsets = offsets.data;
   items.truncated = truncated.data;
   items.stream = (void*)(intptr_t)stream;
   if (sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK &&
-      fl_items_fit(&beams, count, limit, ordinals, sids, lengths, rows, offsets, truncated, err))
+      fl_items_fit(&beams, fl_slots_named(&beams, slots, count), limit, ordinals, sids, lengths, item_rows, offsets,
+                   truncated, err))
     (void)!sidbeam_session_get_items((sidbeam_session*)object, slots.data, count, &items, err);
   fl_leave(session);
 }
 
+/* slots [count], or none for all S, with count 0 or S. */
 static inline void flat_session_stop(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t stream,
                                      sidbeam_error* err) {
   void* object;
@@ -199,20 +227,11 @@ static inline void flat_session_stop(flat_handle* session, flat_in_i32 slots, in
 /* Where the numbers of sidbeam_stats stand in an array of FLAT_STATS_COUNT. */
 enum {
   FLAT_STATS_STEPS,
-  FLAT_STATS_SLOT_STEPS,
   FLAT_STATS_ROWS_READ,
   FLAT_STATS_ROWS_SKIPPED,
   FLAT_STATS_ROWS_BAD,
-  FLAT_STATS_CANDIDATES,
   FLAT_STATS_DEAD_BEAMS,
-  FLAT_STATS_SHRINKS,
-  FLAT_STATS_LIST_ROWS,
-  FLAT_STATS_DENSE_ROWS,
-  FLAT_STATS_UNCONSTRAINED_ROWS,
-  FLAT_STATS_PROBED_ROWS,
   FLAT_STATS_MEMORY_BYTES,
-  FLAT_STATS_SINGLE_ROWS,
-  FLAT_STATS_SPLIT_SLOTS,
   FLAT_STATS_COUNT
 };
 
@@ -225,22 +244,41 @@ static inline void flat_session_get_stats(flat_handle* session, flat_out_i64 out
   if (object == NULL) return;
   if (sidbeam_session_get_stats((sidbeam_session*)object, &stats, err) == SIDBEAM_OK) {
     out.data[FLAT_STATS_STEPS] = stats.steps;
-    out.data[FLAT_STATS_SLOT_STEPS] = stats.slot_steps;
     out.data[FLAT_STATS_ROWS_READ] = stats.rows_read;
     out.data[FLAT_STATS_ROWS_SKIPPED] = stats.rows_skipped;
     out.data[FLAT_STATS_ROWS_BAD] = stats.rows_bad;
-    out.data[FLAT_STATS_CANDIDATES] = stats.candidates;
     out.data[FLAT_STATS_DEAD_BEAMS] = stats.dead_beams;
-    out.data[FLAT_STATS_SHRINKS] = stats.shrinks;
-    out.data[FLAT_STATS_LIST_ROWS] = stats.list_rows;
-    out.data[FLAT_STATS_DENSE_ROWS] = stats.dense_rows;
-    out.data[FLAT_STATS_UNCONSTRAINED_ROWS] = stats.unconstrained_rows;
-    out.data[FLAT_STATS_PROBED_ROWS] = stats.probed_rows;
     out.data[FLAT_STATS_MEMORY_BYTES] = stats.memory_bytes;
-    out.data[FLAT_STATS_SINGLE_ROWS] = stats.single_rows;
-    out.data[FLAT_STATS_SPLIT_SLOTS] = stats.split_slots;
   }
   fl_leave(session);
+}
+
+/* Room for what flat_session_get_counters gives: more counters than there are, and their names. */
+enum { FLAT_COUNTERS = 64, FLAT_COUNTER_NAME_BYTES = 64 * 32 };
+
+/* The number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other and each
+ * NUL-terminated, in FLAT_COUNTER_NAME_BYTES. */
+static inline int64_t flat_session_get_counters(flat_handle* session, flat_out_i64 values, flat_out_bytes names,
+                                                sidbeam_error* err) {
+  const char* texts[FLAT_COUNTERS];
+  int64_t count = 0, i, used = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, FLAT_COUNTERS) || !FLAT_GIVEN(err, names, FLAT_COUNTER_NAME_BYTES)) return 0;
+  object = fl_enter(session, FLAT_SESSION, err);
+  if (object == NULL) return 0;
+  if (sidbeam_session_get_counters((sidbeam_session*)object, FLAT_COUNTERS, texts, values.data, &count, err) !=
+      SIDBEAM_OK)
+    count = 0;
+  if (count > FLAT_COUNTERS) count = FLAT_COUNTERS;
+  for (i = 0; i < count; i++) {
+    const int64_t bytes = (int64_t)strlen(texts[i]) + 1;
+    if (bytes > names.count - used) count = i;
+    if (i < count) memcpy(names.data + used, texts[i], (size_t)bytes);
+    used += bytes;
+  }
+  fl_leave(session);
+  return count;
 }
 
 #endif

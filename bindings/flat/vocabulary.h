@@ -1,11 +1,11 @@
-/* Vocabularies, rows and lists of constraints. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+/* Vocabularies, logits rows and lists of constraints. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_VOCABULARY_H
 #define SIDBEAM_FLAT_VOCABULARY_H
 
 /* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
  * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it points
  * to. 1 if there is one to be passed. */
-static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes, int64_t end_column,
+static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {
   const int64_t levels = offsets.data != NULL     ? offsets.count
@@ -32,7 +32,7 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   if (!FLAT_GIVEN(err, maps, used)) return 0;
   used = 0;
   for (l = 0; l < levels; l++) {
-    const int32_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
+    const int64_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
     pointers[l] = codes == 0 ? NULL : maps.data + used;
     used += codes;
   }
@@ -41,7 +41,24 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   return 1;
 }
 
-/* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. */
+/* Elements from one logits row, or slot, to the next: what a stride means beside the dense one. */
+static inline int64_t fl_stride(int64_t stride, int64_t dense) {
+  return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
+}
+
+/* 1 if logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
+static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
+  const int64_t row_stride = fl_stride(rows->row_stride, rows->columns);
+  const int64_t dense = row_stride == 0 ? rows->columns : fl_product(rows->rows, row_stride);
+  const int64_t slot_stride = fl_stride(rows->slot_stride, dense);
+  const int64_t last_row = fl_product(rows->rows - 1, row_stride);
+  const int64_t last_slot = rows->slots > 1 ? fl_product(rows->slots - 1, slot_stride) : 0;
+  if (row_stride < 0 || (rows->slots > 1 && slot_stride < 0)) return 0;
+  return last_slot <= elements && last_row <= elements && last_slot + last_row <= elements - rows->columns;
+}
+
+/* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. Strides
+ * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. */
 static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
                           int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
                           sidbeam_rows* out, sidbeam_error* err) {
@@ -54,17 +71,12 @@ static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, i
   out->columns = columns;
   out->slot_stride = slot_stride;
   out->row_stride = row_stride;
-  if (elements >= 0 && rows > 0 && columns > 0) {
-    const int64_t last_slot = slots > 1 ? fl_product(slots - 1, slot_stride) : 0;
-    const int64_t last_row = fl_product(rows - 1, row_stride);
-    if (slot_stride < 0 || row_stride < 0 || last_slot > elements || last_row > elements ||
-        last_slot + last_row > elements - columns) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
-              "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
-              " columns with strides %" PRId64 " and %" PRId64,
-              elements, slots, rows, columns, slot_stride, row_stride);
-      return 0;
-    }
+  if (elements >= 0 && rows > 0 && columns > 0 && !fl_rows_fit(out, elements)) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
+            "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
+            " columns with strides %" PRId64 " and %" PRId64,
+            elements, slots, rows, columns, slot_stride, row_stride);
+    return 0;
   }
   return 1;
 }
