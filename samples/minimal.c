@@ -7,7 +7,7 @@
 
 int main(void) {
   const int32_t codes[] = {4, 4}, catalogue[] = {0, 1, 0, 3, 2, 2};  // three items, each a SID of two codes
-  float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's: a row a level, of every beam
+  float logits[2][4] = {{3, 9, 2, 1}, {1, 1, 4, 2}};                 // the model's, per level, for every beam
   sidbeam_error err = SIDBEAM_ERROR_INIT;
   sidbeam_runtime* runtime;
   sidbeam_builder* builder;
@@ -21,26 +21,29 @@ int main(void) {
   TRY(sidbeam_builder_create(runtime, &shape, &builder, &err));
   TRY(sidbeam_builder_add(builder, catalogue, NULL, 3, NULL, NULL, &err));
   TRY(sidbeam_builder_finish(builder, &index, &err));
-  TRY(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  items.index = index;
+  TRY(sidbeam_constraint_create(&items, &constraint, &err));
 
   sidbeam_session_config search = SIDBEAM_SESSION_CONFIG_INIT;  // one request at a time, two beams
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  search.beams = 2, search.constraint = constraint, start.count = 1;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;           // every slot, without a prefix
+  search.beams = 2, search.constraint = constraint;
   TRY(sidbeam_session_create(runtime, &search, &session, &err));
   TRY(sidbeam_session_start(session, &start, &err));
   for (int level = 0; level < 2; level++) {
-    sidbeam_rows rows = SIDBEAM_ROWS_INIT;  // strides 0: both beams read the same row
+    sidbeam_rows rows = SIDBEAM_ROWS_INIT;
     sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-    rows.data = logits[level], rows.slots = 1, rows.rows = 2, rows.columns = 4, step.rows = &rows;
+    rows.data = logits[level], rows.slots = 1, rows.rows = 2, rows.columns = 4;
+    rows.row_stride = SIDBEAM_BROADCAST, step.rows = &rows;  // both beams read the same logits row
     TRY(sidbeam_session_step(session, &step, &err));
   }
 
   int64_t ordinals[2];
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.ordinals = ordinals;
+  sidbeam_items found = SIDBEAM_ITEMS_INIT;
+  found.ordinals = ordinals;
   TRY(sidbeam_session_get_beams(session, &beams, &err));
-  TRY(sidbeam_session_get_items(session, NULL, 1, &items, &err));
+  TRY(sidbeam_session_get_items(session, NULL, 0, &found, &err));
   for (int m = 0; m < beams.live[0]; m++) printf("item %d  score %.3f\n", (int)ordinals[m], beams.scores[m]);
 
   sidbeam_session_destroy(session);

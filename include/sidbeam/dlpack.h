@@ -36,9 +36,15 @@ static inline sidbeam_status sidbeam_dl_refuse(
   return SIDBEAM_INVALID_ARGUMENT;
 }
 
+/* In a tensor a stride of 0 repeats an entry, in rows it is dense. */
+static inline int64_t sidbeam_dl_stride(int64_t stride, int64_t extent) {
+  return stride == 0 && extent > 1 ? SIDBEAM_BROADCAST : stride;
+}
+
 /* Describes a tensor (a const DLTensor *) of shape [slots, rows, columns] or [rows, columns] as rows, without copying:
- * *out borrows the tensor's memory. Errors: INVALID_ARGUMENT (dtype, lanes, device, dimensions, columns that are not
- * contiguous, a byte offset that splits an element); then *out is untouched. */
+ * *out borrows the tensor's memory. A stride of 0 over more than one entry becomes SIDBEAM_BROADCAST.
+ * Errors: INVALID_ARGUMENT (dtype, lanes, device, dimensions, columns that are not contiguous, a byte offset that splits
+ * an element); then *out is untouched. */
 static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sidbeam_rows* out, sidbeam_error* err) {
   const sidbeam_dl_tensor* tensor = (const sidbeam_dl_tensor*)dl_tensor;
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
@@ -47,18 +53,18 @@ static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sid
   if (tensor == NULL) return sidbeam_dl_refuse(err, "data", 0, "a tensor, not NULL");
   if (tensor->type_lanes != 1) return sidbeam_dl_refuse(err, "dtype.lanes", tensor->type_lanes, "1");
   if (tensor->type_code == 2 && tensor->type_bits == 32) {
-    rows.dtype = SIDBEAM_F32;
+    rows.dtype = SIDBEAM_DTYPE_F32;
   } else if (tensor->type_code == 2 && tensor->type_bits == 16) {
-    rows.dtype = SIDBEAM_F16;
+    rows.dtype = SIDBEAM_DTYPE_F16;
   } else if (tensor->type_code == 4 && tensor->type_bits == 16) {
-    rows.dtype = SIDBEAM_BF16;
+    rows.dtype = SIDBEAM_DTYPE_BF16;
   } else {
     return sidbeam_dl_refuse(err, "dtype.bits", tensor->type_bits, "float of 32 or 16 bits, or bfloat of 16");
   }
   if (tensor->device_type == 1 || tensor->device_type == 3) {
-    rows.device_type = SIDBEAM_CPU;
+    rows.device_type = SIDBEAM_DEVICE_CPU;
   } else if (tensor->device_type == 2 || tensor->device_type == 13) {
-    rows.device_type = SIDBEAM_CUDA;
+    rows.device_type = SIDBEAM_DEVICE_CUDA;
     rows.device_id = tensor->device_id;
   } else {
     return sidbeam_dl_refuse(err, "device.device_type", tensor->device_type, "CPU (1, 3) or CUDA (2, 13)");
@@ -78,8 +84,8 @@ static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sid
   rows.slots = tensor->ndim == 3 ? tensor->shape[0] : 0;
   rows.rows = tensor->shape[tensor->ndim - 2];
   rows.columns = tensor->shape[tensor->ndim - 1];
-  rows.slot_stride = tensor->ndim == 3 ? strides[0] : 0;
-  rows.row_stride = strides[tensor->ndim - 2];
+  rows.slot_stride = tensor->ndim == 3 ? sidbeam_dl_stride(strides[0], rows.slots) : 0;
+  rows.row_stride = sidbeam_dl_stride(strides[tensor->ndim - 2], rows.rows);
   *out = rows;
   return SIDBEAM_OK;
 }

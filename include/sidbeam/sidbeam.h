@@ -30,7 +30,7 @@
  *     TRY(sidbeam_constraint_create(&items, &constraint, &err));
  *
  *     sidbeam_session_config search = SIDBEAM_SESSION_CONFIG_INIT;  // one request at a time, two beams
- *     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;          // every slot, without a prefix
+ *     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;           // every slot, without a prefix
  *     search.beams = 2, search.constraint = constraint;
  *     TRY(sidbeam_session_create(runtime, &search, &session, &err));
  *     TRY(sidbeam_session_start(session, &start, &err));
