@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <memory>
+#include <numeric>
 
 #include "abi.h"
 #include "commands.h"
@@ -87,8 +88,8 @@ Logits open_logits(const FileBytes& file, int32_t levels) {
                   ", V), as the index has " + l + " levels");
   }
   const int64_t columns = array.shape[rank - 1];
-  return {array.data, array.dtype == "<f4" ? SIDBEAM_DTYPE_F32 : SIDBEAM_DTYPE_F16, rank == 3 ? array.shape[0] : 1, columns,
-          columns * array.item_bytes};
+  return {array.data, array.dtype == "<f4" ? SIDBEAM_DTYPE_F32 : SIDBEAM_DTYPE_F16, rank == 3 ? array.shape[0] : 1,
+          columns, columns * array.item_bytes};
 }
 
 std::vector<int64_t> parse_offsets(const Options& o, const sidbeam_index_info& info) {
@@ -148,7 +149,9 @@ class Decoder {
     vocabulary.end_column = o.end_column;
     const Runtime runtime = make_runtime(1);
     sidbeam_constraint* constraint = nullptr;
-    call(sidbeam_constraint_create, const_cast<sidbeam_index*>(index), &constraint);
+    sidbeam_constraint_config whole = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+    whole.index = const_cast<sidbeam_index*>(index);
+    call(sidbeam_constraint_create, &whole, &constraint);
     const Constraint owner(constraint);
     sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
     config.slots = static_cast<int32_t>(slots_);
@@ -161,6 +164,8 @@ class Decoder {
     sidbeam_session* session = nullptr;
     create_session(runtime.get(), config, &session);
     session_.reset(session);
+    slot_numbers_.resize(static_cast<size_t>(slots_));
+    std::iota(slot_numbers_.begin(), slot_numbers_.end(), 0);
   }
 
   int64_t slots() const { return slots_; }
@@ -169,9 +174,10 @@ class Decoder {
   std::vector<Request> decode(int64_t first, int64_t count) {
     call(sidbeam_session_stop, session_.get(), nullptr, slots_, nullptr);
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+    start.slots = slot_numbers_.data();
     start.count = count;
     call(sidbeam_session_start, session_.get(), &start);
-    for (int64_t level = 0; level < info_.levels; ++level) step(first * info_.levels + level);
+    for (int64_t level = 0; level < info_.levels && goes_on(count); ++level) step(first * info_.levels + level);
     return collect(first, count);
   }
 
@@ -190,15 +196,22 @@ class Decoder {
     }
   }
 
+  // Whether a request is not done yet: where lengths vary all may have ended early.
+  bool goes_on(int64_t count) const {
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    call(sidbeam_session_get_beams, session_.get(), &beams);
+    return std::any_of(beams.active, beams.active + count, [](int32_t active) { return active > 0; });
+  }
+
   void step(int64_t row) {
     sidbeam_rows rows = SIDBEAM_ROWS_INIT;
     rows.dtype = logits_.dtype;
-    rows.data = const_cast<char*>(logits_.data + row * logits_.level_bytes);
+    rows.data = logits_.data + row * logits_.level_bytes;
     rows.slots = slots_;  // slots without a request are idle, and their rows, which the file may not have, not read
     rows.rows = o_.beams;
     rows.columns = logits_.columns;
     rows.slot_stride = info_.levels * logits_.columns;
-    rows.row_stride = 0;  // one row for all beams
+    rows.row_stride = SIDBEAM_BROADCAST;  // one logits row for all beams
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
     args.rows = &rows;
     args.inverse_temperature = static_cast<float>(o_.inverse_temperature);
@@ -215,12 +228,12 @@ class Decoder {
     items.ordinals = ordinals.data();
     items.sids = sids.data();
     items.lengths = lengths.data();
-    call(sidbeam_session_get_items, session_.get(), nullptr, count, &items);
+    call(sidbeam_session_get_items, session_.get(), slot_numbers_.data(), count, &items);
     sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
     call(sidbeam_session_get_beams, session_.get(), &beams);
     std::vector<Request> requests;
     for (int64_t slot = 0; slot < count; ++slot) {
-      Request request{first + slot, beams.errors[slot] != SIDBEAM_SLOT_OK, {}};
+      Request request{first + slot, beams.errors[slot] != 0, {}};
       for (int32_t m = 0; m < beams.live[slot]; ++m) {
         const size_t at = static_cast<size_t>(slot) * width + static_cast<size_t>(m);
         const auto sid = sids.begin() + static_cast<std::ptrdiff_t>(at * levels);
@@ -236,6 +249,7 @@ class Decoder {
   const sidbeam_index* index_;
   const sidbeam_index_info& info_;
   const Logits& logits_;
+  std::vector<int32_t> slot_numbers_;  // 0 .. slots_-1
   int64_t slots_;
   Session session_;
 };

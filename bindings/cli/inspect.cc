@@ -38,12 +38,12 @@ std::vector<std::pair<int64_t, int64_t>> count_items_per_sid(const sidbeam_index
 Inspection gather(const std::string& path) {
   const Index index = open_index(path);
   Inspection result{path, sidbeam_index_codebook(index.get()), index_info(index.get()), {}, {}, {}, {}};
-  for (int32_t i = 0; i < result.info.section_count; ++i) {
+  for (int64_t i = 0; i < result.info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     call(sidbeam_index_get_section, index.get(), i, &section);
     result.sections.push_back(section);
   }
-  for (int32_t i = 0; i < result.info.metadata_count; ++i) {
+  for (int64_t i = 0; i < result.info.metadata_count; ++i) {
     const char *key = nullptr, *value = nullptr;
     call(sidbeam_index_get_metadata, index.get(), i, &key, &value);
     result.metadata.emplace_back(key, value);

@@ -51,8 +51,8 @@ Continuations continuations(const Opened& opened, const std::vector<int32_t>& pr
   int64_t count = 0;
   int32_t end = 0;
   std::vector<int32_t> codes(static_cast<size_t>(opened.info.codes[length]));
-  call(sidbeam_index_children, opened.index.get(), prefix.data(), length, codes.data(),
-       static_cast<int64_t>(codes.size()), &count, &end);
+  call(sidbeam_index_children, opened.index.get(), prefix.data(), length, static_cast<int64_t>(codes.size()),
+       codes.data(), &count, &end);
   codes.resize(static_cast<size_t>(count));
   return {codes, end != 0};
 }

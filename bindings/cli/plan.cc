@@ -1,5 +1,6 @@
 // sidbeam plan: how large an index would be.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 
 #include "abi.h"
@@ -18,31 +19,37 @@ struct Options {
   bool json = false;
 };
 
-struct SectionKind {
-  const char* name;
-  int64_t (sidbeam_plan::*bytes)[64];
+// A plan, read out of its handle.
+struct Sizes {
+  sidbeam_plan_info info;
+  std::vector<sidbeam_section_info> sections;
 };
-constexpr SectionKind kByLevel[] = {{"row_pointers", &sidbeam_plan::row_pointer_bytes},
-                                    {"tokens", &sidbeam_plan::token_bytes},
-                                    {"dense", &sidbeam_plan::dense_bytes},
-                                    {"ordinals", &sidbeam_plan::ordinal_bytes},
-                                    {"ends", &sidbeam_plan::end_bytes},
-                                    {"columns", &sidbeam_plan::sorted_bytes}};
 
-double bytes_per_item(const sidbeam_plan& plan) {
+Sizes read_sizes(sidbeam_plan* owned) {
+  const Plan plan(owned);
+  Sizes sizes{SIDBEAM_PLAN_INFO_INIT, {}};
+  call(sidbeam_plan_get_info, plan.get(), &sizes.info);
+  for (int64_t i = 0; i < sizes.info.section_count; ++i) {
+    sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+    call(sidbeam_plan_get_section, plan.get(), i, &section);
+    sizes.sections.push_back(section);
+  }
+  return sizes;
+}
+
+double bytes_per_item(const sidbeam_plan_info& plan) {
   return plan.items > 0 ? static_cast<double>(plan.file_bytes) / static_cast<double>(plan.items) : 0.0;
 }
 
-Json plan_json(const Shape& shape, const sidbeam_plan& plan, int32_t kinds) {
+Json plan_json(const Shape& shape, const Sizes& sizes, int32_t kinds) {
+  const sidbeam_plan_info& plan = sizes.info;
   Json sections = Json::array();
-  const auto add = [&sections](const char* kind, const Json& level, int64_t bytes) {
-    if (bytes > 0) sections.push_back({{"kind", kind}, {"level", level}, {"bytes", bytes}});
-  };
-  for (const SectionKind& kind : kByLevel) {
-    for (int32_t level = 0; level < shape.levels; ++level) add(kind.name, level, (plan.*kind.bytes)[level]);
+  for (const sidbeam_section_info& section : sizes.sections) {
+    sections.push_back({{"kind", section.kind},
+                        {"level", section.level >= 0 ? Json(section.level) : Json(nullptr)},
+                        {"encoding", section.encoding},
+                        {"bytes", section.bytes}});
   }
-  add("hash", nullptr, plan.hash_bytes);
-  add("items", nullptr, plan.item_bytes);
   return Json{
       {"exact", plan.exact != 0},      {"sids", plan.sids},
       {"items", plan.items},           {"levels", shape.levels},
@@ -52,23 +59,31 @@ Json plan_json(const Shape& shape, const sidbeam_plan& plan, int32_t kinds) {
       {"sections", sections}};
 }
 
-// Levels down, kinds of section across; kinds without a byte are left out.
-std::string section_table(const Shape& shape, const sidbeam_plan& plan) {
+int64_t bytes_of(const Sizes& sizes, const std::string& kind, int32_t level) {
+  int64_t bytes = 0;
+  for (const sidbeam_section_info& section : sizes.sections)
+    if (section.kind == kind && section.level == level) bytes += section.bytes;
+  return bytes;
+}
+
+// Levels down, kinds of section across. Sections of no level follow in the list below.
+std::string section_table(const Shape& shape, const Sizes& sizes) {
   Table table{1, {{"level", "prefixes"}}};
-  std::vector<const SectionKind*> shown;
-  std::vector<int64_t> sums;
-  for (const SectionKind& kind : kByLevel) {
-    int64_t sum = 0;
-    for (int32_t level = 0; level < shape.levels; ++level) sum += (plan.*kind.bytes)[level];
-    if (sum == 0) continue;
-    shown.push_back(&kind);
-    sums.push_back(sum);
-    table.rows[0].emplace_back(kind.name);
+  std::vector<std::string> kinds;
+  for (const sidbeam_section_info& section : sizes.sections) {
+    if (section.level < 0 || std::find(kinds.begin(), kinds.end(), section.kind) != kinds.end()) continue;
+    kinds.emplace_back(section.kind);
+    table.rows[0].emplace_back(section.kind);
   }
+  std::vector<int64_t> sums(kinds.size());
   for (int32_t level = 0; level < shape.levels; ++level) {
-    std::vector<std::string> row{std::to_string(level), with_commas(plan.nodes[level])};
-    for (const SectionKind* kind : shown) row.push_back(with_commas((plan.*kind->bytes)[level]));
-    table.rows.push_back(row);
+    std::vector<std::string> line{std::to_string(level), with_commas(sizes.info.nodes[level])};
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      const int64_t bytes = bytes_of(sizes, kinds[k], level);
+      sums[k] += bytes;
+      line.push_back(with_commas(bytes));
+    }
+    table.rows.push_back(line);
   }
   std::vector<std::string> total{"bytes", ""};
   for (const int64_t sum : sums) total.push_back(with_commas(sum));
@@ -76,34 +91,35 @@ std::string section_table(const Shape& shape, const sidbeam_plan& plan) {
   return table.text();
 }
 
-std::string plan_table(const Shape& shape, const sidbeam_plan& plan) {
-  return section_table(shape, plan) + "\n" +
-         Table{
-             2,
-             {{"sizes",
-               plan.exact != 0 ? "exact" : "expected for SIDs drawn uniformly; real SIDs share prefixes and need less"},
-              {"codes a level", join(shape.codes)},
-              {"SIDs", with_commas(plan.sids)},
-              {"items", with_commas(plan.items)},
-              {"hash set", with_commas(plan.hash_bytes) + " bytes"},
-              {"item ids", with_commas(plan.item_bytes) + " bytes"},
-              {"file", with_commas(plan.file_bytes) + " bytes (" + fixed(bytes_per_item(plan), 1) + " an item)"},
-              {"peak memory", with_commas(plan.peak_bytes) + " bytes while it is built"}}}
-             .text();
+std::string plan_table(const Shape& shape, const Sizes& sizes) {
+  const sidbeam_plan_info& plan = sizes.info;
+  Table table{2,
+              {{"sizes", plan.exact != 0 ? "exact"
+                                         : "expected for SIDs drawn uniformly; real SIDs share prefixes and need less"},
+               {"codes per level", join(shape.codes)},
+               {"SIDs", with_commas(plan.sids)},
+               {"items", with_commas(plan.items)}}};
+  for (const sidbeam_section_info& section : sizes.sections)
+    if (section.level < 0) table.rows.push_back({section.kind, with_commas(section.bytes) + " bytes"});
+  table.rows.push_back(
+      {"file", with_commas(plan.file_bytes) + " bytes (" + fixed(bytes_per_item(plan), 1) + " per item)"});
+  table.rows.push_back({"peak memory", with_commas(plan.peak_bytes) + " bytes while it is built"});
+  return section_table(shape, sizes) + "\n" + table.text();
 }
 
-void report(const Options& o, const Shape& shape, const sidbeam_plan& plan) {
-  if (o.json) return print_json(plan_json(shape, plan, parse_kinds(o.build.kinds)));
-  print(plan_table(shape, plan));
+void report(const Options& o, const Shape& shape, const Sizes& sizes) {
+  if (o.json) return print_json(plan_json(shape, sizes, parse_kinds(o.build.kinds)));
+  print(plan_table(shape, sizes));
 }
 
 void plan_catalogue(const Options& o) {
   Progress progress;
   const Catalogue catalogue = load_catalogue(o.import, o.build, progress);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  sidbeam_plan* plan = nullptr;
   call(sidbeam_builder_plan, catalogue.builder.get(), &plan);
+  const Sizes sizes = read_sizes(plan);
   progress.clear();
-  report(o, catalogue.shape, plan);
+  report(o, catalogue.shape, sizes);
 }
 
 void estimate(const Options& o) {
@@ -112,9 +128,9 @@ void estimate(const Options& o) {
   const bool variable = o.import.variable_length;
   const Shape shape{o.import.levels, parse_codes(o.import.codes, o.import.levels, variable), variable};
   const sidbeam_builder_config config = builder_config(shape, o.build);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  sidbeam_plan* plan = nullptr;
   call(sidbeam_plan_estimate, &config, o.items, &plan);
-  report(o, shape, plan);
+  report(o, shape, read_sizes(plan));
 }
 
 }  // namespace
