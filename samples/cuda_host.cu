@@ -1,6 +1,6 @@
-// Beam search beside a model on a GPU, with model and search in one CUDA graph: captured once, launched once a level, for
-// requests at different levels that come and go. Logits never leave the device and nothing waits for the host until the
-// items are wanted. The model here is a stand-in: a kernel that makes up logits from the codes that were chosen.
+// Beam search beside a model on a GPU, with model and search in one CUDA graph: captured once, launched once per level,
+// for requests at different levels that come and go. Logits never leave the device and nothing waits for the host until
+// the items are wanted. The model here is a stand-in: a kernel that makes up logits from the codes that were chosen.
 // SPDX-License-Identifier: Apache-2.0
 #include <cuda_runtime.h>
 #include <sidbeam/sidbeam.h>
@@ -26,12 +26,12 @@ void check(sidbeam_status status) {
   std::exit(status == SIDBEAM_NO_DEVICE ? 77 : 1);
 }
 
-// Logits of beam blockIdx.x % kBeams of slot blockIdx.x / kBeams: a model would read the token and its KV cache, which it
+// Logits of beam blockIdx.x % kBeams of slot blockIdx.x / kBeams: a model would read the code and its KV cache, which it
 // reorders by the parents.
-__global__ void stand_in_model(const int32_t* tokens, const int32_t* level, float* logits) {
+__global__ void stand_in_model(const int32_t* codes, const int32_t* level, float* logits) {
   const unsigned beam = blockIdx.x;
   for (unsigned code = threadIdx.x; code < kCodes; code += blockDim.x) {
-    unsigned hash = (static_cast<unsigned>(tokens[beam]) * 31 + code) * 2654435761u;
+    unsigned hash = (static_cast<unsigned>(codes[beam]) * 31 + code) * 2654435761u;
     hash ^= static_cast<unsigned>(level[beam / kBeams]) * 40503u + (beam / kBeams) * 97u;
     hash = (hash ^ hash >> 15) * 2246822519u;
     logits[beam * kCodes + code] = static_cast<float>(hash >> 8) * (1.0F / (1 << 21));
@@ -52,7 +52,9 @@ sidbeam_constraint* make_catalogue(sidbeam_runtime* runtime) {
   check(sidbeam_builder_create(runtime, &config, &builder, &err));
   check(sidbeam_builder_add(builder, sids.data(), nullptr, kItems, nullptr, nullptr, &err));
   check(sidbeam_builder_finish(builder, &index, &err));
-  check(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  items.index = index;
+  check(sidbeam_constraint_create(&items, &constraint, &err));
   sidbeam_index_release(index);
   sidbeam_builder_destroy(builder);
   return constraint;
@@ -64,7 +66,7 @@ void enqueue_level(sidbeam_session* session, const sidbeam_beams& beams, float* 
   launch.gridDim = dim3(kSlots * kBeams);
   launch.blockDim = dim3(128);
   launch.stream = stream;
-  check(cudaLaunchKernelEx(&launch, stand_in_model, beams.tokens, beams.level, logits));
+  check(cudaLaunchKernelEx(&launch, stand_in_model, beams.codes, beams.level, logits));
   sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_DTYPE_F32, kSlots, kBeams, kCodes);
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
@@ -87,7 +89,7 @@ void print_best(sidbeam_session* session, cudaStream_t stream) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.sids = sids;
   items.stream = stream;
-  check(sidbeam_session_get_items(session, nullptr, kSlots, &items, &err));
+  check(sidbeam_session_get_items(session, nullptr, 0, &items, &err));
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // in the host's memory, once the stream is there
   check(sidbeam_session_fetch(session, &beams, stream, &err));
   std::vector<int32_t> best(kSlots * kBeams * kLevels);

@@ -60,8 +60,7 @@ static void model(float* logits, int64_t count, int32_t level) {
 static void decode(const sidbeam_api* api, sidbeam_session* session, int64_t columns) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   check(api->session_get_beams(session, &beams, &err), "session_get_beams"); /* addresses hold from now on */
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.count = 1;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;                        /* every slot: one */
   check(api->session_start(session, &start, &err), "session_start");
 
   float* logits = calloc((size_t)(BEAMS * columns), sizeof *logits);
@@ -70,7 +69,7 @@ static void decode(const sidbeam_api* api, sidbeam_session* session, int64_t col
   rows.data = logits;
   rows.slots = 1;
   rows.rows = BEAMS;
-  rows.columns = rows.row_stride = columns;
+  rows.columns = columns;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
   step.rows = &rows;
   while (beams.active[0] > 0) {
@@ -82,7 +81,7 @@ static void decode(const sidbeam_api* api, sidbeam_session* session, int64_t col
   int64_t ordinals[BEAMS];
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.ordinals = ordinals;
-  check(api->session_get_items(session, NULL, 1, &items, &err), "session_get_items");
+  check(api->session_get_items(session, NULL, 0, &items, &err), "session_get_items");
   for (int32_t m = 0; m < beams.live[0]; m++)
     printf("sid %lld  score %.3f\n", (long long)ordinals[m], (double)beams.scores[m]);
 }
@@ -109,7 +108,9 @@ int main(int argc, char** argv) {
   vocabulary.levels = info.levels;
   vocabulary.end_column = widest;
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
-  check(api->constraint_create(index, &constraint, &err), "constraint_create");
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  items.index = index;
+  check(api->constraint_create(&items, &constraint, &err), "constraint_create");
   config.beams = BEAMS;
   config.constraint = constraint;
   config.vocabulary = &vocabulary;

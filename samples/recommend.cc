@@ -78,8 +78,10 @@ Index build_index(sidbeam_runtime* runtime, const Dataset& data) {
 }
 
 Session make_session(sidbeam_runtime* runtime, sidbeam_index* index, int32_t strategy, int32_t beams) {
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  items.index = index;
   sidbeam_constraint* raw_constraint;
-  check(sidbeam_constraint_create(index, &raw_constraint, &err));
+  check(sidbeam_constraint_create(&items, &raw_constraint, &err));
   const Constraint constraint(raw_constraint);  // the session holds its own reference
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   config.slots = kSlots;
@@ -139,8 +141,7 @@ void step(Host& host, const std::vector<int32_t>& slots) {
   rows.data = host.logits.data();
   rows.slots = static_cast<int64_t>(slots.size());
   rows.rows = host.beams.beams;
-  rows.columns = rows.row_stride = host.model.columns;
-  rows.slot_stride = rows.rows * rows.row_stride;
+  rows.columns = host.model.columns;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = slots.data();
   args.count = rows.slots;
@@ -160,7 +161,7 @@ void follow_parents(Host& host, const std::vector<int32_t>& slots) {
       const auto parent = static_cast<size_t>(host.beams.parents[base + m]);
       int32_t* prefix = prefix_of(host, static_cast<size_t>(slot), m);
       std::copy_n(&before[(base + parent) * levels], levels, prefix);
-      prefix[host.beams.level[slot] - 1] = host.beams.tokens[base + m];
+      prefix[host.beams.level[slot] - 1] = host.beams.codes[base + m];
     }
   }
 }
@@ -168,11 +169,12 @@ void follow_parents(Host& host, const std::vector<int32_t>& slots) {
 std::vector<Answer> take_answers(Host& host, const std::vector<int32_t>& slots) {
   const auto width = static_cast<size_t>(host.beams.beams), levels = static_cast<size_t>(host.beams.levels);
   const size_t limit = 4 * width;  // item rows of a request
-  std::vector<int64_t> ordinals(slots.size() * width), rows(slots.size() * limit), offsets(slots.size() * (width + 1));
+  std::vector<int64_t> ordinals(slots.size() * width), item_rows(slots.size() * limit);
+  std::vector<int64_t> offsets(slots.size() * (width + 1));
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit = static_cast<int64_t>(limit);
   items.ordinals = ordinals.data();
-  items.rows = rows.data();
+  items.item_rows = item_rows.data();
   items.offsets = offsets.data();
   check(sidbeam_session_get_items(host.session, slots.data(), static_cast<int64_t>(slots.size()), &items, &err));
   std::vector<Answer> answers(slots.size());
@@ -185,7 +187,8 @@ std::vector<Answer> take_answers(Host& host, const std::vector<int32_t>& slots) 
     for (int64_t r = 0; r < offsets[i * (width + 1) + width]; r++) {
       int64_t id, bytes;
       const char* name;
-      check(sidbeam_index_item_id(host.index, rows[i * limit + static_cast<size_t>(r)], &id, &name, &bytes, &err));
+      const int64_t item_row = item_rows[i * limit + static_cast<size_t>(r)];
+      check(sidbeam_index_item_id(host.index, item_row, &id, &name, &bytes, &err));
       answers[i].items.push_back(id);
     }
   }
