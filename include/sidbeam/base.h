@@ -46,7 +46,7 @@ extern "C" {
  *   slot        place of one request in a session; it has M beams
  *   logits row  the model's output for one beam: `columns` elements, among them those of a level's codes
  *   constraint  what a beam must stay inside: the SIDs of an index
- * Levels, codes, slots, beams and their numbers are int32_t; ordinals, item rows, lengths of arrays and bytes int64_t. */
+ * Levels, codes, slots, beams and their numbers are int32_t; ordinals, item rows, array lengths and bytes int64_t. */
 
 enum {
   SIDBEAM_MAX_LEVELS = 64,     /* codes of the longest SID */

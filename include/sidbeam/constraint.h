@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* State of a prefix under a constraint, for good one 64-bit word: -1 is dead (no SID has the prefix), 0 is the beginning.
- * All others are opaque and mean something only with the constraint that made them; any value at all is safe to pass,
- * and one that means nothing is dead. */
+/* State of a prefix under a constraint, for good one 64-bit word: -1 is dead (no SID has the prefix), 0 is the
+ * beginning. All others are opaque and mean something only with the constraint that made them; any value at all is safe
+ * to pass, and one that means nothing is dead. */
 typedef int64_t sidbeam_state;
 
 typedef struct sidbeam_constraint_config {

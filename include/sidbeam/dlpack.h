@@ -43,8 +43,8 @@ static inline int64_t sidbeam_dl_stride(int64_t stride, int64_t extent) {
 
 /* Describes a tensor (a const DLTensor *) of shape [slots, rows, columns] or [rows, columns] as rows, without copying:
  * *out borrows the tensor's memory. A stride of 0 over more than one entry becomes SIDBEAM_BROADCAST.
- * Errors: INVALID_ARGUMENT (dtype, lanes, device, dimensions, columns that are not contiguous, a byte offset that splits
- * an element); then *out is untouched. */
+ * Errors: INVALID_ARGUMENT (dtype, lanes, device, dimensions, columns that are not contiguous, a byte offset that
+ * splits an element); then *out is untouched. */
 static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sidbeam_rows* out, sidbeam_error* err) {
   const sidbeam_dl_tensor* tensor = (const sidbeam_dl_tensor*)dl_tensor;
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;

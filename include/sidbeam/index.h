@@ -119,8 +119,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
 /* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first `capacity`
- * are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is a SID, otherwise 0. */
+/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
+ * `capacity` are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is a SID, otherwise 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
     int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. */
@@ -133,8 +133,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
-/* The first item row >= from_item_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over
- * the ids: for tools, not for requests. */
+/* The first item row >= from_item_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass
+ * over the ids: for tools, not for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
 

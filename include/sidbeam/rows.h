@@ -22,9 +22,9 @@ typedef struct sidbeam_rows {
   int32_t device_id;
   const void* data;
   int64_t slots, rows, columns;
-  /* Elements; may be negative, and may not overflow over so many rows. 0 is dense: row_stride = columns, and slot_stride
-   * = rows * row_stride (columns where row_stride is BROADCAST; a negative row_stride needs a slot_stride that is given).
-   * SIDBEAM_BROADCAST: all beams of a slot, or all slots, read the same. */
+  /* Elements; may be negative, and may not overflow over so many rows. 0 is dense: row_stride = columns, and
+   * slot_stride = rows * row_stride (columns where row_stride is BROADCAST; a negative row_stride needs a slot_stride
+   * that is given). SIDBEAM_BROADCAST: all beams of a slot, or all slots, read the same. */
   int64_t slot_stride, row_stride;
 } sidbeam_rows;
 #define SIDBEAM_ROWS_INIT \

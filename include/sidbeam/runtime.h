@@ -30,9 +30,9 @@ typedef struct sidbeam_allocator {
 #define SIDBEAM_ALLOCATOR_INIT \
   { (uint32_t)sizeof(sidbeam_allocator), NULL, NULL, NULL }
 
-/* The caller's memory on CUDA devices, for indexes, sessions, constraint sets and sidbeam_constraint_set_topk(). Both functions may be
- * called from any thread, several at once, with the device current, and must not throw. Memory is used, and may be used
- * again after release, in the order of the stream, as with cudaMallocAsync. */
+/* The caller's memory on CUDA devices, for indexes, sessions, constraint sets and sidbeam_constraint_set_topk(). Both
+ * functions may be called from any thread, several at once, with the device current, and must not throw. Memory is
+ * used, and may be used again after release, in the order of the stream, as with cudaMallocAsync. */
 typedef struct sidbeam_device_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_device_allocator) */
   void* context;        /* passed through */
@@ -66,8 +66,8 @@ typedef struct sidbeam_runtime_config {
    * the runtime has threads of its own, which serve one step at a time (steps of other sessions run on their callers
    * meanwhile), spin for some 100 us after work and then sleep. */
   int32_t step_threads;
-  /* Elements of logits that are worth a thread of a step; 0: 32768. Where a step computes the log-sum-exp a request counts
-   * as 32768 more. */
+  /* Elements of logits that are worth a thread of a step; 0: 32768. Where a step computes the log-sum-exp a request
+   * counts as 32768 more. */
   int64_t step_grain;
   /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and
    * on any threads, and returns when all have returned. Called from steps, several at a time; must not throw.

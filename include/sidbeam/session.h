@@ -12,8 +12,8 @@
  * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Beams left
  * over are dead: parent -1, code -1, score -inf, state -1.
  *
- *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout has none, and that is no
- *            error. A score below the range of f32 is -inf too.
+ *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout has none, and that is
+ *            no error. A score below the range of f32 is -inf too.
  *   bad row  A logits row with NaN or +inf among the elements that the normalization reads, with a caller's lse that is
  *            NaN or +inf, or with a score above the range of f32. Its beam gives no candidate. A slot is in error
  *            exactly when the beam of some bad row scored at least as well as the last kept beam, or fewer than `width`
@@ -33,8 +33,8 @@
  *   - Step, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the scalars and
  *     the addresses. What slots hold is read on the device, so that one graph serves slots at any level, width,
  *     temperature, prefix and index, before and after starts and stops, which are not captured. Other threads' captures
- *     are left alone, except by get_stats, get_counters and destroy: CUDA waits for no device of which a stream is being
- *     captured.
+ *     are left alone, except by get_stats, get_counters and destroy: CUDA waits for no device of which a stream is
+ *     being captured.
  *   - What the host cannot see it cannot refuse: a step passes over slots of its list that are idle, done or -1, and a
  *     beam without a logits row, or logits too narrow for the slot's level, put the slot in error
  *     (SIDBEAM_SLOT_BAD_MAP). Naming a slot twice in a step's list leaves it in any state, and others unharmed.
@@ -137,8 +137,8 @@ typedef struct sidbeam_step_args {
    * codes are read; where it is -inf, a row without candidates, nothing. Not with NORMALIZE_NONE. */
   const float* lse;
   /* x = inverse_temperature * softcap(element), and softcap(v) = soft_cap * tanh(v / soft_cap), except that -inf stays
-   * -inf. Each is finite and above 0, or 0: that of the slot (sidbeam_start_args), which in turn is 1, or none, where it
-   * is 0. A soft_cap of +inf is none, whatever the slot has. */
+   * -inf. Each is finite and above 0, or 0: that of the slot (sidbeam_start_args), which in turn is 1, or none, where
+   * it is 0. A soft_cap of +inf is none, whatever the slot has. */
   float inverse_temperature;
   float soft_cap;
   /* [count] the same per slot; NULL: the scalars, which must be 0 where there is an array. On CUDA they are read on the
@@ -169,9 +169,9 @@ typedef struct sidbeam_beams {
 #define SIDBEAM_BEAMS_INIT \
   { (uint32_t)sizeof(sidbeam_beams), 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* The caller's buffers for what the beams stand for; any pointer may be NULL. `count` is the number of slots asked for, M
- * and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index. Without
- * item_rows, offsets and truncated tell what they would be, so that a zeroed limit asks for sizes. */
+/* The caller's buffers for what the beams stand for; any pointer may be NULL. `count` is the number of slots asked for,
+ * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index.
+ * Without item_rows, offsets and truncated tell what they would be, so that a zeroed limit asks for sizes. */
 typedef struct sidbeam_items {
   uint32_t struct_size;  /* sizeof(sidbeam_items) */
   int64_t limit_per_sid; /* most item rows of one SID; 0: no limit */

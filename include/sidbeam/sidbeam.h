@@ -61,18 +61,18 @@
  * Conventions
  *   - Every call that can fail returns a sidbeam_status, 0 for success, and takes an optional sidbeam_error for the
  *     message. Outputs come last before stream and error, and are set only on success.
- *   - Structs begin with struct_size: use the _INIT macro. They grow at their end, inputs and outputs alike. One that is
- *     shorter than its first version is an error. In a longer one, from a newer header, what this library does not know
- *     must be zero in an input, and is set to zero in an output.
+ *   - Structs begin with struct_size: use the _INIT macro. They grow at their end, inputs and outputs alike. One that
+ *     is shorter than its first version is an error. In a longer one, from a newer header, what this library does not
+ *     know must be zero in an input, and is set to zero in an output.
  *   - A struct that is zeroed except for its size is a sensible request: strides of 0 are dense, limits of 0 are none,
  *     lists that are NULL are all. What widens or repeats is asked for by name.
- *   - Arrays are dense and row-major; [S, M] is S times M elements. Pointers are borrowed for the call unless a line says
- *     otherwise.
+ *   - Arrays are dense and row-major; [S, M] is S times M elements. Pointers are borrowed for the call unless a line
+ *     says otherwise.
  *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be
  *     used there.
  *
- * Headers, in the order of learning: base.h runtime.h builder.h index.h constraint.h rows.h session.h states.h; api.h for
- * hosts that dlopen; dlpack.h for tensors.
+ * Headers, in the order of learning: base.h runtime.h builder.h index.h constraint.h rows.h session.h states.h; api.h
+ * for hosts that dlopen; dlpack.h for tensors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SIDBEAM_H
 #define SIDBEAM_SIDBEAM_H

@@ -3,13 +3,13 @@
  * A constraint set is made once: constraints, which it holds, and the vocabulary of their logits rows. Each call names,
  * per entry, the constraint that it follows by its number in the set (`which`; NULL: all follow constraint 0), so that
  * one batch mixes catalogues. Calls keep nothing between them and may run on many threads at once. A logits row whose
- * state is dead, or has nothing after it, has no valid code: it is masked throughout. In an index of variable length the
- * end is one more code, V_l, with vocabulary.end_column. States carry their level.
+ * state is dead, or has nothing after it, has no valid code: it is masked throughout. In an index of variable length
+ * the end is one more code, V_l, with vocabulary.end_column. States carry their level.
  *
  * On the CPU a call is done when it returns, and `stream` is ignored. On CUDA the set keeps what kernels need in the
  * device's memory; calls enqueue their work on `stream` without waiting and may be captured in a CUDA graph, and all
- * their arrays, logits included, are in that device's memory. An entry whose `which` is out of range, or whose prefix is
- * longer than `stride`, is an error on the CPU and dead on CUDA.
+ * their arrays, logits included, are in that device's memory. An entry whose `which` is out of range, or whose prefix
+ * is longer than `stride`, is an error on the CPU and dead on CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_STATES_H
 #define SIDBEAM_STATES_H
@@ -41,17 +41,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_create(sidbe
 SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
 
 /* State of each of `count` prefixes: codes [count, stride] (stride 0: the most levels of any constraint;
- * SIDBEAM_BROADCAST: one prefix for all), lengths [count], 0 for the beginning; out [count]. A prefix that no SID has, or
- * with a code out of range, gives -1.
+ * SIDBEAM_BROADCAST: one prefix for all), lengths [count], 0 for the beginning; out [count]. A prefix that no SID has,
+ * or with a code out of range, gives -1.
  * Errors of this and of the calls below: INVALID_ARGUMENT, UNSUPPORTED (an unknown struct tail), NO_DEVICE (logits on
- * another device), OUT_OF_MEMORY from _topk, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or of
- * another device. On an error nothing has been written. */
+ * another device), OUT_OF_MEMORY from _topk, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or
+ * of another device. On an error nothing has been written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_prefixes(const sidbeam_constraint_set* set,
     const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
     sidbeam_state* out, void* stream, sidbeam_error* err);
-/* out[i] = the state after code codes[i] in state in[parents[i]] (parents NULL: in[i]; in has in_count states). -1 where
- * the code may not follow or the parent is out of range; code -1 keeps an ended state. out may not overlap in unless
- * parents is NULL. */
+/* out[i] = the state after code codes[i] in state in[parents[i]] (parents NULL: in[i]; in has in_count states). -1
+ * where the code may not follow or the parent is out of range; code -1 keeps an ended state. out may not overlap in
+ * unless parents is NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_advance(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* in, int64_t in_count, const int32_t* parents, const int32_t* codes,
     int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err);
@@ -61,14 +61,14 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_advance(cons
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_mask(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, void* data, void* stream,
     sidbeam_error* err);
-/* The same as bits: column c of entry i is bit c % 32 of words[i * words_per_row + c / 32], 1 where valid (the layout of
- * structured-output backends). Every word is written; 32 * words_per_row covers the columns of every level of every
+/* The same as bits: column c of entry i is bit c % 32 of words[i * words_per_row + c / 32], 1 where valid (the layout
+ * of structured-output backends). Every word is written; 32 * words_per_row covers the columns of every level of every
  * constraint. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_bitmask(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, int64_t count, int64_t words_per_row, uint32_t* words,
     void* stream, sidbeam_error* err);
-/* The k best valid codes of each logits row, log-probability falling, then code rising: codes, log_probs [rows, k], next
- * [rows, k] states (may be NULL). Places left over: code -1, -inf, -1. A bad row (see session.h) has none, and
+/* The k best valid codes of each logits row, log-probability falling, then code rising: codes, log_probs [rows, k],
+ * next [rows, k] states (may be NULL). Places left over: code -1, -inf, -1. A bad row (see session.h) has none, and
  * log-probability NaN in its first place; a logits row that is not read, since nothing follows its state, is never bad.
  * k is 1 .. SIDBEAM_MAX_CODES. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* set,
