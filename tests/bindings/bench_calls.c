@@ -52,13 +52,15 @@ static sidbeam_constraint* make_constraint(sidbeam_runtime* runtime) {
   sidbeam_builder* builder = NULL;
   sidbeam_index* index = NULL;
   sidbeam_constraint* constraint = NULL;
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   config.levels = LEVELS;
   config.codes = codes;
   for (int64_t i = 0; i < SIDS * LEVELS; ++i) sids[i] = (int32_t)(mix64((uint64_t)i) % CODES);
   succeed(sidbeam_builder_create(runtime, &config, &builder, &err));
   succeed(sidbeam_builder_add(builder, sids, NULL, SIDS, NULL, NULL, &err));
   succeed(sidbeam_builder_finish(builder, &index, &err));
-  succeed(sidbeam_constraint_create(index, &constraint, &err));
+  items.index = index;
+  succeed(sidbeam_constraint_create(&items, &constraint, &err));
   sidbeam_builder_destroy(builder);
   sidbeam_index_release(index);
   free(sids);

@@ -22,6 +22,7 @@
 
 #define IN_I32(...) ((flat_in_i32){(const int32_t[]){__VA_ARGS__}, COUNT(((const int32_t[]){__VA_ARGS__}))})
 #define IN_I64(...) ((flat_in_i64){(const int64_t[]){__VA_ARGS__}, COUNT(((const int64_t[]){__VA_ARGS__}))})
+#define IN_F32(...) ((flat_in_f32){(const float[]){__VA_ARGS__}, COUNT(((const float[]){__VA_ARGS__}))})
 #define OUT_I32(array) ((flat_out_i32){(array), COUNT(array)})
 #define OUT_I64(array) ((flat_out_i64){(array), COUNT(array)})
 #define OUT_F32(array) ((flat_out_f32){(array), COUNT(array)})
@@ -62,7 +63,7 @@ static inline void rig_add(flat_handle* builder, sidbeam_error* error) {
 
 static inline flat_handle* rig_session(flat_handle* runtime, flat_handle* constraint) {
   return flat_session_create(runtime, constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
-                             0, no_i64, no_i32, no_i32, -1, SIDBEAM_DEVICE_CPU, 0, 0, &err);
+                             0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, &err);
 }
 
 static inline rig make_rig(int64_t loan) {
@@ -95,11 +96,12 @@ static inline int64_t returned(void) {
 
 /* Starts and steps of all slots of a rig's session, every beam fed with `halving`. */
 static inline void rig_start(const rig* r, sidbeam_error* error) {
-  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, 0, error);
+  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, error);
 }
 static inline void rig_step(const rig* r, sidbeam_error* error) {
-  flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_DTYPE_F32, SIDBEAM_DEVICE_CPU, 0,
-                    RIG_SLOTS, RIG_BEAMS, RIG_COLUMNS, 0, 0, no_i32, no_f32, 0, 0, 0, error);
+  flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_DTYPE_F32,
+                    SIDBEAM_DEVICE_CPU, 0, RIG_SLOTS, RIG_BEAMS, RIG_COLUMNS, SIDBEAM_BROADCAST, SIDBEAM_BROADCAST,
+                    no_i32, no_f32, 0, 0, no_f32, no_f32, 0, error);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "checks.h"
 #include "recorder.h"
 #include "refusals.h"
+#include "settings.h"
 
 namespace shared_cases {
 namespace {
@@ -135,25 +136,25 @@ struct ItemRows {
 ItemRows item_rows(const World& world, size_t which, const sidbeam_index* index) {
   const oracle::Catalogue& catalogue = world.catalogues[which];
   const int32_t type = id_type(world.c);
-  ItemRows rows;
+  ItemRows found;
   for (size_t ordinal = 0; ordinal < catalogue.items.size(); ++ordinal) {
     for (const int64_t expected : catalogue.items[ordinal]) {
-      const auto row = static_cast<int64_t>(rows.ids.size());
-      int64_t id = -1, bytes = 0, found = -1;
+      const auto item_row = static_cast<int64_t>(found.ids.size());
+      int64_t id = -1, bytes = 0, of = -1;
       const char* name = nullptr;
-      call("sidbeam_index_item_id", sidbeam_index_item_id, index, row, &id, &name, &bytes);
-      call("sidbeam_index_item_ordinal", sidbeam_index_item_ordinal, index, row, &found);
-      rows.ids.push_back(id);
-      rows.names.push_back(name == nullptr ? "" : std::string(name, static_cast<size_t>(bytes)));
-      rows.ordinals.push_back(found);
-      expect(found == static_cast<int64_t>(ordinal), "ordinal of item row ", row, " is ", found, ", expected ",
-             ordinal);
+      call("sidbeam_index_item_id", sidbeam_index_item_id, index, item_row, &id, &name, &bytes);
+      call("sidbeam_index_item_ordinal", sidbeam_index_item_ordinal, index, item_row, &of);
+      found.ids.push_back(id);
+      found.names.push_back(name == nullptr ? "" : std::string(name, static_cast<size_t>(bytes)));
+      found.ordinals.push_back(of);
+      expect(of == static_cast<int64_t>(ordinal), "ordinal of item row ", item_row, " is ", of, ", expected ", ordinal);
       const bool right =
-          type == SIDBEAM_ID_STRING ? rows.names.back() == name_of(expected) : id == id_as_given(type, expected);
-      expect(right, "id of item row ", row, " is ", id, " '", rows.names.back(), "', expected that of ", expected);
+          type == SIDBEAM_ID_STRING ? found.names.back() == name_of(expected) : id == id_as_given(type, expected);
+      expect(right, "id of item row ", item_row, " is ", id, " '", found.names.back(), "', expected that of ",
+             expected);
     }
   }
-  return rows;
+  return found;
 }
 
 void write_info(Writer& out, const World& world, size_t which, const sidbeam_index* index, size_t items) {
@@ -219,6 +220,20 @@ void count_case(const World& world, Coverage* coverage) {
   }
 }
 
+// A case for settings: two steps after a prefix of one code, all with SIDs of one length.
+bool has_settings(const World& world) {
+  return world.c.seed % 10 == 3 && world.c.variable == 0 && world.catalogues[0].levels() >= 3;
+}
+
+// Lists do what scalars do for each slot alone.
+void compare_settings(const std::vector<differential::Snapshot>& lists, const SettingsCase& c, Coverage* coverage) {
+  const std::vector<differential::Snapshot> alone = run_alone(c);
+  expect(lists.size() == alone.size(), "lists gave ", lists.size(), " snapshots, expected ", alone.size());
+  for (size_t i = 0; i < lists.size(); ++i)
+    differential::expect_same(lists[i], alone[i], true, "settings by list and alone, " + std::to_string(i));
+  ++(*coverage)["settings by list"];
+}
+
 void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* coverage) {
   differential::check_case(machine, c, coverage);  // all the checks there are
   const World world = differential::make_world(c);
@@ -232,10 +247,16 @@ void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* co
     write_index(out, world, k, lines, loaded.back().index.get());
     constraints.push_back(loaded.back().constraint.get());
   }
-  const Recording recording(out, constraints);
-  differential::check_session(machine, world, loaded, coverage);
-  if (c.stateless != 0) differential::check_stateless(machine.for_seed(world.seed()), world, loaded, coverage);
-  if (c.seed % 10 == 0) make_refusals(machine, world, loaded);
+  const SettingsCase settings{machine, world, loaded[0]};
+  std::vector<differential::Snapshot> by_lists;
+  {
+    const Recording recording(out, constraints);
+    differential::check_session(machine, world, loaded, coverage);
+    if (c.stateless != 0) differential::check_stateless(machine.for_seed(world.seed()), world, loaded, coverage);
+    if (c.seed % 10 == 0) make_refusals(machine, world, loaded);
+    if (has_settings(world)) by_lists = run_with_lists(settings);
+  }
+  if (has_settings(world)) compare_settings(by_lists, settings, coverage);
   count_case(world, coverage);
 }
 
@@ -248,6 +269,7 @@ constexpr const char* kFeatures[] = {"given lse",
                                      "widths",
                                      "variable length",
                                      "stateless forms",
+                                     "settings by list",
                                      "more beams than SIDs",
                                      "dtype 0",
                                      "dtype 1",

@@ -14,12 +14,12 @@ decltype(sidbeam_session_start) REAL(session_start), WRAP(session_start);
 decltype(sidbeam_session_step) REAL(session_step), WRAP(session_step);
 decltype(sidbeam_session_stop) REAL(session_stop), WRAP(session_stop);
 decltype(sidbeam_session_get_items) REAL(session_get_items), WRAP(session_get_items);
-decltype(sidbeam_constraint_set_create) REAL(table_create), WRAP(table_create);
-decltype(sidbeam_constraint_set_prefixes) REAL(table_prefixes), WRAP(table_prefixes);
-decltype(sidbeam_constraint_set_advance) REAL(table_advance), WRAP(table_advance);
-decltype(sidbeam_constraint_set_mask) REAL(table_mask), WRAP(table_mask);
-decltype(sidbeam_constraint_set_bitmask) REAL(table_bitmask), WRAP(table_bitmask);
-decltype(sidbeam_constraint_set_topk) REAL(table_topk), WRAP(table_topk);
+decltype(sidbeam_constraint_set_create) REAL(constraint_set_create), WRAP(constraint_set_create);
+decltype(sidbeam_constraint_set_prefixes) REAL(constraint_set_prefixes), WRAP(constraint_set_prefixes);
+decltype(sidbeam_constraint_set_advance) REAL(constraint_set_advance), WRAP(constraint_set_advance);
+decltype(sidbeam_constraint_set_mask) REAL(constraint_set_mask), WRAP(constraint_set_mask);
+decltype(sidbeam_constraint_set_bitmask) REAL(constraint_set_bitmask), WRAP(constraint_set_bitmask);
+decltype(sidbeam_constraint_set_topk) REAL(constraint_set_topk), WRAP(constraint_set_topk);
 }
 
 namespace shared_cases {
@@ -41,6 +41,17 @@ bool begin(const char* kind, sidbeam_status status, const sidbeam_error* err) {
   return true;
 }
 
+// Of the case's constraints, which are those of its set.
+int64_t most_levels() {
+  int64_t most = 0;
+  for (const sidbeam_constraint* constraint : now.constraints) {
+    sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+    if (sidbeam_constraint_get_info(constraint, &info, nullptr) == SIDBEAM_OK)
+      most = std::max<int64_t>(most, info.levels);
+  }
+  return most;
+}
+
 // -1: NULL, which is the session's own.
 int32_t number_of(const sidbeam_constraint* constraint) {
   const auto found = std::find(now.constraints.begin(), now.constraints.end(), constraint);
@@ -59,12 +70,13 @@ void write_vocabulary(const sidbeam_vocabulary* vocabulary) {
   const int64_t levels = vocabulary->levels;
   now.writer->field("offsets", vocabulary->offsets, levels);
   if (vocabulary->maps != nullptr) {
-    std::vector<int32_t> codes, maps;
+    std::vector<int64_t> map_codes;
+    std::vector<int32_t> maps;
     for (int64_t l = 0; l < levels; ++l) {
-      codes.push_back(vocabulary->maps[l] == nullptr ? 0 : vocabulary->map_codes[l]);
-      maps.insert(maps.end(), vocabulary->maps[l], vocabulary->maps[l] + codes.back());
+      map_codes.push_back(vocabulary->maps[l] == nullptr ? 0 : vocabulary->map_codes[l]);
+      maps.insert(maps.end(), vocabulary->maps[l], vocabulary->maps[l] + map_codes.back());
     }
-    now.writer->field("map_codes", codes.data(), levels);
+    now.writer->field("map_codes", map_codes.data(), levels);
     now.writer->field("maps", maps.data(), static_cast<int64_t>(maps.size()));
   }
   now.writer->field("end_column", vocabulary->end_column);
@@ -76,18 +88,31 @@ void write_beams(const sidbeam_session* session) {
   Writer& out = *now.writer;
   const int64_t slots = beams.slots, all = slots * beams.beams;
   out.field("want_parents", beams.parents, all);
-  out.field("want_tokens", beams.tokens, all);
+  out.field("want_codes", beams.codes, all);
   out.field("want_scores", beams.scores, all);
-  out.field("want_states", beams.states, all * beams.state_words);
+  out.field("want_states", beams.states, all);
   out.field("want_live", beams.live, slots);
   out.field("want_active", beams.active, slots);
   out.field("want_level", beams.level, slots);
   out.field("want_errors", beams.errors, slots);
 }
 
-// Elements from the first of the first row to the last of the last; strides are not negative here.
+int64_t distance(int64_t stride, int64_t dense) {
+  return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
+}
+
+// Elements from the first of the first logits row to the last of the last; strides are not negative here.
 int64_t extent(const sidbeam_rows& rows) {
-  return (std::max<int64_t>(rows.slots, 1) - 1) * rows.slot_stride + (rows.rows - 1) * rows.row_stride + rows.columns;
+  const int64_t row = distance(rows.row_stride, rows.columns);
+  const int64_t slot = distance(rows.slot_stride, row == 0 ? rows.columns : rows.rows * row);
+  return (std::max<int64_t>(rows.slots, 1) - 1) * slot + (rows.rows - 1) * row + rows.columns;
+}
+
+// Codes of `count` prefixes, as far as the library may read them.
+void write_prefixes(const char* name, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
+                    int64_t levels) {
+  const int64_t one = count == 0 ? 0 : *std::max_element(lengths, lengths + count);
+  now.writer->field(name, codes, stride == SIDBEAM_BROADCAST ? one : count * distance(stride, levels));
 }
 
 void write_rows(const sidbeam_rows& rows) {
@@ -109,13 +134,13 @@ void write_items(int64_t count, const sidbeam_beams& beams, const sidbeam_items&
   out.field("want_lengths", items.lengths, all);
   out.field("want_offsets", items.offsets, all + count);
   out.field("want_truncated", items.truncated, count);
-  if (items.rows == nullptr) return;
-  std::vector<int64_t> rows;
+  if (items.item_rows == nullptr) return;
+  std::vector<int64_t> item_rows;
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t* first = items.rows + i * items.limit;
-    rows.insert(rows.end(), first, first + items.offsets[(i + 1) * (beams.beams + 1) - 1]);
+    const int64_t* first = items.item_rows + i * items.limit;
+    item_rows.insert(item_rows.end(), first, first + items.offsets[(i + 1) * (beams.beams + 1) - 1]);
   }
-  out.field("want_rows", rows.data(), static_cast<int64_t>(rows.size()));
+  out.field("want_item_rows", item_rows.data(), static_cast<int64_t>(item_rows.size()));
 }
 
 }  // namespace
@@ -147,11 +172,15 @@ sidbeam_status WRAP(session_create)(sidbeam_runtime* runtime, const sidbeam_sess
 sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err) {
   const sidbeam_status status = REAL(session_start)(session, args, err);
   if (!begin("start", status, err)) return status;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
   now.writer->field("slots", args->slots, args->count);
   write_indexes(args->constraints, args->count);
   now.writer->field("widths", args->widths, args->count);
+  now.writer->field("inverse_temperatures", args->inverse_temperatures, args->count);
+  now.writer->field("soft_caps", args->soft_caps, args->count);
   if (args->prefixes != nullptr) {
-    now.writer->field("prefixes", args->prefixes, args->count * args->prefix_stride);
+    write_prefixes("prefixes", args->prefixes, args->prefix_stride, args->prefix_lengths, args->count, beams.levels);
     now.writer->field("prefix_lengths", args->prefix_lengths, args->count);
     now.writer->field("prefix_stride", args->prefix_stride);
   }
@@ -175,6 +204,8 @@ sidbeam_status WRAP(session_step)(sidbeam_session* session, const sidbeam_step_a
   now.writer->field("lse", args->lse, std::max<int64_t>(rows.slots, 1) * rows.rows);
   now.writer->field("inverse_temperature", args->inverse_temperature);
   now.writer->field("soft_cap", args->soft_cap);
+  now.writer->field("inverse_temperatures", args->inverse_temperatures, slots);
+  now.writer->field("soft_caps", args->soft_caps, slots);
   write_beams(session);
   return status;
 }
@@ -197,51 +228,54 @@ sidbeam_status WRAP(session_get_items)(const sidbeam_session* session, const int
   now.writer->field("slots", slots, count);
   now.writer->field("limit_per_sid", out->limit_per_sid);
   now.writer->field("limit", out->limit);
-  now.writer->field("with_rows", out->rows != nullptr ? 1 : 0);
+  now.writer->field("with_item_rows", out->item_rows != nullptr ? 1 : 0);
   if (status == SIDBEAM_OK) write_items(count, beams, *out);
   return status;
 }
 
-sidbeam_status WRAP(table_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out,
-                                  sidbeam_error* err) {
-  const sidbeam_status status = REAL(table_create)(runtime, config, out, err);
-  if (!begin("table", status, err)) return status;
+sidbeam_status WRAP(constraint_set_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config,
+                                           sidbeam_constraint_set** out, sidbeam_error* err) {
+  const sidbeam_status status = REAL(constraint_set_create)(runtime, config, out, err);
+  if (!begin("set", status, err)) return status;
   write_indexes(config->constraints, config->constraint_count);
   write_vocabulary(config->vocabulary);
   return status;
 }
 
-sidbeam_status WRAP(table_prefixes)(const sidbeam_constraint_set* table, const int32_t* which, const int32_t* codes,
-                                    int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out,
-                                    void* stream, sidbeam_error* err) {
-  const sidbeam_status status = REAL(table_prefixes)(table, which, codes, stride, lengths, count, out, stream, err);
+sidbeam_status WRAP(constraint_set_prefixes)(const sidbeam_constraint_set* set, const int32_t* which,
+                                             const int32_t* codes, int64_t stride, const int32_t* lengths,
+                                             int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err) {
+  const sidbeam_status status =
+      REAL(constraint_set_prefixes)(set, which, codes, stride, lengths, count, out, stream, err);
   if (!begin("prefixes", status, err)) return status;
   now.writer->field("which", which, count);
-  now.writer->field("codes", codes, count * stride);
+  write_prefixes("codes", codes, stride, lengths, count, most_levels());
   now.writer->field("stride", stride);
   now.writer->field("lengths", lengths, count);
   now.writer->field("want_states", out, count);
   return status;
 }
 
-sidbeam_status WRAP(table_advance)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* in,
-                                   int64_t in_count, const int64_t* parents, const int32_t* tokens, int64_t count,
-                                   sidbeam_state* out, void* stream, sidbeam_error* err) {
+sidbeam_status WRAP(constraint_set_advance)(const sidbeam_constraint_set* set, const int32_t* which,
+                                            const sidbeam_state* in, int64_t in_count, const int32_t* parents,
+                                            const int32_t* codes, int64_t count, sidbeam_state* out, void* stream,
+                                            sidbeam_error* err) {
   const std::vector<sidbeam_state> before(in, in + in_count);  // out may be where in is
   const sidbeam_status status =
-      REAL(table_advance)(table, which, in, in_count, parents, tokens, count, out, stream, err);
+      REAL(constraint_set_advance)(set, which, in, in_count, parents, codes, count, out, stream, err);
   if (!begin("advance", status, err)) return status;
   now.writer->field("which", which, count);
   now.writer->field("states", before.data(), in_count);
   now.writer->field("parents", parents, count);
-  now.writer->field("tokens", tokens, count);
+  now.writer->field("codes", codes, count);
   now.writer->field("want_states", out, count);
   return status;
 }
 
 // The logits are written before they are masked, and so is the record.
-sidbeam_status WRAP(table_mask)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
-                                const sidbeam_rows* logits, void* stream, sidbeam_error* err) {
+sidbeam_status WRAP(constraint_set_mask)(const sidbeam_constraint_set* set, const int32_t* which,
+                                         const sidbeam_state* states, const sidbeam_rows* logits, void* data,
+                                         void* stream, sidbeam_error* err) {
   const bool written = begin("mask", SIDBEAM_OK, err);
   if (written) {
     now.writer->field("which", which, logits->rows);
@@ -249,15 +283,16 @@ sidbeam_status WRAP(table_mask)(const sidbeam_constraint_set* table, const int32
     write_rows(*logits);
     write_logits("logits", *logits);
   }
-  const sidbeam_status status = REAL(table_mask)(table, which, states, logits, stream, err);
+  const sidbeam_status status = REAL(constraint_set_mask)(set, which, states, logits, data, stream, err);
   if (written) write_logits("want_logits", *logits);
   return status;
 }
 
-sidbeam_status WRAP(table_bitmask)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
-                                   int64_t count, uint32_t* words, int64_t words_per_row, void* stream,
-                                   sidbeam_error* err) {
-  const sidbeam_status status = REAL(table_bitmask)(table, which, states, count, words, words_per_row, stream, err);
+sidbeam_status WRAP(constraint_set_bitmask)(const sidbeam_constraint_set* set, const int32_t* which,
+                                            const sidbeam_state* states, int64_t count, int64_t words_per_row,
+                                            uint32_t* words, void* stream, sidbeam_error* err) {
+  const sidbeam_status status =
+      REAL(constraint_set_bitmask)(set, which, states, count, words_per_row, words, stream, err);
   if (!begin("bitmask", status, err)) return status;
   now.writer->field("which", which, count);
   now.writer->field("states", states, count);
@@ -266,11 +301,12 @@ sidbeam_status WRAP(table_bitmask)(const sidbeam_constraint_set* table, const in
   return status;
 }
 
-sidbeam_status WRAP(table_topk)(const sidbeam_constraint_set* table, const int32_t* which, const sidbeam_state* states,
-                                const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* tokens,
-                                float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err) {
+sidbeam_status WRAP(constraint_set_topk)(const sidbeam_constraint_set* set, const int32_t* which,
+                                         const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization,
+                                         int32_t k, int32_t* codes, float* log_probs, sidbeam_state* next, void* stream,
+                                         sidbeam_error* err) {
   const sidbeam_status status =
-      REAL(table_topk)(table, which, states, logits, normalization, k, tokens, log_probs, next, stream, err);
+      REAL(constraint_set_topk)(set, which, states, logits, normalization, k, codes, log_probs, next, stream, err);
   if (!begin("topk", status, err)) return status;
   now.writer->field("which", which, logits->rows);
   now.writer->field("states", states, logits->rows);
@@ -278,7 +314,7 @@ sidbeam_status WRAP(table_topk)(const sidbeam_constraint_set* table, const int32
   write_logits("logits", *logits);
   now.writer->field("normalization", normalization);
   now.writer->field("k", k);
-  now.writer->field("want_tokens", tokens, logits->rows * k);
+  now.writer->field("want_codes", codes, logits->rows * k);
   now.writer->field("want_log_probs", log_probs, logits->rows * k);
   now.writer->field("want_next", next, logits->rows * k);
   return status;

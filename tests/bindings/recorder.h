@@ -1,4 +1,4 @@
-// Writes down every call that the differential test makes on sessions and tables, and what came of it: the linker puts
+// Writes down every call that the differential test makes on sessions and constraint sets, and what came of it: the linker puts
 // recorder.cc between the test and the library (--wrap). SPDX-License-Identifier: Apache-2.0
 #pragma once
 

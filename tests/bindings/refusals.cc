@@ -51,8 +51,8 @@ void refuse_steps(const Refused& refused, const differential::World& world, cons
   args.inverse_temperature = -1;
   refused("a negative temperature", sidbeam_session_step, &args);
   args.inverse_temperature = 1;
-  args.soft_cap = std::numeric_limits<float>::infinity();
-  refused("an infinite soft-cap", sidbeam_session_step, &args);
+  args.soft_cap = std::numeric_limits<float>::quiet_NaN();
+  refused("a soft-cap that is no number", sidbeam_session_step, &args);
   args.soft_cap = 0;
   sidbeam_rows narrow = rows;
   narrow.columns = world.offsets[0];  // one short of code 0
@@ -62,7 +62,7 @@ void refuse_steps(const Refused& refused, const differential::World& world, cons
   }
   sidbeam_rows two = rows;
   two.slots = 2;
-  two.slot_stride = 0;
+  two.slot_stride = SIDBEAM_BROADCAST;
   args.rows = &two;
   refused("rows of two slots for one", sidbeam_session_step, &args);
 }

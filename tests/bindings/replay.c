@@ -105,7 +105,7 @@ void end_case(void) {
     close_handle(&state.constraints[state.index_count - 1]);
   }
   close_handle(&state.session);
-  close_handle(&state.table);
+  close_handle(&state.set);
 }
 
 void do_case(void) {
@@ -141,25 +141,25 @@ static void add_lines(flat_handle* builder, int32_t levels) {
   succeed("adding");
 }
 
-static void check_names(flat_handle* index, flat_in_i64 rows) {
+static void check_names(flat_handle* index, flat_in_i64 item_rows) {
   const field* want = find_field(now, "want_names", FIELD_STR);
-  const flat_out_i64 lengths = out_i64(rows.count), ids = out_i64(rows.count);
+  const flat_out_i64 lengths = out_i64(item_rows.count), ids = out_i64(item_rows.count);
   const flat_out_bytes none = {NULL, 0};
   flat_out_bytes names;
   const char *text = (const char*)want->data, *got;
-  flat_index_item_ids(index, rows, ids, lengths, &err);
+  flat_index_item_ids(index, item_rows, ids, lengths, &err);
   succeed("flat_index_item_ids");
-  names.count = flat_index_item_names(index, rows, none, &err);
+  names.count = flat_index_item_names(index, item_rows, none, &err);
   names.data = (char*)made(names.count, 1);
-  if (flat_index_item_names(index, rows, names, &err) != names.count) fail("length of the names", -1);
+  if (flat_index_item_names(index, item_rows, names, &err) != names.count) fail("length of the names", -1);
   got = names.data;
-  for (int64_t i = 0; i < rows.count; ++i) {
+  for (int64_t i = 0; i < item_rows.count; ++i) {
     const int64_t length = (int64_t)strlen(text);
     if (lengths.data[i] != length || memcmp(got, text, (size_t)length) != 0) fail("want_names", i);
     text += length + 1;
     got += length;
   }
-  state.compared += rows.count;
+  state.compared += item_rows.count;
   free(names.data);
   free(lengths.data);
   free(ids.data);

@@ -10,7 +10,7 @@ enum { MOST_INDEXES = 8 };
 
 typedef struct case_state {
   const char* line; /* of the case, for messages */
-  flat_handle *runtime, *indexes[MOST_INDEXES], *constraints[MOST_INDEXES], *session, *table;
+  flat_handle *runtime, *indexes[MOST_INDEXES], *constraints[MOST_INDEXES], *session, *set;
   int64_t index_count;
   int64_t compared; /* values, over all cases */
 } case_state;

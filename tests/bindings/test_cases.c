@@ -8,7 +8,7 @@ static void check_beams(void) {
   flat_session_get_beams(state.session, out, &err);
   succeed("flat_session_get_beams");
   same_i32("want_parents", (const int32_t*)(intptr_t)place[FLAT_BEAMS_PARENTS]);
-  same_i32("want_tokens", (const int32_t*)(intptr_t)place[FLAT_BEAMS_TOKENS]);
+  same_i32("want_codes", (const int32_t*)(intptr_t)place[FLAT_BEAMS_CODES]);
   same_f32("want_scores", (const float*)(intptr_t)place[FLAT_BEAMS_SCORES]);
   same_i64("want_states", (const int64_t*)(intptr_t)place[FLAT_BEAMS_STATES]);
   same_i32("want_live", (const int32_t*)(intptr_t)place[FLAT_BEAMS_LIVE]);
@@ -24,7 +24,7 @@ static void do_session(void) {
   state.session =
       flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"), i32_of("strategy"),
                           i32_of("normalization"), i32_of("top_k"), in_i64("offsets"), in_i32("maps"),
-                          in_i32("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, i32_of("log_probs_promised"), &err);
+                          in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, i32_of("log_probs_promised"), &err);
   succeed("flat_session_create");
   check_beams();
 }
@@ -42,7 +42,8 @@ static void start(void) {
   int64_t numbers[64];
   const flat_in_i32 slots = in_i32("slots"), prefixes = in_i32("prefixes");
   flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"), prefixes,
-                     in_i32("prefix_lengths"), prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"), 0, &err);
+                     in_i32("prefix_lengths"), prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"),
+                     in_f32("inverse_temperatures"), in_f32("soft_caps"), 0, &err);
 }
 
 static void step(void) {
@@ -50,7 +51,8 @@ static void step(void) {
   flat_session_step(state.session, in_i32("slots"), logits.memory, logits.count, logits.dtype, SIDBEAM_DEVICE_CPU, 0,
                     number_of(now, "rows_slots"), number_of(now, "rows"), number_of(now, "columns"),
                     number_of(now, "slot_stride"), number_of(now, "row_stride"), in_i32("row_map"), in_f32("lse"),
-                    *in_f32("inverse_temperature").data, *in_f32("soft_cap").data, 0, &err);
+                    *in_f32("inverse_temperature").data, *in_f32("soft_cap").data, in_f32("inverse_temperatures"),
+                    in_f32("soft_caps"), 0, &err);
   free(logits.memory.data);
 }
 
@@ -59,37 +61,39 @@ static void stop(void) {
   flat_session_stop(state.session, slots, slots.count, 0, &err);
 }
 
-/* The rows that are there, slot after slot. */
-static void check_rows(const int64_t* rows, const int64_t* offsets, int64_t count, int64_t beams, int64_t limit) {
-  const flat_in_i64 want = in_i64("want_rows");
+/* The item rows that are there, slot after slot. */
+static void check_item_rows_of_slots(const int64_t* item_rows, const int64_t* offsets, int64_t count, int64_t beams,
+                                     int64_t limit) {
+  const flat_in_i64 want = in_i64("want_item_rows");
   int64_t k = 0;
   for (int64_t i = 0; i < count; ++i) {
     for (int64_t j = 0; j < offsets[i * (beams + 1) + beams]; ++j, ++k) {
-      if (k >= want.count || rows[i * limit + j] != want.data[k]) fail("want_rows", k);
+      if (k >= want.count || item_rows[i * limit + j] != want.data[k]) fail("want_item_rows", k);
     }
   }
-  if (k != want.count) fail("want_rows", k);
+  if (k != want.count) fail("want_item_rows", k);
 }
 
 static void items(void) {
   const flat_in_i32 slots = in_i32("slots");
   const int64_t limit = number_of(now, "limit"), all = in_i64("want_ordinals").count;
   const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + slots.count);
-  const flat_out_i64 rows = i32_of("with_rows") ? out_i64(slots.count * limit) : none;
+  const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(slots.count * limit) : none;
   const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(slots.count);
-  flat_session_get_items(state.session, slots, slots.count, i32_of("limit_per_sid"), limit, ordinals, sids, lengths,
-                         rows, offsets, cut, 0, &err);
+  flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, ordinals, sids,
+                         lengths, item_rows, offsets, cut, 0, &err);
   if (err.code == 0) {
     same_i64("want_ordinals", ordinals.data);
     same_i32("want_sids", sids.data);
     same_i32("want_lengths", lengths.data);
     same_i64("want_offsets", offsets.data);
     same_i32("want_truncated", cut.data);
-    if (rows.data != NULL) check_rows(rows.data, offsets.data, slots.count, all / slots.count, limit);
+    if (item_rows.data != NULL)
+      check_item_rows_of_slots(item_rows.data, offsets.data, slots.count, all / slots.count, limit);
   }
   free(ordinals.data);
   free(offsets.data);
-  free(rows.data);
+  free(item_rows.data);
   free(sids.data);
   free(lengths.data);
   free(cut.data);
@@ -129,28 +133,28 @@ static void do_refused(void) {
   check_beams();
 }
 
-static void do_table(void) {
+static void do_set(void) {
   int64_t numbers[64];
-  state.table = flat_constraint_set_create(state.runtime, handles_of(numbers), in_i64("offsets"), in_i32("maps"),
-                                  in_i32("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, &err);
+  state.set = flat_constraint_set_create(state.runtime, handles_of(numbers), in_i64("offsets"), in_i32("maps"),
+                                         in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, &err);
   succeed("flat_constraint_set_create");
 }
 
 static void do_prefixes(void) {
   const flat_in_i32 lengths = in_i32("lengths");
   const flat_out_i64 states = out_i64(lengths.count);
-  flat_constraint_set_prefixes(state.table, in_i32("which"), in_i32("codes"), number_of(now, "stride"), lengths, lengths.count,
-                      states, 0, &err);
+  flat_constraint_set_prefixes(state.set, in_i32("which"), in_i32("codes"), number_of(now, "stride"), lengths,
+                               lengths.count, states, 0, &err);
   succeed("flat_constraint_set_prefixes");
   same_i64("want_states", states.data);
   free(states.data);
 }
 
 static void do_advance(void) {
-  const flat_in_i32 tokens = in_i32("tokens");
-  const flat_out_i64 states = out_i64(tokens.count);
-  flat_constraint_set_advance(state.table, in_i32("which"), in_i64("states"), in_i64("parents"), tokens, tokens.count, states, 0,
-                     &err);
+  const flat_in_i32 codes = in_i32("codes");
+  const flat_out_i64 states = out_i64(codes.count);
+  flat_constraint_set_advance(state.set, in_i32("which"), in_i64("states"), in_i32("parents"), codes, codes.count,
+                              states, 0, &err);
   succeed("flat_constraint_set_advance");
   same_i64("want_states", states.data);
   free(states.data);
@@ -158,9 +162,9 @@ static void do_advance(void) {
 
 static void do_mask(void) {
   const given_logits logits = logits_of("logits"), want = logits_of("want_logits");
-  flat_constraint_set_mask(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
-                  SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"), 0,
-                  &err);
+  flat_constraint_set_mask(state.set, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
+                           SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"),
+                           number_of(now, "row_stride"), 0, &err);
   succeed("flat_constraint_set_mask");
   if (memcmp(logits.memory.data, want.memory.data, want.bytes) != 0) fail("want_logits", -1);
   state.compared += want.count;
@@ -171,8 +175,8 @@ static void do_mask(void) {
 static void do_bitmask(void) {
   const flat_in_i64 states = in_i64("states");
   const flat_out_i32 words = out_i32(in_i32("want_words").count);
-  flat_constraint_set_bitmask(state.table, in_i32("which"), states, states.count, words, number_of(now, "words_per_row"), 0,
-                     &err);
+  flat_constraint_set_bitmask(state.set, in_i32("which"), states, states.count, number_of(now, "words_per_row"), words,
+                              0, &err);
   succeed("flat_constraint_set_bitmask");
   same_i32("want_words", words.data);
   free(words.data);
@@ -180,19 +184,20 @@ static void do_bitmask(void) {
 
 static void do_topk(void) {
   const given_logits logits = logits_of("logits");
-  const int64_t all = in_i32("want_tokens").count;
-  const flat_out_i32 tokens = out_i32(all);
+  const int64_t all = in_i32("want_codes").count;
+  const flat_out_i32 codes = out_i32(all);
   const flat_out_i64 next = out_i64(all);
   const flat_out_i32 bits = out_i32(all);
   const flat_out_f32 log_probs = {(float*)(void*)bits.data, all};
-  flat_constraint_set_topk(state.table, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
-                  SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"), number_of(now, "row_stride"),
-                  i32_of("normalization"), i32_of("k"), tokens, log_probs, next, 0, &err);
+  flat_constraint_set_topk(state.set, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
+                           SIDBEAM_DEVICE_CPU, 0, number_of(now, "rows"), number_of(now, "columns"),
+                           number_of(now, "row_stride"), i32_of("normalization"), i32_of("k"), codes, log_probs, next,
+                           0, &err);
   succeed("flat_constraint_set_topk");
-  same_i32("want_tokens", tokens.data);
+  same_i32("want_codes", codes.data);
   same_f32("want_log_probs", log_probs.data);
   same_i64("want_next", next.data);
-  free(tokens.data);
+  free(codes.data);
   free(next.data);
   free(bits.data);
   free(logits.memory.data);
@@ -204,7 +209,7 @@ static void replay(const record* one) {
     void (*run)(void);
   } kinds[] = {{"case", do_case},       {"index", do_index},       {"session", do_session}, {"start", do_start},
                {"step", do_step},       {"stop", do_stop},         {"items", do_items},     {"refused", do_refused},
-               {"table", do_table},     {"prefixes", do_prefixes}, {"advance", do_advance}, {"mask", do_mask},
+               {"set", do_set},         {"prefixes", do_prefixes}, {"advance", do_advance}, {"mask", do_mask},
                {"bitmask", do_bitmask}, {"topk", do_topk}};
   now = one;
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {

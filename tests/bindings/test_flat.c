@@ -5,10 +5,10 @@
 static void every_call_on_a_closed_handle_says_what_is_closed(void) {
   rig r = make_rig(1);
   int64_t numbers[FLAT_INFO_COUNT];
-  flat_handle *builder = rig_builder(r.runtime), *table;
-  OKAY(table = flat_constraint_set_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i32, -1, 0, 0,
-                                 &err));
-  flat_handle* const all[] = {r.runtime, r.index, r.constraint, r.session, builder, table};
+  flat_handle *builder = rig_builder(r.runtime), *set;
+  OKAY(set = flat_constraint_set_create(r.runtime, IN_I64((int64_t)(intptr_t)r.constraint), no_i64, no_i32, no_i64, -1,
+                                        0, 0, &err));
+  flat_handle* const all[] = {r.runtime, r.index, r.constraint, r.session, builder, set};
   for (size_t i = 0; i < COUNT(all); ++i) {
     CHECK_INT(flat_is_closed(all[i]), 0);
     flat_close(all[i]);
@@ -21,9 +21,9 @@ static void every_call_on_a_closed_handle_says_what_is_closed(void) {
   REFUSED(rig_step(&r, &err), SIDBEAM_BAD_STATE, "session is closed");
   REFUSED(flat_session_get_beams(r.session, OUT_I64(numbers), &err), SIDBEAM_BAD_STATE, "session is closed");
   REFUSED(flat_view_retain(r.session, &err), SIDBEAM_BAD_STATE, "session is closed");
-  REFUSED(flat_constraint_set_prefixes(table, no_i32, no_i32, 0, IN_I32(0), 1, OUT_I64(numbers), 0, &err), SIDBEAM_BAD_STATE,
-          "table is closed");
-  flat_free(table);
+  REFUSED(flat_constraint_set_prefixes(set, no_i32, no_i32, 0, IN_I32(0), 1, OUT_I64(numbers), 0, &err),
+          SIDBEAM_BAD_STATE, "constraint set is closed");
+  flat_free(set);
   flat_free(builder);
   free_rig(&r);
   CHECK_INT(returned(), 1);
@@ -36,13 +36,13 @@ static void a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go(v
   OKAY(other = flat_constraint_create(r.index, &err));
   flat_close(other);
   const flat_in_i64 list = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)other);
-  REFUSED(flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, 0, &err), SIDBEAM_BAD_STATE,
-          "constraint is closed");
-  REFUSED(flat_constraint_set_create(r.runtime, list, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
+  REFUSED(flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, &err),
+          SIDBEAM_BAD_STATE, "constraint is closed");
+  REFUSED(flat_constraint_set_create(r.runtime, list, no_i64, no_i32, no_i64, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
           "constraint is closed");
   const flat_in_i64 mixed = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)r.index);
-  REFUSED(flat_constraint_set_create(r.runtime, mixed, no_i64, no_i32, no_i32, -1, 0, 0, &err), SIDBEAM_INVALID_ARGUMENT,
-          "constraint is index, expected a handle of it");
+  REFUSED(flat_constraint_set_create(r.runtime, mixed, no_i64, no_i32, no_i64, -1, 0, 0, &err),
+          SIDBEAM_INVALID_ARGUMENT, "constraint is index, expected a handle of it");
   OKAY(rig_start(&r, &err));
   flat_free(other);
   free_rig(&r);
@@ -53,20 +53,20 @@ static void a_list_of_many_constraints_is_entered_and_left_whole(void) {
   rig r = make_rig(3);
   int64_t handles[20], states[20];
   int32_t which[20], lengths[20] = {0};
-  flat_handle* table;
+  flat_handle* set;
   for (int i = 0; i < 20; ++i) {
     handles[i] = (int64_t)(intptr_t)r.constraint;
     which[i] = i;
   }
-  OKAY(table = flat_constraint_set_create(r.runtime, (flat_in_i64){handles, 20}, no_i64, no_i32, no_i32, -1, 0, 0, &err));
-  OKAY(flat_constraint_set_prefixes(table, (flat_in_i32){which, 20}, no_i32, 0, (flat_in_i32){lengths, 20}, 20, OUT_I64(states),
-                           0, &err));
+  OKAY(set = flat_constraint_set_create(r.runtime, (flat_in_i64){handles, 20}, no_i64, no_i32, no_i64, -1, 0, 0, &err));
+  OKAY(flat_constraint_set_prefixes(set, (flat_in_i32){which, 20}, no_i32, 0, (flat_in_i32){lengths, 20}, 20,
+                                    OUT_I64(states), 0, &err));
   for (int i = 0; i < 20; ++i) CHECK_INT(states[i], 0);
   flat_close(r.constraint);
   flat_close(r.index);
   flat_close(r.session);
-  CHECK_INT(returned(), -1); /* the table holds it */
-  flat_free(table);
+  CHECK_INT(returned(), -1); /* the set holds it */
+  flat_free(set);
   CHECK_INT(returned(), 3);
   free_rig(&r);
 }
@@ -257,21 +257,88 @@ static void a_cancelled_build_can_go_on(void) {
   flat_free(runtime);
 }
 
-static void a_plan_is_the_estimates_shape_and_the_builders_numbers(void) {
-  flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime);
-  int64_t plan[FLAT_PLAN_COUNT] = {0};
+static void a_plan_has_the_builders_numbers_and_sections(void) {
+  flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime), *plan;
+  int64_t info[FLAT_PLAN_COUNT] = {0}, section[4], bytes = 0;
+  char kind[24], encoding[24];
   OKAY(rig_add(builder, &err));
-  OKAY(flat_builder_plan(builder, OUT_I64(plan), &err));
-  CHECK_INT(plan[FLAT_PLAN_EXACT], 1);
-  CHECK_INT(plan[FLAT_PLAN_SIDS], 5);
-  CHECK_INT(plan[FLAT_PLAN_ITEMS], 6);
+  OKAY(plan = flat_builder_plan(builder, &err));
+  OKAY(flat_plan_get_info(plan, OUT_I64(info), &err));
+  CHECK_INT(info[FLAT_PLAN_EXACT], 1);
+  CHECK_INT(info[FLAT_PLAN_SIDS], 5);
+  CHECK_INT(info[FLAT_PLAN_ITEMS], 6);
   const int64_t nodes[] = {3, 4, 5, 0}; /* 0, 2, 3; 01 03 22 30; SIDs */
-  CHECK_I64(plan + FLAT_PLAN_NODES, nodes, 4);
-  OKAY(flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, 5, OUT_I64(plan), &err));
-  CHECK_INT(plan[FLAT_PLAN_EXACT], 0);
-  CHECK_INT(plan[FLAT_PLAN_SIDS], 5);
+  CHECK_I64(info + FLAT_PLAN_NODES, nodes, 4);
+  CHECK(info[FLAT_PLAN_SECTION_COUNT] > 3);
+  for (int64_t i = 0; i < info[FLAT_PLAN_SECTION_COUNT]; ++i) {
+    OKAY(flat_plan_get_section(plan, i, OUT_I64(section), OUT_BYTES(kind), OUT_BYTES(encoding), &err));
+    CHECK(section[1] >= bytes); /* sections follow one another */
+    CHECK_INT(section[3], 0);
+    bytes = section[1] + section[2];
+  }
+  CHECK(bytes <= info[FLAT_PLAN_FILE_BYTES]);
+  REFUSED(flat_plan_get_section(plan, INT64_C(1) << 32, OUT_I64(section), OUT_BYTES(kind), OUT_BYTES(encoding), &err),
+          SIDBEAM_INVALID_ARGUMENT, err.message);
+  CHECK(strstr(err.message, "4294967296") != NULL);
+  flat_close(plan);
+  REFUSED(flat_plan_get_info(plan, OUT_I64(info), &err), SIDBEAM_BAD_STATE, "plan is closed");
+  flat_free(plan);
   flat_free(builder);
   flat_free(runtime);
+}
+
+static void an_estimate_is_a_plan_without_a_builder(void) {
+  flat_handle* plan;
+  int64_t info[FLAT_PLAN_COUNT] = {0};
+  OKAY(plan = flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, 5, &err));
+  OKAY(flat_plan_get_info(plan, OUT_I64(info), &err));
+  CHECK_INT(info[FLAT_PLAN_EXACT], 0);
+  CHECK_INT(info[FLAT_PLAN_SIDS], 5);
+  REFUSED(flat_plan_get_info(plan, (flat_out_i64){info, 7}, &err), SIDBEAM_INVALID_ARGUMENT,
+          "out has 7 elements, expected at least 70");
+  flat_free(plan);
+  CHECK(flat_plan_estimate((flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_I64, ALL_KINDS, -1, &err) == NULL);
+  CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
+}
+
+static void a_constraint_tells_its_shape_without_its_index(void) {
+  rig r = make_rig(21);
+  int64_t info[FLAT_CONSTRAINT_COUNT], index_info[FLAT_INFO_COUNT];
+  char fingerprint[32], expected[32];
+  OKAY(flat_index_get_info(r.index, OUT_I64(index_info), OUT_BYTES(expected), &err));
+  flat_close(r.index);
+  OKAY(flat_constraint_get_info(r.constraint, OUT_I64(info), OUT_BYTES(fingerprint), &err));
+  CHECK_INT(info[FLAT_CONSTRAINT_LEVELS], 3);
+  CHECK_INT(info[FLAT_CONSTRAINT_VARIABLE_LENGTH], 0);
+  CHECK_INT(info[FLAT_CONSTRAINT_KINDS], index_info[FLAT_INFO_KINDS]);
+  CHECK_INT(info[FLAT_CONSTRAINT_SIDS], 5);
+  CHECK_INT(info[FLAT_CONSTRAINT_ITEMS], 6);
+  CHECK_I64(info + FLAT_CONSTRAINT_CODES, index_info + FLAT_INFO_CODES, 64);
+  CHECK(memcmp(fingerprint, expected, sizeof expected) == 0);
+  free_rig(&r);
+  CHECK_INT(returned(), 21);
+}
+
+static void counters_come_with_their_names(void) {
+  rig r = make_rig(22);
+  int64_t values[FLAT_COUNTERS];
+  char names[FLAT_COUNTER_NAME_BYTES];
+  const char* name = names;
+  int slot_steps = 0;
+  OKAY(rig_start(&r, &err));
+  OKAY(rig_step(&r, &err));
+  const int64_t count = flat_session_get_counters(r.session, OUT_I64(values), OUT_BYTES(names), &err);
+  CHECK(count > 0 && count <= FLAT_COUNTERS);
+  for (int64_t i = 0; i < count; ++i, name += strlen(name) + 1) {
+    if (strcmp(name, "slot_steps") != 0) continue;
+    CHECK_INT(values[i], RIG_SLOTS);
+    slot_steps = 1;
+  }
+  CHECK_INT(slot_steps, 1);
+  REFUSED(flat_session_get_counters(r.session, (flat_out_i64){values, 1}, OUT_BYTES(names), &err),
+          SIDBEAM_INVALID_ARGUMENT, "values has 1 elements, expected at least 64");
+  free_rig(&r);
+  CHECK_INT(returned(), 22);
 }
 
 static void the_log_keeps_the_first_messages_and_cuts_long_ones(void) {
@@ -325,7 +392,10 @@ int main(void) {
       TEST(handles_of_another_kind_and_none_are_refused),
       TEST(loans_come_back_once_and_only_where_they_were_taken),
       TEST(a_cancelled_build_can_go_on),
-      TEST(a_plan_is_the_estimates_shape_and_the_builders_numbers),
+      TEST(a_plan_has_the_builders_numbers_and_sections),
+      TEST(an_estimate_is_a_plan_without_a_builder),
+      TEST(a_constraint_tells_its_shape_without_its_index),
+      TEST(counters_come_with_their_names),
       TEST(the_log_keeps_the_first_messages_and_cuts_long_ones),
       TEST(a_runtime_logs_into_the_queue_at_its_level),
   };

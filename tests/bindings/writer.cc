@@ -41,7 +41,9 @@ void Writer::line(const char* name, const char* type, const void* data, int64_t 
 
 void Writer::field(const char* name, const int32_t* data, int64_t count) { line<int32_t>(name, "i32", data, count); }
 void Writer::field(const char* name, const int64_t* data, int64_t count) { line<int64_t>(name, "i64", data, count); }
-void Writer::field(const char* name, const float* data, int64_t count) { elements(name, SIDBEAM_DTYPE_F32, data, count); }
+void Writer::field(const char* name, const float* data, int64_t count) {
+  elements(name, SIDBEAM_DTYPE_F32, data, count);
+}
 
 void Writer::field(const char* name, const std::vector<std::string>& values) {
   out_ << name << " str " << values.size();
