@@ -4,11 +4,9 @@
 
 #include <cstring>
 
-#include "sidbeam/runtime.h"
-#include "sidbeam/session.h"
+#include "capi/first_version.h"
 #include "support/error.h"
 #include "support/guard.h"
-#include "support/structs.h"
 
 namespace sidbeam::capi {
 
@@ -25,6 +23,7 @@ void check_struct(const void* given, uint32_t struct_size, size_t smallest, size
 // A copy of a caller's struct, whole even where the caller's is of an older header.
 template <class T>
 T read_struct(const T* given, const char* name) {
+  static_assert(kFirstBytes<T> >= sizeof(uint32_t) && kFirstBytes<T> <= sizeof(T), "see capi/first_version.h");
   require(given, name);
   check_struct(given, given->struct_size, kFirstBytes<T>, sizeof(T), name);
   if (given->struct_size >= sizeof(T)) return *given;  // of a size that the compiler knows

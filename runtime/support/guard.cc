@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "support/structs.h"
-
 namespace sidbeam {
 namespace {
 

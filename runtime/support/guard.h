@@ -7,8 +7,12 @@
 
 #include "sidbeam/base.h"
 #include "support/error.h"
+#include "support/structs.h"
 
 namespace sidbeam {
+
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_error> = 512;
 
 // Writes the outcome where the caller wants it, and returns its status.
 sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* message) noexcept;

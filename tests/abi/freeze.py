@@ -13,7 +13,7 @@ import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 RECORD = pathlib.Path(__file__).with_name("abi_v1.inc")
-HEADERS = ["base", "runtime", "builder", "index", "constraint", "rows", "session", "states", "api"]
+HEADERS = ["base", "runtime", "index", "builder", "constraint", "rows", "session", "states", "api"]
 
 
 def declarations():

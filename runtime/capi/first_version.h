@@ -1,0 +1,53 @@
+// The size that each struct of the ABI had in its first version, which the oldest callers have. A struct that grows keeps
+// its line; tests/abi has the same numbers. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "sidbeam/sidbeam.h"
+#include "support/structs.h"
+
+namespace sidbeam {
+
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_allocator> = 32;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_device_allocator> = 32;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = 96;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_open_config> = 12;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_index_info> = 1168;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_section_info> = 48;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_upload_config> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_upload_info> = 16;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_builder_config> = 72;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 560;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 328;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_rows> = 64;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_vocabulary> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_session_config> = 56;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_start_args> = 88;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_step_args> = 80;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_beams> = 80;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_items> = 80;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_stats> = 56;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_constraint_set_config> = 40;
+
+}  // namespace sidbeam

@@ -1,0 +1,135 @@
+/* sidbeam: every function in one table, for hosts that dlopen the library and want one symbol instead of many.
+ *
+ *   void *library = dlopen("libsidbeam.so.1", RTLD_NOW | RTLD_LOCAL);
+ *   sidbeam_get_api_function get_api = (sidbeam_get_api_function)dlsym(library, "sidbeam_get_api");
+ *   const sidbeam_api *api;
+ *   if (get_api(SIDBEAM_ABI_VERSION, &api, &err)) ...
+ *   api->runtime_create(NULL, &runtime, &err);
+ *
+ * Entries are only ever added at the end. Look at struct_size before using one that a later header added.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_API_H
+#define SIDBEAM_API_H
+
+#include "builder.h"
+#include "constraint.h"
+#include "index.h"
+#include "runtime.h"
+#include "session.h"
+#include "states.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Entry x is the function sidbeam_x. */
+typedef struct sidbeam_api {
+  uint32_t struct_size; /* bytes of the table that is loaded */
+  const char* (*version)(void);
+  uint32_t (*abi_version)(void);
+  const char* (*status_name)(sidbeam_status code);
+  const char* (*cpu_target)(void);
+  sidbeam_status (*runtime_create)(const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err);
+  void (*runtime_release)(sidbeam_runtime* runtime);
+  sidbeam_status (*index_peek)(const char* path, sidbeam_index_info* out, sidbeam_error* err);
+  sidbeam_status (*index_open)(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config,
+      sidbeam_index** out, sidbeam_error* err);
+  sidbeam_status (*index_open_memory)(sidbeam_runtime* runtime, const void* data, int64_t bytes,
+      void (*release)(void* context), void* context, const sidbeam_open_config* config, sidbeam_index** out,
+      sidbeam_error* err);
+  void (*index_retain)(sidbeam_index* index);
+  void (*index_release)(sidbeam_index* index);
+  sidbeam_status (*index_verify)(const sidbeam_index* index, int32_t depth, sidbeam_error* err);
+  sidbeam_status (*index_get_info)(const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err);
+  sidbeam_status (*index_get_section)(
+      const sidbeam_index* index, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+  sidbeam_status (*index_get_metadata)(
+      const sidbeam_index* index, int64_t i, const char** key, const char** value, sidbeam_error* err);
+  const char* (*index_codebook)(const sidbeam_index* index);
+  sidbeam_status (*index_sid)(
+      const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
+  sidbeam_status (*index_find_sid)(
+      const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
+  sidbeam_status (*index_ordinals)(
+      const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
+  sidbeam_status (*index_children)(const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t capacity,
+      int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
+  sidbeam_status (*index_item_rows)(
+      const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
+  sidbeam_status (*index_item_ordinal)(
+      const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);
+  sidbeam_status (*index_item_id)(
+      const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
+  sidbeam_status (*index_find_item)(const sidbeam_index* index, int64_t id, const char* name, int64_t bytes,
+      int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
+  sidbeam_status (*index_upload)(sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
+  sidbeam_status (*index_get_upload)(
+      const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
+  void (*index_unload)(sidbeam_index* index, int32_t device_id);
+  sidbeam_status (*builder_create)(
+      sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
+  sidbeam_status (*builder_add)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths, int64_t count,
+      const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
+  sidbeam_status (*builder_add_named)(sidbeam_builder* builder, const int32_t* codes, const int32_t* lengths,
+      int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities, sidbeam_error* err);
+  sidbeam_status (*builder_set_metadata)(
+      sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
+  sidbeam_status (*builder_plan)(sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
+  sidbeam_status (*plan_estimate)(
+      const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
+  sidbeam_status (*plan_get_info)(const sidbeam_plan* plan, sidbeam_plan_info* out, sidbeam_error* err);
+  sidbeam_status (*plan_get_section)(
+      const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+  void (*plan_destroy)(sidbeam_plan* plan);
+  sidbeam_status (*builder_write)(sidbeam_builder* builder, const char* path, sidbeam_error* err);
+  sidbeam_status (*builder_finish)(sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err);
+  void (*builder_destroy)(sidbeam_builder* builder);
+  sidbeam_status (*constraint_create)(
+      const sidbeam_constraint_config* config, sidbeam_constraint** out, sidbeam_error* err);
+  void (*constraint_retain)(sidbeam_constraint* constraint);
+  void (*constraint_release)(sidbeam_constraint* constraint);
+  sidbeam_status (*constraint_get_info)(
+      const sidbeam_constraint* constraint, sidbeam_constraint_info* out, sidbeam_error* err);
+  sidbeam_status (*session_create)(
+      sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
+  sidbeam_status (*session_start)(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
+  sidbeam_status (*session_step)(sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
+  sidbeam_status (*session_get_beams)(const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
+  sidbeam_status (*session_fetch)(sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*session_get_items)(
+      const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
+  sidbeam_status (*session_stop)(
+      sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
+  sidbeam_status (*session_get_stats)(const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
+  sidbeam_status (*session_get_counters)(const sidbeam_session* session, int64_t capacity, const char** names,
+      int64_t* values, int64_t* count, sidbeam_error* err);
+  void (*session_destroy)(sidbeam_session* session);
+  sidbeam_status (*constraint_set_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config,
+      sidbeam_constraint_set** out, sidbeam_error* err);
+  void (*constraint_set_destroy)(sidbeam_constraint_set* set);
+  sidbeam_status (*constraint_set_prefixes)(const sidbeam_constraint_set* set, const int32_t* which,
+      const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count, sidbeam_state* out, void* stream,
+      sidbeam_error* err);
+  sidbeam_status (*constraint_set_advance)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* in, int64_t in_count, const int32_t* parents, const int32_t* codes, int64_t count,
+      sidbeam_state* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*constraint_set_mask)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, const sidbeam_rows* logits, void* data, void* stream, sidbeam_error* err);
+  sidbeam_status (*constraint_set_bitmask)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, int64_t count, int64_t words_per_row, uint32_t* words, void* stream,
+      sidbeam_error* err);
+  sidbeam_status (*constraint_set_topk)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* codes,
+      float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
+} sidbeam_api;
+
+/* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never
+ * freed. Errors: UNSUPPORTED, naming both versions. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_get_api(
+    uint32_t abi_version, const sidbeam_api** out, sidbeam_error* err);
+typedef sidbeam_status (*sidbeam_get_api_function)(uint32_t abi_version, const sidbeam_api** out, sidbeam_error* err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

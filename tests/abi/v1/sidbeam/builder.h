@@ -1,0 +1,127 @@
+/* sidbeam: from a catalogue to an index.
+ *
+ *   create -> add, add ... -> write (a file) or finish (an index in memory)
+ *
+ * A catalogue is a list of (SID, item) pairs. Many items may share a SID and an item may have several. The same pairs
+ * and options give the same bytes, whatever the order in which they came, the number of calls that brought them and the
+ * number of threads.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_BUILDER_H
+#define SIDBEAM_BUILDER_H
+
+#include "index.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SIDBEAM_ID_I64 = 0, SIDBEAM_ID_U64 = 1, SIDBEAM_ID_STRING = 2 };
+
+/* What to do where several items share a SID. Identical (SID, item) pairs are always merged and counted; the highest of
+ * their priorities stays. */
+enum {
+  SIDBEAM_COLLISIONS_KEEP = 0,  /* all of them, by priority falling, then id rising */
+  SIDBEAM_COLLISIONS_ERROR = 1, /* fail with SIDBEAM_COLLISION, naming the SID */
+  SIDBEAM_COLLISIONS_FIRST = 2  /* only the first in that order */
+};
+
+/* Phases that the progress callback reports. */
+enum {
+  SIDBEAM_PHASE_SORT = 0,
+  SIDBEAM_PHASE_SCAN = 1,
+  SIDBEAM_PHASE_EMIT = 2,
+  SIDBEAM_PHASE_CHECKSUM = 3,
+  SIDBEAM_PHASE_SYNC = 4
+};
+
+typedef struct sidbeam_builder_config {
+  uint32_t struct_size;    /* sizeof(sidbeam_builder_config) */
+  int32_t levels;          /* L, codes of a SID (of the longest one): 1 .. SIDBEAM_MAX_LEVELS */
+  const int32_t* codes;    /* [levels] V_l: codes of level l are 0 .. codes[l]-1; copied */
+  int32_t variable_length; /* 0: every SID has `levels` codes; 1: from 1 to `levels` */
+  int32_t id_type;         /* SIDBEAM_ID_*; u64 ids travel as the same bits in int64 */
+  int32_t kinds;           /* SIDBEAM_KIND_* or'ed; 0 means SIDBEAM_KIND_TRIE */
+  int32_t collisions;      /* SIDBEAM_COLLISIONS_* */
+  int32_t threads;         /* 1 .. 1024; 0: the runtime's */
+  /* Checked before the sort, as far as that needs it, and, exactly, before the index is laid out. */
+  int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan_info.peak_bytes) fails; 0: none */
+  const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
+  /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
+   * A return other than 0 cancels: the call then fails with CANCELLED and leaves no file behind. Must not throw or use
+   * the builder. NULL: none. */
+  int32_t (*progress)(void* context, int32_t phase, int64_t done, int64_t total);
+  void* progress_context;
+} sidbeam_builder_config;
+#define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
+  {                                                                                                                   \
+    (uint32_t)sizeof(sidbeam_builder_config), 0, NULL, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE, SIDBEAM_COLLISIONS_KEEP, \
+        0, 0, NULL, NULL, NULL                                                                                        \
+  }
+
+/* Sizes of an index that has not been built; its sections by sidbeam_plan_get_section(). */
+typedef struct sidbeam_plan_info {
+  uint32_t struct_size;  /* sizeof(sidbeam_plan_info), set by the caller */
+  int32_t exact;         /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
+  int64_t sids, items;   /* distinct SIDs; (SID, item) pairs */
+  int64_t file_bytes;    /* the whole file */
+  int64_t peak_bytes;    /* memory that the build takes at most, the file's pages included */
+  int64_t section_count; /* of the file */
+  int64_t nodes[64];     /* distinct prefixes of l+1 codes; 0 past the last level */
+} sidbeam_plan_info;
+#define SIDBEAM_PLAN_INFO_INIT                                   \
+  {                                                              \
+    (uint32_t)sizeof(sidbeam_plan_info), 0, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+/* Makes an empty builder, for one thread at a time. It holds a reference to the runtime.
+ * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(
+    sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
+/* Adds `count` pairs and copies what it needs. codes [count, levels], row-major; lengths [count] or NULL for full
+ * length (entries past a length are not read); ids [count] or NULL (then the id is the row's number, counted over all
+ * calls, and either all calls give ids or none does); priorities [count] or NULL for 0.
+ * Errors: INVALID_ARGUMENT with row, level and value (a code out of range, a length of 0 or above levels, or below it
+ * where lengths are fixed, ids here and none before), BAD_STATE after plan, write or finish, OUT_OF_MEMORY. On an error
+ * nothing of this call has been added. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes,
+    const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
+/* The same for string ids: name i is id_bytes[id_offsets[i] .. id_offsets[i+1]); id_offsets [count + 1] rises. Only
+ * with id_type STRING. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes,
+    const int32_t* lengths, int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities,
+    sidbeam_error* err);
+/* Keeps a key and a value (UTF-8, NUL-terminated, copied) in the file; a key given again replaces. Metadata is sorted
+ * by key. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
+    sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
+/* Sorts what was added (write and finish then need not) and gives exact sizes; *out is given back with
+ * sidbeam_plan_destroy(). Errors: as write, without the file's. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
+    sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
+/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable
+ * length as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids
+ * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
+    const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(
+    const sidbeam_plan* plan, sidbeam_plan_info* out, sidbeam_error* err);
+/* Section i, 0 <= i < info.section_count, in the order of the file; its checksum is 0. Offsets of an estimate are
+ * estimates. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_section(
+    const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+SIDBEAM_API void sidbeam_plan_destroy(sidbeam_plan* plan);
+/* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
+ * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
+ * is no regular file is not replaced. May be called again, for another path.
+ * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
+    sidbeam_builder* builder, const char* path, sidbeam_error* err);
+/* The same index in memory; *out gets one reference. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_finish(
+    sidbeam_builder* builder, sidbeam_index** out, sidbeam_error* err);
+SIDBEAM_API void sidbeam_builder_destroy(sidbeam_builder* builder);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/* sidbeam: an opened index, shared by every session and thread.
+ *
+ * An index is immutable and reference-counted: open it once, share it. SIDs are sorted
+ * (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a
+ * position in the list of items, ordered by ordinal, then priority falling, then id rising.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_INDEX_H
+#define SIDBEAM_INDEX_H
+
+#include "base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Where an opened file lives. Replacing a mapped file by rename is safe; truncating or overwriting it in place is not,
+ * and COPY is there for those who cannot exclude it. */
+enum {
+  /* Mapped; pages come in when they are first read. */
+  SIDBEAM_RESIDENCY_MAP = 0,
+  /* Mapped, and every page read before open returns. */
+  SIDBEAM_RESIDENCY_PREFAULT = 1,
+  /* As PREFAULT, and locked in memory (needs the limit for it, see ulimit -l). */
+  SIDBEAM_RESIDENCY_LOCK = 2,
+  /* Read into the allocator's memory, on huge pages where the system has them; the file is closed. */
+  SIDBEAM_RESIDENCY_COPY = 3
+};
+
+/* How much is checked. Whatever the depth, a damaged file never makes a reader touch memory outside it. */
+enum {
+  SIDBEAM_VERIFY_HEADER = 0,    /* the header, and every section's bounds, alignment and size; constant time */
+  SIDBEAM_VERIFY_CHECKSUMS = 1, /* and every section's checksum; reads the whole file */
+  SIDBEAM_VERIFY_FULL = 2       /* and the structure itself: order, ranges, counts, agreement between sections */
+};
+
+typedef struct sidbeam_open_config {
+  uint32_t struct_size; /* sizeof(sidbeam_open_config) */
+  int32_t residency;    /* SIDBEAM_RESIDENCY_* */
+  int32_t verify;       /* SIDBEAM_VERIFY_* */
+} sidbeam_open_config;
+#define SIDBEAM_OPEN_CONFIG_INIT \
+  { (uint32_t)sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_HEADER }
+
+/* What the header says. Arrays are by level; entries past the last level are 0. */
+typedef struct sidbeam_index_info {
+  uint32_t struct_size; /* sizeof(sidbeam_index_info), set by the caller */
+  int32_t format_major, format_minor;
+  int32_t levels;            /* L */
+  int32_t variable_length;   /* 1: SIDs of shortest .. longest codes */
+  int32_t shortest, longest; /* codes of the shortest and the longest SID that is in it */
+  int32_t id_type;           /* SIDBEAM_ID_* */
+  int32_t kinds;             /* SIDBEAM_KIND_* or'ed */
+  int32_t codes[64];         /* V_l, the end not counted */
+  int32_t max_children[64];  /* most continuations of a prefix of l codes, the end counted */
+  int64_t nodes[64];         /* distinct prefixes of l+1 codes */
+  int64_t sids, items;       /* distinct SIDs; item rows */
+  int64_t merged_pairs;      /* identical (SID, item) pairs that were merged when it was built */
+  int64_t collisions;        /* SIDs with more than one item */
+  int64_t max_items_per_sid;
+  int64_t file_bytes;
+  int64_t section_count, metadata_count;
+  char fingerprint[33]; /* XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata */
+} sidbeam_index_info;
+#define SIDBEAM_INDEX_INFO_INIT                                                                                \
+  {                                                                                                            \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+  }
+
+typedef struct sidbeam_section_info {
+  uint32_t struct_size; /* sizeof(sidbeam_section_info), set by the caller */
+  int32_t level;        /* -1 where it belongs to no level */
+  const char* kind;     /* "tokens", "row_pointers", ...; static storage */
+  const char* encoding; /* "u16", "u32", "u64", "bits", ...; static storage */
+  int64_t offset, bytes;
+  int64_t checksum; /* XXH3-64, as the same bits */
+} sidbeam_section_info;
+#define SIDBEAM_SECTION_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_section_info), 0, NULL, NULL, 0, 0, 0 }
+
+/* Reads and checks the header of a file, nothing else. Errors: as open. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
+    const char* path, sidbeam_index_info* out, sidbeam_error* err);
+/* Opens a file; config NULL means all defaults. *out gets one reference.
+ * Errors: INVALID_ARGUMENT (config), IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a
+ * newer format, an unknown required section), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
+    const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
+/* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
+ * release(context), if given, is called once, when the last reference goes (on that thread), or, with residency COPY,
+ * before this call returns; when the call fails it is not called. COPY takes any address; LOCK is refused, PREFAULT is
+ * MAP. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data,
+    int64_t bytes, void (*release)(void* context), void* context, const sidbeam_open_config* config,
+    sidbeam_index** out, sidbeam_error* err);
+SIDBEAM_API void sidbeam_index_retain(sidbeam_index* index);
+SIDBEAM_API void sidbeam_index_release(sidbeam_index* index);
+
+/* Checks an opened index to a SIDBEAM_VERIFY_* depth. Errors: CORRUPT. Uses the runtime's threads. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(
+    const sidbeam_index* index, int32_t depth, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
+    const sidbeam_index* index, sidbeam_index_info* out, sidbeam_error* err);
+/* Section i, 0 <= i < info.section_count, in the order of the file. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_section(
+    const sidbeam_index* index, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
+/* Entry i, 0 <= i < info.metadata_count, sorted by key. Pointers are valid until the index goes. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
+    const sidbeam_index* index, int64_t i, const char** key, const char** value, sidbeam_error* err);
+/* The codebook text that the builder was given; "" where there was none. Valid until the index goes; NULL for a NULL
+ * index. */
+SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
+
+/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
+    const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
+/* The ordinal of a whole SID, or -1 where there is no such SID. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
+    const sidbeam_index* index, const int32_t* codes, int32_t length, int64_t* ordinal, sidbeam_error* err);
+/* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
+    const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
+/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
+ * `capacity` are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is a SID, otherwise 0. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
+    int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
+/* The item rows [*lo, *hi) of an ordinal. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
+    const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
+/* The ordinal that an item row belongs to. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
+    const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);
+/* The id of an item row: with integer ids *id (u64 as the same bits), *name NULL and *bytes 0; with string ids *name,
+ * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
+    const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
+/* The first item row >= from_item_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass
+ * over the ids: for tools, not for requests. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
+    const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
+
+/* An index on a CUDA device: a copy of those sections that decoding reads (never item ids or names), shared by all
+ * sessions and constraint sets on that device. */
+typedef struct sidbeam_upload_config {
+  uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
+  int32_t device_id;
+  int32_t kinds;  /* SIDBEAM_KIND_* or'ed, what strategies need of them; 0: all that the index has */
+  int32_t verify; /* 1: the structure is checked on the device, to the depth of SIDBEAM_VERIFY_FULL; 0: not */
+  /* Stream of the copies; NULL: one of the library's own, beside all others. */
+  void* stream;
+  int64_t chunk_bytes;      /* copied at a time, through two pinned buffers of this size, 4096 .. 2^30; 0: 8 MiB */
+  int64_t bytes_per_second; /* not to be passed, so that other copies have room; 0: as fast as it goes */
+} sidbeam_upload_config;
+#define SIDBEAM_UPLOAD_CONFIG_INIT \
+  { (uint32_t)sizeof(sidbeam_upload_config), 0, 0, 1, NULL, 0, 0 }
+
+typedef struct sidbeam_upload_info {
+  uint32_t struct_size; /* sizeof(sidbeam_upload_info), set by the caller */
+  int32_t kinds;        /* SIDBEAM_KIND_* that are there; 0: none */
+  int64_t bytes;        /* on the device */
+} sidbeam_upload_info;
+#define SIDBEAM_UPLOAD_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_upload_info), 0, 0 }
+
+/* Copies an index to a device; config NULL means all defaults. Returns when it is there, so that work on any stream may
+ * use it. Where all of it is there already nothing happens; a kind that is missing is brought in a second copy, so name
+ * them all at once. Creating a session or a constraint set uploads what it needs where that is not there.
+ * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
+ * DEVICE_ERROR; then nothing has changed. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
+    sidbeam_index* index, const sidbeam_upload_config* config, sidbeam_error* err);
+/* What is on a device; does not touch the device. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
+    const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
+/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and sets
+ * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits
+ * for that. */
+SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
