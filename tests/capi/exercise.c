@@ -29,12 +29,12 @@ static uint32_t next_noise(exercise* e) {
 }
 
 static void read_header(exercise* e) {
-  for (int32_t i = 0; i < e->info.section_count; ++i) {
+  for (int64_t i = 0; i < e->info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     if (tried(e, sidbeam_index_get_section(e->index, i, &section, NULL)))
       e->sink += section.kind[0] + section.encoding[0];
   }
-  for (int32_t i = 0; i < e->info.metadata_count; ++i) {
+  for (int64_t i = 0; i < e->info.metadata_count; ++i) {
     const char *key = NULL, *value = NULL;
     if (tried(e, sidbeam_index_get_metadata(e->index, i, &key, &value, NULL))) e->sink += key[0] + value[0];
   }
@@ -42,11 +42,11 @@ static void read_header(exercise* e) {
 }
 
 static void read_items(exercise* e) {
-  for (int64_t row = 0; row < e->info.items && row < MOST; ++row) {
+  for (int64_t item_row = 0; item_row < e->info.items && item_row < MOST; ++item_row) {
     int64_t ordinal = 0, id = 0, bytes = 0, found = 0;
     const char* name = NULL;
-    (void)tried(e, sidbeam_index_item_ordinal(e->index, row, &ordinal, NULL));
-    if (!tried(e, sidbeam_index_item_id(e->index, row, &id, &name, &bytes, NULL))) continue;
+    (void)tried(e, sidbeam_index_item_ordinal(e->index, item_row, &ordinal, NULL));
+    if (!tried(e, sidbeam_index_item_id(e->index, item_row, &id, &name, &bytes, NULL))) continue;
     for (int64_t i = 0; i < bytes; ++i) e->sink += name[i];
     if (name != NULL)
       (void)tried(e, sidbeam_index_find_item(e->index, id, name, bytes, 0, &found, NULL));
@@ -70,13 +70,13 @@ static void look_up_sids(exercise* e) {
 
 /* Every prefix that children lead to, up to a few of each level. */
 static void walk_children(exercise* e, int32_t* prefix, int32_t length) {
-  int32_t tokens[MOST], end = 0;
+  int32_t codes[MOST], end = 0;
   int64_t count = 0, lo = 0, hi = 0;
   (void)tried(e, sidbeam_index_ordinals(e->index, prefix, length, &lo, &hi, NULL));
   if (length >= e->info.levels) return;
-  if (!tried(e, sidbeam_index_children(e->index, prefix, length, tokens, MOST, &count, &end, NULL))) return;
+  if (!tried(e, sidbeam_index_children(e->index, prefix, length, MOST, codes, &count, &end, NULL))) return;
   for (int64_t i = 0; i < count && i < (length < 3 ? 4 : 1); ++i) {
-    prefix[length] = tokens[i];
+    prefix[length] = codes[i];
     walk_children(e, prefix, length + 1);
   }
 }
@@ -97,19 +97,19 @@ static sidbeam_vocabulary vocabulary_of(const exercise* e) {
   return vocabulary;
 }
 
-static void read_results(exercise* e, sidbeam_session* session, int32_t slots) {
-  int64_t ordinals[2 * BEAMS], rows[2 * 8], offsets[2 * (BEAMS + 1)];
+static void read_results(exercise* e, sidbeam_session* session) {
+  int64_t ordinals[2 * BEAMS], item_rows[2 * 8], offsets[2 * (BEAMS + 1)];
   int32_t sids[2 * BEAMS * 64], lengths[2 * BEAMS], truncated[2];
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit = 8;
   items.ordinals = ordinals;
   items.sids = sids;
   items.lengths = lengths;
-  items.rows = rows;
+  items.item_rows = item_rows;
   items.offsets = offsets;
   items.truncated = truncated;
-  if (!tried(e, sidbeam_session_get_items(session, NULL, slots, &items, NULL))) return;
-  for (int64_t i = offsets[0]; i < offsets[BEAMS]; ++i) e->sink += rows[i];
+  if (!tried(e, sidbeam_session_get_items(session, NULL, 0, &items, NULL))) return;
+  for (int64_t i = offsets[0]; i < offsets[BEAMS]; ++i) e->sink += item_rows[i];
 }
 
 static void decode(exercise* e, int32_t strategy, int32_t normalization) {
@@ -128,7 +128,6 @@ static void decode(exercise* e, int32_t strategy, int32_t normalization) {
   config.constraint = e->constraint;
   config.vocabulary = &vocabulary;
   if (!tried(e, sidbeam_session_create(e->runtime, &config, &session, NULL))) return;
-  start.count = 2;
   prefixes[1] = (int32_t)(next_noise(e) % (uint32_t)e->info.codes[0]);
   start.prefixes = prefixes;
   start.prefix_stride = 1;
@@ -137,43 +136,55 @@ static void decode(exercise* e, int32_t strategy, int32_t normalization) {
   if (tried(e, sidbeam_session_start(session, &start, NULL))) {
     for (int32_t level = 0; level <= e->info.levels; ++level) {
       if (!tried(e, sidbeam_session_step(session, &step, NULL))) break;
-      read_results(e, session, 2);
+      read_results(e, session);
     }
   }
   (void)tried(e, sidbeam_session_get_stats(session, &stats, NULL));
   sidbeam_session_destroy(session);
 }
 
-static void use_stateless_forms(exercise* e) {
-  const sidbeam_vocabulary vocabulary = vocabulary_of(e);
+static void use_set(exercise* e, const sidbeam_constraint_set* set) {
   const sidbeam_rows rows = rows_of(e, 0, 4);
   sidbeam_state states[4] = {0, -1, 0, 0}, next[12];
-  int32_t codes[4], lengths[4] = {0, 1, 1, 1}, tokens[12];
+  int32_t codes[4], lengths[4] = {0, 1, 1, 1}, best[12];
   float log_probs[12];
   uint32_t words[4 * ROOM];
   for (int i = 0; i < 4; ++i) codes[i] = (int32_t)(next_noise(e) % (uint32_t)e->info.codes[0]);
-  (void)tried(e, sidbeam_states_from_prefixes(&e->constraint, 1, NULL, codes, 1, lengths, 4, states, NULL, NULL));
+  (void)tried(e, sidbeam_constraint_set_prefixes(set, NULL, codes, 1, lengths, 4, states, NULL, NULL));
   for (int32_t level = 0; level <= e->info.levels; ++level) {
     if (e->columns <= 32 * ROOM) {
-      (void)tried(e, sidbeam_rows_bitmask(&e->constraint, 1, NULL, &vocabulary, states, 4, words, ROOM, NULL, NULL));
+      (void)tried(e, sidbeam_constraint_set_bitmask(set, NULL, states, 4, ROOM, words, NULL, NULL));
     }
-    if (!tried(e, sidbeam_rows_topk(&e->constraint, 1, NULL, &vocabulary, states, &rows, SIDBEAM_NORMALIZE_VALID, 3,
-                                    tokens, log_probs, next, NULL, NULL))) {
+    if (!tried(e, sidbeam_constraint_set_topk(set, NULL, states, &rows, SIDBEAM_NORMALIZE_VALID, 3, best, log_probs,
+                                              next, NULL, NULL))) {
       return;
     }
-    for (int i = 0; i < 4; ++i) codes[i] = tokens[3 * i + (int)(next_noise(e) % 3)];
-    (void)tried(e, sidbeam_states_advance(&e->constraint, 1, NULL, states, 4, NULL, codes, 4, states, NULL, NULL));
+    for (int i = 0; i < 4; ++i) codes[i] = best[3 * i + (int)(next_noise(e) % 3)];
+    (void)tried(e, sidbeam_constraint_set_advance(set, NULL, states, 4, NULL, codes, 4, states, NULL, NULL));
     if (level % 2 == 0) states[next_noise(e) % 4] = next[next_noise(e) % 12];
   }
   states[0] = (sidbeam_state)((uint64_t)next_noise(e) << 40 | next_noise(e));
-  (void)tried(e, sidbeam_rows_bitmask(&e->constraint, 1, NULL, &vocabulary, states, 4, words, ROOM, NULL, NULL));
+  (void)tried(e, sidbeam_constraint_set_bitmask(set, NULL, states, 4, ROOM, words, NULL, NULL));
   /* Last, since it writes -inf over the row that all others read. */
-  (void)tried(e, sidbeam_rows_mask(&e->constraint, 1, NULL, &vocabulary, states, &rows, NULL, NULL));
+  (void)tried(e, sidbeam_constraint_set_mask(set, NULL, states, &rows, e->row, NULL, NULL));
+}
+
+static void use_stateless_forms(exercise* e) {
+  const sidbeam_vocabulary vocabulary = vocabulary_of(e);
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  sidbeam_constraint_set* set = NULL;
+  config.constraints = &e->constraint;
+  config.constraint_count = 1;
+  config.vocabulary = &vocabulary;
+  if (tried(e, sidbeam_constraint_set_create(e->runtime, &config, &set, NULL))) use_set(e, set);
+  sidbeam_constraint_set_destroy(set);
 }
 
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise) {
   exercise e = {runtime, index, NULL, SIDBEAM_INDEX_INFO_INIT, NULL, 0, noise, 0, 0};
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   int32_t prefix[64] = {0}, widest = 0;
+  config.index = index;
   if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;
   read_header(&e);
   read_items(&e);
@@ -183,7 +194,7 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
   e.columns = (int64_t)widest + 1;
   /* A damaged header may ask for rows of a million columns; reading those would only cost time. */
   if (widest <= 8192) e.row = malloc(sizeof(float) * (size_t)e.columns);
-  if (e.row != NULL && tried(&e, sidbeam_constraint_create(index, &e.constraint, NULL))) {
+  if (e.row != NULL && tried(&e, sidbeam_constraint_create(&config, &e.constraint, NULL))) {
     for (int64_t c = 0; c < e.columns; ++c) e.row[c] = -(float)(next_noise(&e) % 64) / 8;
     for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {
       decode(&e, strategy, SIDBEAM_NORMALIZE_FULL + (int32_t)(next_noise(&e) % 4));

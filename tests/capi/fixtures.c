@@ -75,12 +75,32 @@ sidbeam_index* make_index(const catalogue* from, int32_t kinds) {
   return index;
 }
 
+sidbeam_constraint* constrain(sidbeam_index* index) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint* constraint = NULL;
+  config.index = index;
+  CHECK_OK(sidbeam_constraint_create(&config, &constraint, &err));
+  return constraint;
+}
+
 sidbeam_constraint* make_constraint(const catalogue* from, int32_t kinds) {
   sidbeam_index* index = make_index(from, kinds);
-  sidbeam_constraint* constraint = NULL;
-  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint* constraint = constrain(index);
   sidbeam_index_release(index);
   return constraint;
+}
+
+sidbeam_constraint_set* make_set(sidbeam_constraint* const* constraints, int64_t count,
+                                 const sidbeam_vocabulary* vocabulary) {
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_constraint_set* set = NULL;
+  config.constraints = constraints;
+  config.constraint_count = count;
+  config.vocabulary = vocabulary;
+  CHECK_OK(sidbeam_constraint_set_create(runtime, &config, &set, &err));
+  sidbeam_runtime_release(runtime);
+  return set;
 }
 
 sidbeam_session_config session_config(sidbeam_constraint* constraint) {
@@ -100,27 +120,25 @@ sidbeam_session* make_session(const sidbeam_session_config* config) {
 }
 
 sidbeam_rows make_rows(const float* data, int64_t slots, int64_t rows, int64_t columns) {
-  sidbeam_rows result = SIDBEAM_ROWS_INIT;
-  /* The field is writable for rows_mask alone; a step reads. */
-  memcpy(&result.data, &data, sizeof data);
-  result.slots = slots;
-  result.rows = rows;
-  result.columns = columns;
-  result.slot_stride = rows * columns;
-  result.row_stride = columns;
-  return result;
+  return sidbeam_rows_dense(data, SIDBEAM_DTYPE_F32, slots, rows, columns);
 }
 
 sidbeam_rows same_row(const float* row, int64_t slots, int64_t rows, int64_t columns) {
   sidbeam_rows result = make_rows(row, slots, rows, columns);
-  result.slot_stride = 0;
-  result.row_stride = 0;
+  result.slot_stride = SIDBEAM_BROADCAST;
+  result.row_stride = SIDBEAM_BROADCAST;
   return result;
 }
 
-void start_all(sidbeam_session* session, int64_t count) {
+void start_all(sidbeam_session* session) {
+  const sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  CHECK_OK(sidbeam_session_start(session, &args, &err));
+}
+
+void start_slot(sidbeam_session* session, int32_t slot) {
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = count;
+  args.slots = &slot;
+  args.count = 1;
   CHECK_OK(sidbeam_session_start(session, &args, &err));
 }
 
@@ -136,6 +154,16 @@ sidbeam_beams beams_of(const sidbeam_session* session) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   CHECK_OK(sidbeam_session_get_beams(session, &beams, &err));
   return beams;
+}
+
+int64_t counter_of(const sidbeam_session* session, const char* name) {
+  const char* names[32];
+  int64_t values[32], count = 0;
+  CHECK_OK(sidbeam_session_get_counters(session, COUNT(names), names, values, &count, &err));
+  for (int64_t i = 0; i < count; ++i)
+    if (strcmp(names[i], name) == 0) return values[i];
+  fail_check(__FILE__, __LINE__, name, ": expected a counter of this name");
+  return -1;
 }
 
 static char folder[200];

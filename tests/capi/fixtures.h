@@ -20,7 +20,7 @@ typedef struct catalogue {
   int64_t count;
 } catalogue;
 
-/* Three levels of four codes; sorted, with item ids in the order of their rows:
+/* Three levels of four codes; sorted, with item ids in the order of their item rows:
  *   0 (0,1,2) 15 10    1 (0,1,3) 11    2 (0,3,0) 12    3 (2,2,1) 13    4 (3,0,0) 14 */
 extern const catalogue small;
 /* The same SIDs with names "ten" .. "fifteen"; ordinal 0 has "fifteen", then "ten". */
@@ -31,7 +31,7 @@ extern const catalogue small_variable;
 /* Two levels of four and three codes: 0 (1,0) 30    1 (1,2) 31    2 (3,1) 32 */
 extern const catalogue two_levels;
 
-/* Log-probabilities of every row in most tests: dyadic, so that sums are exact. */
+/* The logits row of most tests, log-probabilities: dyadic, so that sums are exact. */
 extern const float halving[4]; /* -1 -2 -4 -8 */
 
 sidbeam_runtime* make_runtime(void);
@@ -39,18 +39,25 @@ sidbeam_builder_config builder_config(const catalogue* from, int32_t kinds);
 sidbeam_status add_all(sidbeam_builder* builder, const catalogue* from, sidbeam_error* error);
 sidbeam_builder* make_builder(const catalogue* from, int32_t kinds);
 sidbeam_index* make_index(const catalogue* from, int32_t kinds);
+/* Of an index, which it holds. */
+sidbeam_constraint* constrain(sidbeam_index* index);
 sidbeam_constraint* make_constraint(const catalogue* from, int32_t kinds);
+/* On the CPU. */
+sidbeam_constraint_set* make_set(sidbeam_constraint* const* constraints, int64_t count,
+                                 const sidbeam_vocabulary* vocabulary);
 /* One slot, M = 4, normalisation NONE. */
 sidbeam_session_config session_config(sidbeam_constraint* constraint);
 sidbeam_session* make_session(const sidbeam_session_config* config);
 
 sidbeam_rows make_rows(const float* data, int64_t slots, int64_t rows, int64_t columns);
-/* The same row of `columns` elements for every beam of every slot: strides 0. */
+/* The same logits row of `columns` elements for every beam of every slot. */
 sidbeam_rows same_row(const float* row, int64_t slots, int64_t rows, int64_t columns);
-void start_all(sidbeam_session* session, int64_t count);
-/* Every slot of the session, with one row of four elements for all beams. */
+void start_all(sidbeam_session* session);
+void start_slot(sidbeam_session* session, int32_t slot);
+/* Every slot of the session, with one logits row of four elements for all beams. */
 void step_all(sidbeam_session* session, const float* row);
 sidbeam_beams beams_of(const sidbeam_session* session);
+int64_t counter_of(const sidbeam_session* session, const char* name);
 
 /* A path in a folder of this process's own, which goes with everything in it when the process ends; static storage of
  * the last eight. */

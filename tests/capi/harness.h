@@ -25,11 +25,11 @@ typedef struct test_case {
 #define CHECK(condition) ((condition) ? (void)0 : fail_check(__FILE__, __LINE__, #condition, ""))
 #define CHECK_INT(actual, expected) check_int(__FILE__, __LINE__, #actual, (int64_t)(actual), (int64_t)(expected))
 #define CHECK_TEXT(actual, expected) check_text(__FILE__, __LINE__, #actual, actual, expected)
-/* Every one of `count` elements, int32_t or int64_t; the index of the first that differs is printed. */
+/* Every one of `count` elements, floats by their bits; the index of the first that differs is printed. */
 #define CHECK_I32(actual, expected, count) check_i32(__FILE__, __LINE__, #actual, actual, expected, count)
 #define CHECK_I64(actual, expected, count) check_i64(__FILE__, __LINE__, #actual, actual, expected, count)
 #define CHECK_F32(actual, expected, count) check_f32(__FILE__, __LINE__, #actual, actual, expected, count)
-/* A call, given &err, that succeeds; or that fails with a status and one line that has every text after it. */
+/* A call, given &err, that succeeds; or that fails with a status and one line that has every phrase after it. */
 #define CHECK_OK(call) check_ok(__FILE__, __LINE__, #call, (clear_error(), (call)))
 #define CHECK_FAILS(call, status, ...)                                                  \
   do {                                                                                  \

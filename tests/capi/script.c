@@ -15,15 +15,16 @@ typedef struct script {
   sidbeam_index *built, *opened;
   sidbeam_constraint* constraint;
   sidbeam_session* session;
+  sidbeam_constraint_set* set;
+  sidbeam_plan* plan;
 } script;
 
 static sidbeam_status build(script* s, const catalogue* from) {
   const sidbeam_builder_config config = builder_config(from, ALL_KINDS);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
   TRY(sidbeam_builder_create(s->runtime, &config, &s->builder, s->error));
   TRY(add_all(s->builder, from, s->error));
   TRY(sidbeam_builder_set_metadata(s->builder, "a key longer than any small string", "and a value", s->error));
-  TRY(sidbeam_builder_plan(s->builder, &plan, s->error));
+  TRY(sidbeam_builder_plan(s->builder, &s->plan, s->error));
   TRY(sidbeam_builder_write(s->builder, s->path, s->error));
   return sidbeam_builder_finish(s->builder, &s->built, s->error);
 }
@@ -33,6 +34,7 @@ static sidbeam_status open_each(script* s) {
   static const int32_t residencies[] = {SIDBEAM_RESIDENCY_MAP, SIDBEAM_RESIDENCY_PREFAULT, SIDBEAM_RESIDENCY_COPY};
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   TRY(sidbeam_index_peek(s->path, &info, s->error));
   for (size_t i = 0; i < COUNT(residencies); ++i) {
     config.residency = residencies[i];
@@ -42,7 +44,8 @@ static sidbeam_status open_each(script* s) {
     TRY(sidbeam_index_open(s->runtime, s->path, &config, &s->opened, s->error));
   }
   TRY(sidbeam_index_verify(s->built, SIDBEAM_VERIFY_FULL, s->error));
-  return sidbeam_constraint_create(s->opened, &s->constraint, s->error);
+  items.index = s->opened;
+  return sidbeam_constraint_create(&items, &s->constraint, s->error);
 }
 
 static sidbeam_status search(script* s, int32_t strategy) {
@@ -55,11 +58,10 @@ static sidbeam_status search(script* s, int32_t strategy) {
   int64_t ordinals[8], found[16], offsets[10];
   config.slots = 2;
   config.strategy = strategy;
-  start.count = 2;
   step.rows = &rows;
   items.limit = 8;
   items.ordinals = ordinals;
-  items.rows = found;
+  items.item_rows = found;
   items.offsets = offsets;
   TRY(sidbeam_session_create(s->runtime, &config, &s->session, s->error));
   TRY(sidbeam_session_start(s->session, &start, s->error));
@@ -75,17 +77,19 @@ static sidbeam_status search(script* s, int32_t strategy) {
 static sidbeam_status go_stateless(script* s) {
   static const int32_t codes[4] = {0, 1, 3, 0}, lengths[2] = {2, 1};
   const sidbeam_rows rows = same_row(halving, 0, 2, 4);
-  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   sidbeam_state states[2], next[4];
-  int32_t tokens[4];
+  int32_t best[4];
   float log_probs[4];
   uint32_t words[2];
-  vocabulary.levels = 3;
-  TRY(sidbeam_states_from_prefixes(&s->constraint, 1, NULL, codes, 2, lengths, 2, states, NULL, s->error));
-  TRY(sidbeam_rows_bitmask(&s->constraint, 1, NULL, &vocabulary, states, 2, words, 1, NULL, s->error));
-  TRY(sidbeam_rows_topk(&s->constraint, 1, NULL, &vocabulary, states, &rows, SIDBEAM_NORMALIZE_FULL, 2, tokens,
-                        log_probs, next, NULL, s->error));
-  return words[0] == 0xc && words[1] == 1 && tokens[0] == 2 ? SIDBEAM_OK : SIDBEAM_INTERNAL;
+  config.constraints = &s->constraint;
+  config.constraint_count = 1;
+  TRY(sidbeam_constraint_set_create(s->runtime, &config, &s->set, s->error));
+  TRY(sidbeam_constraint_set_prefixes(s->set, NULL, codes, 2, lengths, 2, states, NULL, s->error));
+  TRY(sidbeam_constraint_set_bitmask(s->set, NULL, states, 2, 1, words, NULL, s->error));
+  TRY(sidbeam_constraint_set_topk(s->set, NULL, states, &rows, SIDBEAM_NORMALIZE_FULL, 2, best, log_probs, next, NULL,
+                                  s->error));
+  return words[0] == 0xc && words[1] == 1 && best[0] == 2 ? SIDBEAM_OK : SIDBEAM_INTERNAL;
 }
 
 static sidbeam_status run_steps(script* s, const sidbeam_runtime_config* config) {
@@ -99,12 +103,14 @@ static sidbeam_status run_steps(script* s, const sidbeam_runtime_config* config)
 }
 
 sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, const char* path, sidbeam_error* error) {
-  script s = {path, error, NULL, NULL, NULL, NULL, NULL, NULL};
+  script s = {path, error, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = threads;
   config.allocator = allocator;
   const sidbeam_status status = run_steps(&s, &config);
+  sidbeam_constraint_set_destroy(s.set);
   sidbeam_session_destroy(s.session);
+  sidbeam_plan_destroy(s.plan);
   sidbeam_constraint_release(s.constraint);
   sidbeam_index_release(s.built);
   sidbeam_index_release(s.opened);
