@@ -1,4 +1,4 @@
-// Python's side of ../sidbeam.i: one typemap a type, each a call of native.h or tensors.h. SWIG makes _native, which
+// Python's side of ../sidbeam.i: one typemap per type, each a call of native.h or tensors.h. SWIG makes _native, which
 // src/sidbeam alone imports. SPDX-License-Identifier: Apache-2.0
 %{
 #include <sidbeam/dlpack.h>
@@ -64,49 +64,50 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %inline %{
 /* flat_session_step; rows of two dimensions without a row map are those of one slot. */
 static void session_step(flat_handle* session, flat_in_i32 slots, py_rows logits, int32_t dtype, flat_in_i32 row_map,
-                         flat_in_f32 lse, float inverse_temperature, float soft_cap, int64_t stream,
-                         sidbeam_error* err) {
+                         flat_in_f32 lse, float inverse_temperature, float soft_cap, flat_in_f32 inverse_temperatures,
+                         flat_in_f32 soft_caps, int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &logits.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, dtype, err)) return;
-  memory.data = r->data;
+  memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
   if (lse.data != NULL && lse.count != fl_product(r->slots > 0 ? r->slots : 1, r->rows)) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "lse has %" PRId64 " elements, expected %" PRId64 ", one a row", lse.count,
-            fl_product(r->slots > 0 ? r->slots : 1, r->rows));
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "lse has %" PRId64 " elements, expected %" PRId64 ", one per logits row",
+            lse.count, fl_product(r->slots > 0 ? r->slots : 1, r->rows));
     return;
   }
   flat_session_step(session, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
-                    r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, soft_cap, stream, err);
+                    r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, soft_cap,
+                    inverse_temperatures, soft_caps, stream, err);
 }
 
-static void table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, py_rows writable_logits,
-                       int32_t dtype, int64_t stream, sidbeam_error* err) {
+static void set_mask(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py_rows writable_logits, int32_t dtype,
+                     int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &writable_logits.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, dtype, err)) return;
-  memory.data = r->data;
-  flat_constraint_set_mask(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
-                  r->row_stride, stream, err);
+  memory.data = (void*)(uintptr_t)r->data;
+  flat_constraint_set_mask(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
+                           r->columns, r->row_stride, stream, err);
 }
 
-static void table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states, py_rows logits, int32_t dtype,
-                       int32_t normalization, int32_t k, flat_out_i32 tokens, flat_out_f32 log_probs, flat_out_i64 next,
-                       int64_t stream, sidbeam_error* err) {
+static void set_topk(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py_rows logits, int32_t dtype,
+                     int32_t normalization, int32_t k, flat_out_i32 codes, flat_out_f32 log_probs, flat_out_i64 next,
+                     int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &logits.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, dtype, err)) return;
-  memory.data = r->data;
-  flat_constraint_set_topk(table, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
-                  r->row_stride, normalization, k, tokens, log_probs, next, stream, err);
+  memory.data = (void*)(uintptr_t)r->data;
+  flat_constraint_set_topk(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
+                           r->columns, r->row_stride, normalization, k, codes, log_probs, next, stream, err);
 }
 
-/* The table itself, for handlers of JAX, which run without Python: good as long as the caller keeps it open. */
-static int64_t table_address(flat_handle* table, sidbeam_error* err) {
+/* The set itself, for handlers of JAX, which run without Python: good as long as the caller keeps it open. */
+static int64_t set_address(flat_handle* set, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  object = fl_share(table, FLAT_CONSTRAINT_SET, err);
-  if (object != NULL) fl_drop_user(table);
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
+  if (object != NULL) fl_drop_user(set);
   return (int64_t)(intptr_t)object;
 }
 

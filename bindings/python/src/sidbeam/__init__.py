@@ -4,8 +4,8 @@
     session = sidbeam.Session(index, beams=50)
     session.start()
     beams = session.beams()
-    while beams.active[0] > 0:                         # once a level
-        session.step(model(beams.tokens, beams.parents))
+    while beams.active[0] > 0:                         # per level
+        session.step(model(beams.codes, beams.parents))
     items = session.items()
 
 Arrays go in and out without a copy: NumPy, the buffer protocol, DLPack. The GIL is released in every native call.
@@ -21,6 +21,7 @@ _native.flat_check_abi()
 from .arrays import DeviceArray
 from .beams import Beams, Items, Stats
 from .builder import Builder
+from .constraint_set import ConstraintSet, TopK
 from .enums import (
     MAX_BEAMS,
     MAX_CODES,
@@ -53,11 +54,10 @@ from .errors import (
     Unsupported,
 )
 from .index import Constraint, Index
-from .info import IndexInfo, Plan, Section, Upload, plan_estimate
+from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .runtime import Runtime
 from .session import Session
 from .static import StaticArrays
-from .table import Table, TopK
 from .vocabulary import Vocabulary
 
 __version__: str = _native.sidbeam_version()
@@ -68,4 +68,53 @@ def cpu_target() -> str:
     return str(_native.sidbeam_cpu_target())
 
 
-__all__ = [name for name, value in globals().items() if not name.startswith("_") and name not in ("annotations",)]
+__all__ = [
+    "BadState",
+    "Beams",
+    "Builder",
+    "Cancelled",
+    "Collision",
+    "Collisions",
+    "Constraint",
+    "ConstraintInfo",
+    "ConstraintSet",
+    "Corrupt",
+    "DType",
+    "DeviceArray",
+    "DeviceError",
+    "IOFailure",
+    "IdType",
+    "Index",
+    "IndexInfo",
+    "InternalError",
+    "InvalidArgument",
+    "Items",
+    "Kind",
+    "LogLevel",
+    "MAX_BEAMS",
+    "MAX_CODES",
+    "MAX_LEVELS",
+    "MissingSection",
+    "NoDevice",
+    "Normalization",
+    "OutOfMemory",
+    "Phase",
+    "Plan",
+    "Residency",
+    "Runtime",
+    "Section",
+    "Session",
+    "SidbeamError",
+    "SlotError",
+    "StaticArrays",
+    "Stats",
+    "Strategy",
+    "TopK",
+    "Unsupported",
+    "Upload",
+    "Verify",
+    "Vocabulary",
+    "__version__",
+    "cpu_target",
+    "plan_estimate",
+]

@@ -156,7 +156,7 @@ def device_name(device: Device) -> str:
 
 
 def stream_of(tensor: Any) -> Optional[int]:
-    """torch's current stream where a tensor of torch is, for calls of a table or a session."""
+    """torch's current stream where a tensor of torch is, for calls of a constraint set or a session."""
     if not tensor.is_cuda:
         return None
     import torch

@@ -1,4 +1,4 @@
-"""What a session gives: beams, items, stats. SPDX-License-Identifier: Apache-2.0"""
+"""What a session gives: beams, items, statistics. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ class Beams:
     """Views of a session's arrays, S slots of M beams: NumPy, read-only, or on CUDA :class:`DeviceArray`.
 
     Always at the same addresses: their contents change with start, step and stop. They keep the session's memory, also
-    after its close. An example: reorder the KV cache by ``parents``, feed ``tokens`` to the model.
+    after its close. For instance: reorder the KV cache by ``parents``, feed ``codes`` to the model.
     """
 
     parents: Any  #: int32 [S, M] beam of the level before that this one continues; -1 dead
-    tokens: Any  #: int32 [S, M] code that was chosen; -1 dead, or ended before; ``codes[level]`` is the end
+    codes: Any  #: int32 [S, M] code that was chosen; -1 dead, or ended before; ``codes[level]`` is the end
     scores: Any  #: float32 [S, M] cumulative log-probability, falling; -inf dead
-    states: Any  #: int64 [S, M] place in the constraint, for :class:`Table`
+    states: Any  #: int64 [S, M] place in the constraint, for :class:`ConstraintSet`
     live: Any  #: int32 [S] beams that are not dead; they come first
     active: Any  #: int32 [S] live beams that the model must be fed for; 0: the slot is done
     level: Any  #: int32 [S] codes decided so far; -1 idle
-    errors: Any  #: int32 [S] :class:`SlotError`
+    errors: Any  #: int32 [S] :class:`SlotError`, or'ed; 0: none
 
     def __repr__(self) -> str:
-        return f"Beams(slots={self.live.shape[0]}, beams={self.tokens.shape[1]})"
+        return f"Beams(slots={self.live.shape[0]}, beams={self.codes.shape[1]})"
 
 
 _FIELDS = (
     ("parents", _native.FLAT_BEAMS_PARENTS, np.int32, True),
-    ("tokens", _native.FLAT_BEAMS_TOKENS, np.int32, True),
+    ("codes", _native.FLAT_BEAMS_CODES, np.int32, True),
     ("scores", _native.FLAT_BEAMS_SCORES, np.float32, True),
     ("states", _native.FLAT_BEAMS_STATES, np.int64, True),
     ("live", _native.FLAT_BEAMS_LIVE, np.int32, False),
@@ -66,38 +66,33 @@ class Items:
     ordinals: Any = None  #: int64 [n, M]; -1 none
     sids: Any = None  #: int32 [n, M, L] codes so far, -1 beyond the length
     lengths: Any = None  #: int32 [n, M] codes so far; 0 dead
-    rows: Any = None  #: int64 [n, limit] item rows by beam, then priority; as far as ``offsets`` says
-    offsets: Any = None  #: int64 [n, M + 1] beam m has ``rows[offsets[m]:offsets[m + 1]]`` of its slot
+    item_rows: Any = None  #: int64 [n, limit] item rows by beam, then priority; as far as ``offsets`` says
+    offsets: Any = None  #: int64 [n, M + 1] beam m has ``item_rows[offsets[m]:offsets[m + 1]]`` of its slot
     truncated: Any = None  #: int32 [n] 1 where a limit left item rows out
 
-    def rows_of(self, slot: int, beam: Optional[int] = None) -> np.ndarray:
+    def item_rows_of(self, slot: int, beam: Optional[int] = None) -> np.ndarray:
         """Item rows of the i-th slot that was asked for: of one beam, or of all in their order."""
         offsets = self.offsets[slot]
         first, last = (0, -1) if beam is None else (beam, beam + 1)
-        return np.asarray(self.rows[slot, offsets[first] : offsets[last]])
+        return np.asarray(self.item_rows[slot, offsets[first] : offsets[last]])
 
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Counted since the session's creation; see ``sidbeam_stats``."""
+    """Counted since the session's creation; see ``sidbeam_stats``. What is inside is :meth:`Session.counters`."""
 
-    steps: int
-    slot_steps: int
-    rows_read: int
-    rows_skipped: int
-    rows_bad: int
-    candidates: int
-    dead_beams: int
-    shrinks: int
-    list_rows: int
-    dense_rows: int
-    unconstrained_rows: int
-    probed_rows: int
-    memory_bytes: int
-    single_rows: int
-    split_slots: int
+    steps: int  #: calls of step
+    rows_read: int  #: logits rows
+    rows_skipped: int  #: logits rows that could not matter
+    rows_bad: int  #: logits rows with NaN or +inf
+    dead_beams: int  #: beams that a step could not fill
+    memory_bytes: int  #: memory that the session holds
 
 
 def stats_from(numbers: np.ndarray) -> Stats:
     places = {f.name: getattr(_native, f"FLAT_STATS_{f.name.upper()}") for f in dataclasses.fields(Stats)}
     return Stats(**{name: int(numbers[place]) for name, place in places.items()})
+
+
+def counters_from(values: np.ndarray, names: bytearray, count: int) -> dict[str, int]:
+    return {name.decode(): int(value) for name, value in zip(names.split(b"\0")[:count], values)}

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Optional
 
-import numpy as np
-
-from . import _native, catalogue
-from .arrays import host
-from .enums import Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
-from .errors import InvalidArgument
-from .handle import Handle
+from .build import Build, Progress
 from .index import Index
-from .info import Plan, plan_from
-from .runtime import Runtime, runtime_or_default
-
-Progress = Callable[[Phase, int, int], object]
-_POLL_SECONDS = 0.05
 
 
-class Builder(Handle):
+class Builder(Build):
     """Collects (SID, item) pairs, then writes or makes an index. One thread at a time.
 
-    - ``codes``: codes of each level, ``[levels]``; SIDs are rows of codes ``0 .. codes[l]-1``.
+    - ``codes``: codes per level, ``[levels]``: those of level l are ``0 .. codes[l]-1``.
     - ``variable_length``: SIDs have from 1 to ``levels`` codes.
     - ``id_type``: "i64", "u64" or "string". ``kinds``: what strategies will need.
     - ``collisions``: items that share a SID: "keep", "error", "first".
@@ -34,144 +21,9 @@ class Builder(Handle):
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """
 
-    __slots__ = ("_runtime", "_levels", "_id_type")
-
-    def __init__(
-        self,
-        codes: Union[Sequence[int], np.ndarray],
-        *,
-        variable_length: bool = False,
-        id_type: Union[IdType, str] = IdType.I64,
-        kinds: KindLike = Kind.TRIE,
-        collisions: Union[Collisions, str] = Collisions.KEEP,
-        threads: int = 0,
-        memory_limit: int = 0,
-        codebook: Optional[str] = None,
-        runtime: Optional[Runtime] = None,
-    ) -> None:
-        self._runtime = runtime_or_default(runtime)
-        self._id_type = member(IdType, id_type)
-        levels = host(codes, np.int32, "codes")
-        self._levels = len(levels)
-        self._handle = _native.flat_builder_create(
-            self._runtime._handle,
-            levels,
-            bool(variable_length),
-            self._id_type,
-            int(kinds_of(kinds)),
-            member(Collisions, collisions),
-            threads,
-            memory_limit,
-            codebook,
-        )
-
-    def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
-        """Adds pairs, which are copied.
-
-        - ``sids`` ``[n, levels]``: an array, lists (of different lengths where the builder allows that), a pandas or
-          Polars frame of a column a level, a Series of lists, an Arrow table or list array.
-        - ``ids`` ``[n]``: integers, or str with ``id_type="string"``; None: the row's number, counted over all calls.
-        - ``lengths`` ``[n]``: codes of each SID; None: all of them. ``priorities`` ``[n]``; None: 0.
-
-        Raises :class:`InvalidArgument` with row, level and value; then nothing of this call has been added.
-        """
-        codes, sizes = catalogue.sids_of(sids, lengths)
-        count = len(codes)
-        ids = None if ids is None else catalogue.column(ids)
-        if count and codes.shape[1] > self._levels:
-            raise InvalidArgument(f"sids have {codes.shape[1]} codes, expected at most {self._levels}")
-        if count and codes.shape[1] < self._levels:
-            if sizes is None:
-                sizes = np.full(count, codes.shape[1], np.int32)
-            codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, self._levels - codes.shape[1]))))
-        ranks = None if priorities is None else host(catalogue.column(priorities), np.int64, "priorities")
-        self._check_lengths(count, ids, sizes, ranks)
-        if ids is not None and self._id_type == IdType.STRING:
-            text, offsets = catalogue.named_ids(ids)
-            _native.flat_builder_add_named(self._handle, codes, self._levels, sizes, count, text, offsets, ranks)
-        else:
-            numbers = catalogue.integer_ids(ids)
-            _native.flat_builder_add(self._handle, codes, self._levels, sizes, count, numbers, ranks)
-
-    def _check_lengths(self, count: int, ids: Any, lengths: Any, priorities: Any) -> None:
-        for name, array in (("ids", ids), ("lengths", lengths), ("priorities", priorities)):
-            if array is not None and len(array) != count:
-                raise InvalidArgument(f"{name} has {len(array)} entries, expected {count}, one a SID")
-
-    def set_metadata(self, key: str, value: str) -> None:
-        """Keeps a text in the file; a key given again replaces."""
-        _native.flat_builder_set_metadata(self._handle, key, value)
-
-    def plan(self, progress: Optional[Progress] = None) -> Plan:
-        """Sorts what was added, which write and finish then need not, and gives exact sizes."""
-        numbers = np.zeros(_native.FLAT_PLAN_COUNT, np.int64)
-        self._run(lambda: _native.flat_builder_plan(self._handle, numbers), progress)
-        return plan_from(numbers, self._levels)
-
-    def write(self, path: Union[str, os.PathLike[str]], progress: Optional[Progress] = None) -> None:
-        """Writes the index beside `path`, syncs it and renames it: a reader sees the old file or the whole new one.
-
-        ``progress(phase, done, total)`` is called now and then. Ctrl-C, an exception from ``progress`` and
-        :meth:`cancel` end the build and leave no file behind.
-        """
-        name = os.fsencode(path)
-        self._run(lambda: _native.flat_builder_write(self._handle, name), progress)
+    __slots__ = ()
 
     def finish(self, progress: Optional[Progress] = None) -> Index:
         """The same index in memory."""
-        return Index._wrap(self._run(lambda: _native.flat_builder_finish(self._handle), progress), self._runtime)
+        return Index._wrap(self._finish(progress), self._runtime)
 
-    def cancel(self) -> None:
-        """Ends the build that runs, or where none does the next one, from any thread: it raises :class:`Cancelled`."""
-        _native.flat_builder_cancel(self._handle, 1)
-
-    def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        """Runs a build. Where Ctrl-C or progress must be heard meanwhile, on a thread of its own: the main thread sees
-        signals only between its own instructions."""
-        try:
-            if progress is None and threading.current_thread() is not threading.main_thread():
-                return self._run_here(call)
-            return self._run_beside(call, progress)
-        finally:
-            self._runtime._hand_over_log()
-
-    def _run_here(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        finally:  # it ended the call, or came too late: not the next one's
-            _native.flat_builder_cancel(self._handle, 0)
-
-    def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        outcome: list[Any] = [None, None]
-        done = threading.Event()  # not Thread.join: after a Ctrl-C in it (3.11) the next returns at once
-        ending = threading.Lock()  # so that a build is cancelled before its end or not at all
-
-        def work() -> None:
-            try:
-                outcome[0] = call()
-            except BaseException as error:  # handed to the caller below
-                outcome[1] = error
-            with ending:
-                _native.flat_builder_cancel(self._handle, 0)
-                done.set()
-
-        threading.Thread(target=work, name="sidbeam build", daemon=True).start()
-        try:
-            while not done.is_set():
-                if progress is not None:
-                    self._report(progress)
-                done.wait(_POLL_SECONDS)
-        except BaseException:
-            with ending:
-                if not done.is_set():
-                    self.cancel()
-            done.wait()  # a second Ctrl-C leaves here: the build stays cancelled, and work() tidies up at its end
-            raise
-        if outcome[1] is not None:
-            raise outcome[1]
-        return outcome[0]
-
-    def _report(self, progress: Progress) -> None:
-        now = np.zeros(3, np.int64)
-        _native.flat_builder_get_progress(self._handle, now)
-        progress(Phase(int(now[0])), int(now[1]), int(now[2]))

@@ -6,7 +6,7 @@ No library but NumPy is imported: a table is known by what it can do. SPDX-Licen
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Optional, Sequence, Union
+from typing import Any, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
@@ -49,8 +49,9 @@ def _is_arrow(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pyarrow"
 
 
-def sids_of(value: Any, lengths: Any = None) -> Sids:
-    """codes [n, L] and lengths [n], or None where every SID has L codes."""
+def sids_of(value: Any, lengths: Any = None, *, variable: bool = True) -> Sids:
+    """codes [n, L] and lengths [n], or None where every SID has L codes. `variable`: the data itself may say that SIDs
+    end early, by lists of different lengths and missing codes; otherwise those are mistakes."""
     value = _imported(value)
     if lengths is not None:
         codes = _matrix(value)
@@ -59,14 +60,28 @@ def sids_of(value: Any, lengths: Any = None) -> Sids:
         return host(codes, np.int32, "sids"), host(column(lengths), np.int32, "lengths")
     codes = _matrix(value)
     if codes is None:
-        return _ragged(_rows(value))
+        ragged = _ragged(_rows(value))
+        if not variable:
+            _refuse_lengths(ragged[1], "have different lengths")
+        return ragged
     if codes.dtype.kind == "f" and np.isnan(codes).any():  # pandas' way to say that there is no such code
         lengths = (~np.isnan(codes)).sum(axis=1).astype(np.int32)
+        if not variable:
+            _refuse_lengths(lengths, "have missing codes (NaN)")
         if np.isnan(codes[np.arange(codes.shape[1]) < lengths[:, None]]).any():
-            raise InvalidArgument("sids have a missing code before the last one of a row")
+            raise InvalidArgument("sids have a missing code before the last one of a SID")
         codes = np.nan_to_num(codes, nan=0.0)
         return host(_whole(codes), np.int32, "sids"), lengths
     return host(_whole(codes) if codes.dtype.kind == "f" else codes, np.int32, "sids"), None
+
+
+def _refuse_lengths(lengths: Any, what: str) -> NoReturn:
+    longest = int(lengths.max())
+    first = int(np.argmax(lengths < longest)) if (lengths < longest).any() else 0
+    raise InvalidArgument(
+        f"sids {what}: sids[{first}] has {lengths[first]} codes, expected as many as the others,"
+        " or variable_length=True for SIDs of different lengths"
+    )
 
 
 def _whole(codes: np.ndarray) -> np.ndarray:
@@ -96,11 +111,11 @@ def _matrix(value: Any) -> Optional[np.ndarray]:
 
 
 def _stack(rows: Rows) -> Optional[np.ndarray]:
-    """One array of rows that are sequences, where they are of one length."""
+    """One array of sequences, where they are of one length."""
     try:
         sizes = set(map(len, rows))
     except TypeError:
-        raise InvalidArgument("sids are not rows of codes, expected [items, levels]") from None
+        raise InvalidArgument("sids are not sequences of codes, expected [items, levels]") from None
     if len(sizes) == 1 and 0 not in sizes:
         matrix = np.array([np.asarray(row) for row in rows])
         return np.array(matrix.tolist()) if matrix.dtype == object else matrix
@@ -121,7 +136,7 @@ def _ragged(rows: Rows) -> Sids:
 
 
 def codes_of(codes: Union[None, int, Sequence[int], np.ndarray], sids: Sids) -> np.ndarray:
-    """Codes a level: as given, one number for all levels, or as many as the SIDs have."""
+    """Codes per level: as given, one number for all levels, or as many as the SIDs have."""
     matrix, lengths = sids
     levels = matrix.shape[1]
     if codes is None:

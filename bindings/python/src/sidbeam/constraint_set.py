@@ -1,4 +1,4 @@
-"""Stateless forms, for engines that own the beam loop and keep one state a sequence.
+"""Stateless forms, for engines that own the beam loop and keep one state per sequence.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -32,19 +32,18 @@ from .vocabulary import NO_VOCABULARY, Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class TopK:
-    """The k best valid codes of each row, log-probability falling, then token rising; else -1, -inf, -1."""
+    """The k best valid codes of each logits row, log-probability falling, then code rising; else -1, -inf, -1."""
 
-    tokens: Any  #: int32 [n, k]
+    codes: Any  #: int32 [n, k]
     log_probs: Any  #: float32 [n, k]; NaN first in a bad row
     states: Any  #: int64 [n, k], or None where they were not wanted
 
 
-class Table(Handle):
-    """Constraints by number, and the vocabulary of their rows. Immutable: many threads may use it.
+class ConstraintSet(Handle):
+    """Constraints by number, and the vocabulary of their logits rows. Immutable: many threads may use it.
 
-    Row i of a call follows constraint ``which[i]`` (None: all follow the first), so that one batch mixes catalogues.
-    States are int64: -1 dead, 0 the beginning; a row whose state is dead has no valid code. Indexes need "trie". On
-    CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream``
+    Entry i of a call follows constraint ``which[i]`` (None: all follow the first), so that one batch mixes catalogues.
+    States are int64: -1 dead, 0 the beginning; where a state is dead no code is valid. Indexes need "trie". On CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream``
     without waiting.
     """
 
@@ -62,7 +61,7 @@ class Table(Handle):
         held = [constraint_of(c) for c in several]
         if not held:
             raise InvalidArgument("constraints is empty, expected at least one")
-        levels = max(c._info.levels for c in held)
+        levels = max(c.info.levels for c in held)
         self._device = device_of(device)
         self._handle = _native.flat_constraint_set_create(
             (runtime or held[0]._runtime)._handle,
@@ -70,8 +69,8 @@ class Table(Handle):
             *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
             *self._device,
         )
-        #: columns that a row needs at least
-        self.columns = max((vocabulary or Vocabulary()).columns(c._info.codes) for c in held)
+        #: columns that a logits row needs at least
+        self.columns = max((vocabulary or Vocabulary()).columns(c.info.codes) for c in held)
 
     def prefixes(
         self, prefixes: Any, lengths: Any = None, *, which: Any = None, out: Any = None, stream: Any = None
@@ -95,24 +94,24 @@ class Table(Handle):
     def advance(
         self,
         states: Any,
-        tokens: Any,
+        codes: Any,
         *,
         parents: Any = None,
         which: Any = None,
         out: Any = None,
         stream: Any = None,
     ) -> Any:
-        """The states ``[n]`` after ``tokens`` int32 ``[n]`` in ``states[parents[i]]`` (None: ``states[i]``).
+        """The states ``[n]`` after ``codes`` int32 ``[n]`` in ``states[parents[i]]`` (None: ``states[i]``).
 
-        -1 where the token may not follow. Token -1 keeps an ended state. ``out`` may be ``states`` without parents.
+        -1 where the code may not follow. Code -1 keeps an ended state. ``out`` may be ``states`` without parents.
         """
-        taken, count = counted(tokens, np.int32, "tokens", self._device)
+        taken, count = counted(codes, np.int32, "codes", self._device)
         native, result = output(out, np.int64, (count,), "out", self._device)
         _native.flat_constraint_set_advance(
             self._handle,
             self._which(which, count),
             counted(states, np.int64, "states", self._device)[0],
-            argument(parents, np.int64, "parents", self._device, (count,)),
+            argument(parents, np.int32, "parents", self._device, (count,)),
             taken,
             count,
             native,
@@ -132,7 +131,7 @@ class Table(Handle):
         """Sets every column of ``logits`` ``[n, columns]`` that is no valid code of its state to -inf, in place."""
         refuse_view(logits, "logits")
         taken, count = counted(states, np.int64, "states", self._device)
-        _native.table_mask(
+        _native.set_mask(
             self._handle,
             self._which(which, count),
             taken,
@@ -145,15 +144,15 @@ class Table(Handle):
     def bitmask(
         self, states: Any, *, which: Any = None, columns: Optional[int] = None, out: Any = None, stream: Any = None
     ) -> Any:
-        """The same as bits, int32 ``[n, words]``: column c of row i is bit ``c % 32`` of ``words[i, c // 32]``.
+        """The same as bits, int32 ``[n, words]``: column c of entry i is bit ``c % 32`` of ``words[i, c // 32]``.
 
-        This is the layout of structured-output backends. ``columns``: of a row; None: as many as codes need.
+        This is the layout of structured-output backends. ``columns``: of a logits row; None: as many as codes need.
         """
         taken, count = counted(states, np.int64, "states", self._device)
         words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
         native, result = output(out, np.int32, (count, words), "out", self._device)
         _native.flat_constraint_set_bitmask(
-            self._handle, self._which(which, count), taken, count, native, words, stream_number(stream)
+            self._handle, self._which(which, count), taken, count, words, native, stream_number(stream)
         )
         return result
 
@@ -170,19 +169,19 @@ class Table(Handle):
         out: Optional[TopK] = None,
         stream: Any = None,
     ) -> TopK:
-        """The k best valid codes of each row of ``logits`` ``[n, columns]``, and the states after them.
+        """The k best valid codes of each logits row of ``logits`` ``[n, columns]``, and the states after them.
 
         ``next_states`` False: without those. ``out``: arrays to be written instead of new ones.
         """
         taken, count = counted(states, np.int64, "states", self._device)
         shape = (count, k)
         given = out or TopK(None, None, None)
-        tokens, t = output(given.tokens, np.int32, shape, "out.tokens", self._device)
+        best, t = output(given.codes, np.int32, shape, "out.codes", self._device)
         log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)
         after, s = None, None
         if next_states and (out is None or out.states is not None):
             after, s = output(given.states, np.int64, shape, "out.states", self._device)
-        _native.table_topk(
+        _native.set_topk(
             self._handle,
             self._which(which, count),
             taken,
@@ -190,7 +189,7 @@ class Table(Handle):
             dtype_code(dtype),
             member(Normalization, normalization),
             k,
-            tokens,
+            best,
             log_probs,
             after,
             stream_number(stream),

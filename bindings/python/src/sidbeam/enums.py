@@ -1,4 +1,4 @@
-"""Constants of the C ABI. Wherever one is wanted, its name will do: ``"trie"``. SPDX-License-Identifier: Apache-2.0"""
+"""Constants of the C ABI. Wherever one is expected, its name will do: ``"trie"``. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Strategy(enum.IntEnum):
 
 
 class Normalization(enum.IntEnum):
-    """What logits are turned into: log-softmax over the full row, the level or the valid codes, or nothing."""
+    """What logits are turned into: log-softmax over the full logits row, the level or the valid codes, or nothing."""
 
     FULL = _native.SIDBEAM_NORMALIZE_FULL
     LEVEL = _native.SIDBEAM_NORMALIZE_LEVEL
@@ -90,11 +90,11 @@ class DType(enum.IntEnum):
     BF16 = _native.SIDBEAM_DTYPE_BF16
 
 
-class SlotError(enum.IntEnum):
-    """Values of ``Beams.errors``."""
+class SlotError(enum.IntFlag):
+    """What is wrong with a slot, or'ed in ``Beams.errors``; 0 is nothing."""
 
-    OK = _native.SIDBEAM_SLOT_OK
     BAD_ROW = _native.SIDBEAM_SLOT_BAD_ROW
+    BAD_LSE = _native.SIDBEAM_SLOT_BAD_LSE
     BAD_MAP = _native.SIDBEAM_SLOT_BAD_MAP
 
 

@@ -1,4 +1,4 @@
-"""Exceptions: one class a status, all of them :class:`SidbeamError`. SPDX-License-Identifier: Apache-2.0"""
+"""Exceptions: one class per status, all of them :class:`SidbeamError`. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, catalogue
+from . import _native, catalogue, static
 from .arrays import host, stream_number
+from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
 from .errors import InvalidArgument
 from .handle import Handle
-from .info import IndexInfo, Section, Upload, info_arrays, info_from
+from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .runtime import Runtime, runtime_or_default
-
-if TYPE_CHECKING:
-    from .builder import Progress
-    from .static import StaticArrays
 
 Path = Union[str, os.PathLike[str]]
 
@@ -40,8 +37,8 @@ def _collect_loans() -> None:
 class Index(Handle):
     """A catalogue, ready to be decoded against. Immutable: any number of threads may share it.
 
-    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and tables hold what
-    they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items by ordinal.
+    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets hold
+    what they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items by ordinal.
     """
 
     __slots__ = ("_runtime", "_info", "_constraint")
@@ -132,16 +129,18 @@ class Index(Handle):
     ) -> Index:
         """Builds an index of a whole catalogue, in memory or, with ``path``, in a file, which is then opened.
 
-        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes of each
-        level, or one number for all levels; None: as many as occur. The other options are those of :class:`Builder`;
-        id type and variable length are those of the data where they are not given.
-        """
-        from .builder import Builder
+        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes per level, or
+        one number for all levels; None: as many as occur. The other options are those of :class:`Builder`; the id type
+        is that of the data where it is not given, and ``variable_length`` True where ``lengths`` are.
 
-        matrix = catalogue.sids_of(sids, lengths)
-        with Builder(
+        Lists of different lengths, and NaN at the end of a SID, are :class:`InvalidArgument` without
+        ``variable_length=True``.
+        """
+        varies = lengths is not None if variable_length is None else variable_length
+        matrix = catalogue.sids_of(sids, lengths, variable=varies)
+        with Build(
             catalogue.codes_of(codes, matrix),
-            variable_length=matrix[1] is not None if variable_length is None else variable_length,
+            variable_length=varies,
             id_type=catalogue.id_type_of(ids) if id_type is None else id_type,
             kinds=kinds,
             collisions=collisions,
@@ -154,7 +153,7 @@ class Index(Handle):
             for key, value in (metadata or {}).items():
                 builder.set_metadata(key, value)
             if path is None:
-                return builder.finish(progress)
+                return cls._wrap(builder._finish(progress), builder._runtime)
             builder.write(path, progress)
         return cls.open(path, runtime=runtime)
 
@@ -214,14 +213,7 @@ class Index(Handle):
     @property
     def sections(self) -> list[Section]:
         """Every section of the file, in its order."""
-        result = []
-        numbers = np.zeros(4, np.int64)
-        for i in range(self.info.section_count):
-            kind, encoding = bytearray(64), bytearray(64)
-            _native.flat_index_get_section(self._handle, i, numbers, kind, encoding)
-            name, form = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
-            result.append(Section(name, form, *numbers.tolist()))
-        return result
+        return list(sections_from(self.info.section_count, _native.flat_index_get_section, self._handle))
 
     def __len__(self) -> int:
         """Distinct SIDs."""
@@ -266,9 +258,9 @@ class Index(Handle):
         """The codes that may follow a prefix, rising, int32."""
         codes = host(prefix, np.int32, "prefix")
         end = np.zeros(1, np.int32)
-        tokens = np.empty(_native.flat_index_children(self._handle, codes, None, end), np.int32)
-        _native.flat_index_children(self._handle, codes, tokens, end)
-        return tokens
+        children = np.empty(_native.flat_index_children(self._handle, codes, None, end), np.int32)
+        _native.flat_index_children(self._handle, codes, children, end)
+        return children
 
     def item_rows(self, ordinal: int) -> range:
         """The item rows of an ordinal, by priority."""
@@ -276,16 +268,16 @@ class Index(Handle):
         _native.flat_index_item_rows(self._handle, ordinal, bounds)
         return range(int(bounds[0]), int(bounds[1]))
 
-    def item_ordinals(self, rows: Any) -> np.ndarray:
+    def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
-        wanted = host(rows, np.int64, "rows")
+        wanted = host(item_rows, np.int64, "item_rows")
         ordinals = np.empty(len(wanted), np.int64)
         _native.flat_index_item_ordinals(self._handle, wanted, ordinals)
         return ordinals
 
-    def item_ids(self, rows: Any) -> np.ndarray:
+    def item_ids(self, item_rows: Any) -> np.ndarray:
         """The ids ``[n]`` of item rows: int64, uint64, or str as objects."""
-        wanted = host(rows, np.int64, "rows")
+        wanted = host(item_rows, np.int64, "item_rows")
         ids, sizes = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int64)
         _native.flat_index_item_ids(self._handle, wanted, ids, sizes)
         if self.info.id_type != IdType.STRING:
@@ -296,19 +288,20 @@ class Index(Handle):
         names = [text[end - size : end].decode("utf-8", "replace") for end, size in zip(ends, sizes.tolist())]
         return np.array(names, dtype=object)
 
-    def find_item(self, item: Union[int, str, bytes], from_row: int = 0) -> int:
-        """The first item row at or after `from_row` with this id; -1: none. One pass over the ids: for tools."""
+    def find_item(self, item: Union[int, str, bytes], from_item_row: int = 0) -> int:
+        """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools."""
         if isinstance(item, (str, bytes)):
             name = item.encode() if isinstance(item, str) else item
-            return int(_native.flat_index_find_item(self._handle, 0, name, from_row))
+            return int(_native.flat_index_find_item(self._handle, 0, name, from_item_row))
         number = int(np.array(item, np.uint64).view(np.int64)) if item > 2**63 - 1 else item
-        return int(_native.flat_index_find_item(self._handle, number, None, from_row))
+        return int(_native.flat_index_find_item(self._handle, number, None, from_item_row))
 
-    def static_arrays(self, dense_levels: int = 2) -> StaticArrays:
-        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`."""
-        from .static import static_arrays
+    def static_arrays(self, dense_levels: int = 2) -> static.StaticArrays:
+        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Fixed length only.
 
-        return static_arrays(self, dense_levels)
+        It takes some 10 bytes of memory per code of the catalogue meanwhile.
+        """
+        return static.static_arrays(self.info, lambda: self.sids()[0], dense_levels)
 
     def upload(
         self,
@@ -336,7 +329,7 @@ class Index(Handle):
         return Upload(Kind(int(numbers[0])), int(numbers[1]))
 
     def unload(self, device: int = 0) -> None:
-        """Gives the index's own hold of its copy on a device up; sessions and tables keep theirs."""
+        """Gives the index's own hold of its copy on a device up; sessions and constraint sets keep theirs."""
         _native.flat_index_unload(self._handle, device)
 
     def _describe(self) -> str:
@@ -351,10 +344,15 @@ class Constraint(Handle):
     __slots__ = ("_number", "_runtime", "_info")
 
     def __init__(self, index: Index) -> None:
-        self._info = index.info
         self._handle = _native.flat_constraint_create(index._handle)
+        self._info = constraint_info(self._handle)
         self._number: int = _native.handle_number(self._handle)
         self._runtime = index._runtime
+
+    @property
+    def info(self) -> ConstraintInfo:
+        """Levels, codes and kinds: no index need be at hand."""
+        return self._info
 
     def _describe(self) -> str:
         return f"{self._info.sids} SIDs of {self._info.levels} codes"

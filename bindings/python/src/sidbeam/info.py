@@ -1,9 +1,9 @@
-"""What an index says of itself, and what a build will need. SPDX-License-Identifier: Apache-2.0"""
+"""What an index and a constraint say of themselves, and what a build will need. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Union
+from typing import Any, Callable, Union
 
 import numpy as np
 
@@ -39,6 +39,19 @@ class IndexInfo:
 
 
 @dataclasses.dataclass(frozen=True)
+class ConstraintInfo:
+    """What a host must know of a constraint to shape its arrays."""
+
+    levels: int
+    variable_length: bool
+    kinds: Kind
+    sids: int
+    items: int
+    codes: tuple[int, ...]  #: [levels]
+    fingerprint: str  #: of the index
+
+
+@dataclasses.dataclass(frozen=True)
 class Section:
     """A section of an index file; ``level`` is -1 where it belongs to none."""
 
@@ -52,25 +65,15 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Sizes of an index, in bytes, before it is built. Tuples are by level.
-
-    ``exact`` False: expected for SIDs drawn uniformly.
-    """
+    """Sizes of an index, in bytes, before it is built. ``exact`` False: expected for SIDs drawn uniformly."""
 
     exact: bool
     sids: int
     items: int
     file_bytes: int
     peak_bytes: int
-    hash_bytes: int
-    item_bytes: int
-    nodes: tuple[int, ...]
-    row_pointer_bytes: tuple[int, ...]
-    token_bytes: tuple[int, ...]
-    dense_bytes: tuple[int, ...]
-    ordinal_bytes: tuple[int, ...]
-    end_bytes: tuple[int, ...]
-    sorted_bytes: tuple[int, ...]
+    nodes: tuple[int, ...]  #: [levels] distinct prefixes of l + 1 codes
+    sections: tuple[Section, ...]  #: of the file, in its order; their checksums are 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,22 +99,49 @@ def _fields(cls: Any, prefix: str, numbers: np.ndarray, levels: int) -> dict[str
 
 
 def info_from(numbers: np.ndarray, fingerprint: bytearray) -> IndexInfo:
-    levels = int(numbers[_native.FLAT_INFO_LEVELS])
-    values = _fields(IndexInfo, "FLAT_INFO", numbers, levels)
-    values["variable_length"] = bool(values["variable_length"])
+    values = _values(IndexInfo, "FLAT_INFO", numbers, int(numbers[_native.FLAT_INFO_LEVELS]), fingerprint)
     values["id_type"] = IdType(values["id_type"])
+    return IndexInfo(**values)
+
+
+def _values(cls: Any, prefix: str, numbers: np.ndarray, levels: int, fingerprint: bytearray) -> dict[str, Any]:
+    values = _fields(cls, prefix, numbers, levels)
+    values["variable_length"] = bool(values["variable_length"])
     values["kinds"] = Kind(values["kinds"])
-    return IndexInfo(fingerprint=fingerprint.decode("ascii").rstrip("\0"), **values)
+    values["fingerprint"] = fingerprint.decode("ascii").rstrip("\0")
+    return values
+
+
+def constraint_info(handle: Any) -> ConstraintInfo:
+    numbers, fingerprint = np.zeros(_native.FLAT_CONSTRAINT_COUNT, np.int64), bytearray(32)
+    _native.flat_constraint_get_info(handle, numbers, fingerprint)
+    levels = int(numbers[_native.FLAT_CONSTRAINT_LEVELS])
+    return ConstraintInfo(**_values(ConstraintInfo, "FLAT_CONSTRAINT", numbers, levels, fingerprint))
 
 
 def info_arrays() -> tuple[np.ndarray, bytearray]:
     return np.zeros(_native.FLAT_INFO_COUNT, np.int64), bytearray(32)
 
 
-def plan_from(numbers: np.ndarray, levels: int) -> Plan:
+def sections_from(count: int, get_section: Callable[..., None], handle: Any) -> tuple[Section, ...]:
+    """Sections 0 .. count-1 of an index or a plan, by the native function that tells one."""
+    sections = []
+    numbers = np.zeros(4, np.int64)
+    for i in range(count):
+        kind, encoding = bytearray(64), bytearray(64)
+        get_section(handle, i, numbers, kind, encoding)
+        names = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
+        sections.append(Section(*names, *numbers.tolist()))
+    return tuple(sections)
+
+
+def plan_from(handle: Any, levels: int) -> Plan:
+    numbers = np.zeros(_native.FLAT_PLAN_COUNT, np.int64)
+    _native.flat_plan_get_info(handle, numbers)
     values = _fields(Plan, "FLAT_PLAN", numbers, levels)
     values["exact"] = bool(values["exact"])
-    return Plan(**values)
+    count = int(numbers[_native.FLAT_PLAN_SECTION_COUNT])
+    return Plan(sections=sections_from(count, _native.flat_plan_get_section, handle), **values)
 
 
 def plan_estimate(
@@ -124,11 +154,10 @@ def plan_estimate(
 ) -> Plan:
     """Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything.
 
-    ``codes``: codes of each level. Raises :class:`InvalidArgument` where there are more SIDs than the codes allow.
+    ``codes``: codes per level. Raises :class:`InvalidArgument` where there are more SIDs than the codes allow.
     """
     levels = host(codes, np.int32, "codes")
-    numbers = np.zeros(_native.FLAT_PLAN_COUNT, np.int64)
-    _native.flat_plan_estimate(
-        levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), sids, numbers
+    handle = _native.flat_plan_estimate(
+        levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), sids
     )
-    return plan_from(numbers, len(levels))
+    return plan_from(handle, len(levels))

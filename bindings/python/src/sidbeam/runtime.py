@@ -21,7 +21,7 @@ class Runtime(Handle):
     Objects hold the runtime that they were made from, so it may be closed before them. Where a call is given none, one
     runtime of the process with all defaults serves.
 
-    - ``threads``: of a build or a verification; 0: one a core.
+    - ``threads``: of a build or a verification; 0: one per core.
     - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever
       it is.
     - ``step_grain``: elements of logits that are worth a thread of a step; 0: 32768.

@@ -1,4 +1,4 @@
-"""The decoder session: slots x beams, one level a step. SPDX-License-Identifier: Apache-2.0"""
+"""The decoder session: slots x beams, one level per step. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _native, catalogue
 from .arrays import argument, counted, device_name, device_of, dtype_code, expect_shape, host, stream_number, written
-from .beams import Beams, Items, Stats, beams_from, stats_from
+from .beams import Beams, Items, Stats, beams_from, counters_from, stats_from
 from .enums import DType, Normalization, Strategy, member
 from .errors import InvalidArgument
 from .handle import Handle
@@ -19,19 +19,24 @@ from .vocabulary import NO_VOCABULARY, Vocabulary
 _step = _native.session_step
 
 
+def _is_one(value: Any) -> bool:
+    """Whether it is a number, and not an array of them."""
+    return not hasattr(value, "__dlpack__") and np.ndim(value) == 0
+
+
 class Session(Handle):
     """Beam search of S requests at a time, each at its own level. One thread at a time.
 
-    ``session.start()`` once a request; ``session.step(logits)`` once a level; then ``session.items()``.
+    ``session.start()`` per request; ``session.step(logits)`` per level; then ``session.items()``.
 
     - ``constraint``: an :class:`Index` or :class:`Constraint`, of slots that name none. ``slots``: S. ``beams``: M.
     - ``strategy``: "trie", "sorted", "sorted_topk", "hash_final", "none".
-    - ``normalization``: "full", "level", "valid", or "none" where rows are log-probabilities already.
-    - ``top_k``: codes that "sorted_topk" and "hash_final" look up a beam; 0: M.
-    - ``vocabulary``: where codes stand in a row; None: code t is column t.
+    - ``normalization``: "full", "level", "valid", or "none" where logits are log-probabilities already.
+    - ``top_k``: codes per beam that "sorted_topk" and "hash_final" look up; 0: M.
+    - ``vocabulary``: which column a code has; None: code t is column t.
     - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue
       on ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
-    - ``log_probs_promised``: rows of "none" never exceed 0, so that rows which cannot matter are skipped.
+    - ``log_probs_promised``: logits of "none" never exceed 0, so that logits rows which cannot matter are skipped.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
@@ -56,7 +61,7 @@ class Session(Handle):
         held = constraint_of(constraint)
         self._device = device_of(device)
         self._beams: Optional[Beams] = None
-        self._levels = held._info.levels
+        self._levels = held.info.levels
         self.slots, self.width = slots, beams
         self._handle = _native.flat_session_create(
             (runtime or held._runtime)._handle,
@@ -79,13 +84,17 @@ class Session(Handle):
         widths: Union[None, int, Sequence[int]] = None,
         prefixes: Any = None,
         prefix_lengths: Any = None,
+        inverse_temperature: Any = None,
+        soft_cap: Any = None,
         stream: Any = None,
     ) -> Beams:
         """Starts slots (None: all) afresh, running ones too: one live beam each, at its prefix.
 
-        - ``constraints``: one for all of them, or one a slot; None: the session's.
-        - ``widths``: beams, 1 .. M, for all or a slot. ``prefixes``: codes decided already, a sequence a slot, or a
-          matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
+        - ``constraints``: one for all of them, or one per slot; None: the session's.
+        - ``widths``: beams, 1 .. M, one number or one per slot. ``prefixes``: codes decided already, one sequence per
+          slot, or a matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
+        - ``inverse_temperature``, ``soft_cap``: of the slot's steps (:meth:`step`), one number or one per slot; None or
+          0: 1, and none.
 
         Raises :class:`InvalidArgument` and others; then no slot has changed.
         """
@@ -104,10 +113,12 @@ class Session(Handle):
             chosen,
             count,
             numbers,
-            None if widths is None else self._widths(widths, count),
+            self._each(widths, np.int32, count, "widths"),
             codes,
             sizes,
             stride,
+            self._each(inverse_temperature, np.float32, count, "inverse_temperature"),
+            self._each(soft_cap, np.float32, count, "soft_cap"),
             stream_number(stream),
         )
         del held  # until here the constraints must live
@@ -120,8 +131,8 @@ class Session(Handle):
         *,
         row_map: Any = None,
         lse: Any = None,
-        inverse_temperature: float = 1.0,
-        soft_cap: float = 0.0,
+        inverse_temperature: Any = 0.0,
+        soft_cap: Any = 0.0,
         dtype: Union[None, DType, str] = None,
         stream: Any = None,
     ) -> Beams:
@@ -129,17 +140,20 @@ class Session(Handle):
 
         - ``logits`` ``[n, rows, columns]`` for n slots, row m for beam m, ``[rows, columns]`` for one slot, or, with
           ``row_map``, ``[rows, columns]``: float32, float16 or bfloat16; NumPy, the buffer protocol or DLPack, read in
-          place. Rows may be strided, or broadcast; columns lie side by side. uint16 arrays need ``dtype="bf16"``.
+          place. Logits rows may be strided, or one for all (broadcast); columns lie side by side. uint16 arrays need ``dtype="bf16"``.
         - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed
           over.
-        - ``row_map``: int32 ``[n, M]`` row of each beam, -1 where it is not fed; n is S without ``slots``.
-        - ``lse``: float32, log-sum-exp of every row, one a row; None: computed.
-        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``; soft_cap 0: none.
+        - ``row_map``: int32 ``[n, M]`` logits row of each beam, -1 where it is not fed; n is S without ``slots``.
+        - ``lse``: float32, log-sum-exp of every logits row; None: computed.
+        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``: one number, or float32 ``[n]``,
+          one per slot. 0: that of :meth:`start`. ``soft_cap`` infinite: none.
 
         Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
         ``Beams.errors``.
         """
         chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
+        scale, scales = self._setting(inverse_temperature, count, "inverse_temperature")
+        cap, caps = self._setting(soft_cap, count, "soft_cap")
         _step(
             self._handle,
             chosen,
@@ -147,8 +161,10 @@ class Session(Handle):
             -1 if dtype is None else dtype_code(dtype),
             None if row_map is None else argument(row_map, np.int32, "row_map", self._device, (count, self.width)),
             None if lse is None else argument(lse, np.float32, "lse", self._device),
-            inverse_temperature,
-            soft_cap,
+            scale,
+            cap,
+            scales,
+            caps,
             0 if stream is None else stream_number(stream),
         )
         return self._beams or self.beams()
@@ -184,15 +200,15 @@ class Session(Handle):
         slots: Union[None, int, Sequence[int]] = None,
         *,
         limit_per_sid: int = 0,
-        limit: Optional[int] = None,
+        limit: int = 0,
         out: Optional[Items] = None,
         stream: Any = None,
     ) -> Items:
         """What the beams of slots (None: all) stand for, at any level.
 
-        ``limit_per_sid``: most item rows of one SID, 0: all. ``limit``: most item rows of a slot, None: as many as
-        there are. ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are
-        needed, and in the device's memory.
+        ``limit_per_sid``: most item rows of one SID. ``limit``: most item rows of a slot. 0: as many as there are.
+        ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are needed, and in the
+        device's memory. There ``limit`` 0 is the room of ``out.item_rows``.
         """
         chosen, count = self._chosen(slots)
         number = stream_number(stream)
@@ -209,26 +225,25 @@ class Session(Handle):
             np.empty((count, width + 1), np.int64),
             np.empty(count, np.int32),
         )
-        if limit is None:  # one call to know how many rows there are
-            self._get_items(chosen, count, limit_per_sid, 2**62, items, number)
+        if limit == 0:  # one call to know how many item rows there are
+            self._get_items(chosen, count, limit_per_sid, 0, items, number)
             limit = int(items.offsets[:, -1].max(initial=0))
-        if limit < 0:
-            raise InvalidArgument(f"limit is {limit}, expected 0 or more")
-        items.rows = np.empty((count, limit), np.int64)
-        self._get_items(chosen, count, limit_per_sid, limit, items, number)
+        items.item_rows = np.empty((count, max(limit, 0)), np.int64)
+        if limit != 0:
+            self._get_items(chosen, count, limit_per_sid, limit, items, number)
         return items
 
     def _items_into(
-        self, chosen: Any, count: int, per_sid: int, limit: Optional[int], out: Items, stream: int
+        self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int
     ) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
-        if limit is None:
-            limit = 0 if out.rows is None else int(out.rows.shape[-1])
+        if limit == 0 and out.item_rows is not None:
+            limit = int(out.item_rows.shape[-1])
         self._get_items(chosen, count, per_sid, limit, arrays, stream)
         return out
 
     def _output(self, array: Any, name: str) -> Any:
-        dtype = np.int64 if name in ("ordinals", "rows", "offsets") else np.int32
+        dtype = np.int64 if name in ("ordinals", "item_rows", "offsets") else np.int32
         return None if array is None else written(array, dtype, name, self._device)[0]
 
     def _get_items(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> None:
@@ -241,7 +256,7 @@ class Session(Handle):
             out.ordinals,
             out.sids,
             out.lengths,
-            out.rows,
+            out.item_rows,
             out.offsets,
             out.truncated,
             stream,
@@ -252,10 +267,16 @@ class Session(Handle):
         _native.flat_session_stop(self._handle, *self._chosen(slots), stream_number(stream))
 
     def stats(self) -> Stats:
-        """Counters since creation. On CUDA it waits for the device."""
+        """What hosts act on, counted since creation. On CUDA it waits for the device."""
         numbers = np.zeros(_native.FLAT_STATS_COUNT, np.int64)
         _native.flat_session_get_stats(self._handle, numbers)
         return stats_from(numbers)
+
+    def counters(self) -> dict[str, int]:
+        """Counters of what is inside, by name, for those who tune it; they come and go with versions."""
+        values = np.zeros(_native.FLAT_COUNTERS, np.int64)
+        names = bytearray(_native.FLAT_COUNTER_NAME_BYTES)
+        return counters_from(values, names, _native.flat_session_get_counters(self._handle, values, names))
 
     def close(self) -> None:
         self._beams = None
@@ -268,11 +289,19 @@ class Session(Handle):
         return chosen, len(chosen)
 
     @staticmethod
-    def _widths(widths: Any, count: int) -> np.ndarray:
-        one = np.ndim(widths) == 0 and not hasattr(widths, "__dlpack__")
-        several = host(np.full(count, widths) if one else widths, np.int32, "widths")
-        expect_shape(several.shape, (count,), "widths")
+    def _each(value: Any, dtype: Any, count: int, name: str) -> Optional[np.ndarray]:
+        """[count] of one number for all slots or one per slot; None: none."""
+        if value is None:
+            return None
+        several = host(np.full(count, value) if _is_one(value) else value, dtype, name)
+        expect_shape(several.shape, (count,), name)
         return several
+
+    def _setting(self, value: Any, count: int, name: str) -> tuple[Any, Any]:
+        """A step's number for all slots, and its array of one per slot; one of them is 0, or None."""
+        if type(value) is float or value is None or _is_one(value):
+            return value or 0.0, None
+        return 0.0, argument(value, np.float32, name, self._device, (count,))
 
     @staticmethod
     def _constraints(constraints: Any, count: int) -> Optional[list[Optional[Constraint]]]:

@@ -4,21 +4,19 @@ JAX on TPU for one. The same as ``sidbeam convert`` writes. SPDX-License-Identif
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import Callable
 
 import numpy as np
 
 from .errors import InvalidArgument, Unsupported
-
-if TYPE_CHECKING:
-    from .index import Index
+from .info import IndexInfo
 
 
 @dataclasses.dataclass(frozen=True)
 class StaticArrays:
     """With V the largest number of codes of a level, d the dense levels, S states and E edges.
 
-    State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a
+    State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, one
     length after the other. The state after the last code is 0.
     """
 
@@ -32,9 +30,8 @@ class StaticArrays:
     dense_levels: int  #: d
 
 
-def static_arrays(index: Index, dense_levels: int = 2) -> StaticArrays:
-    """STATIC's arrays of an index of fixed length. Takes some 10 bytes of memory a code of the catalogue meanwhile."""
-    info = index.info
+def static_arrays(info: IndexInfo, read_sids: Callable[[], np.ndarray], dense_levels: int) -> StaticArrays:
+    """STATIC's arrays of an index of fixed length; see :meth:`Index.static_arrays`."""
     levels, vocab = info.levels, max(info.codes)
     if info.variable_length:
         raise Unsupported("static_arrays: SIDs of different lengths, which STATIC has no form for")
@@ -44,7 +41,7 @@ def static_arrays(index: Index, dense_levels: int = 2) -> StaticArrays:
     edges = sum(info.nodes[1:])
     if edges + vocab >= 2**31 or states >= 2**31:
         raise Unsupported(f"static_arrays: {edges} edges and {states} states, expected fewer than 2^31")
-    sids = index.sids()[0]
+    sids = read_sids()
     nodes = _nodes(sids)
     state_of = _number(sids, nodes, vocab)
     start = np.zeros(vocab, bool)

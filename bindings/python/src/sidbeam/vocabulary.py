@@ -1,4 +1,4 @@
-"""Where codes stand in a row of logits. SPDX-License-Identifier: Apache-2.0"""
+"""Which column of a logits row a code has. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _Native = tuple[Optional[np.ndarray], Optional[np.ndarray], Optional[np.ndarray]
 class Vocabulary:
     """Code t of level l is column ``offsets[l] + t``, or ``maps[l][t]`` where that level has a map.
 
-    - ``offsets``: one number for all levels, or one a level; None: 0.
-    - ``maps``: a level's columns, int32 ``[codes[l]]``, or None; None: no maps.
+    - ``offsets``: one number for all levels, or one per level; None: 0.
+    - ``maps``: per level its columns, int32 ``[codes[l]]``, or None; None: no maps.
     - ``end_column``: the column that ends a SID, which an index of variable length needs; -1: none.
     """
 
@@ -36,7 +36,7 @@ class Vocabulary:
         offsets = self._offsets(levels)
         if self.maps is not None:
             given = [np.empty(0, np.int32) if m is None else m for m in self.maps]
-            map_codes = np.array([len(m) for m in given], np.int32)
+            map_codes = np.array([len(m) for m in given], np.int64)
             maps = np.concatenate(given) if given else np.empty(0, np.int32)
         return offsets, maps, map_codes, self.end_column
 
@@ -45,10 +45,10 @@ class Vocabulary:
         return host(np.full(levels, given) if np.ndim(given) == 0 else given, np.int64, "offsets")
 
     def columns(self, codes: Sequence[int]) -> int:
-        """Columns that a row needs for levels of so many codes."""
-        return 1 + max(self.end_column, *(int(self.tokens(codes, level).max()) for level in range(len(codes))))
+        """Columns that a logits row needs for levels of so many codes."""
+        return 1 + max(self.end_column, *(int(self.columns_of(codes, level).max()) for level in range(len(codes))))
 
-    def tokens(self, codes: Sequence[int], level: int) -> np.ndarray:
+    def columns_of(self, codes: Sequence[int], level: int) -> np.ndarray:
         """int64 ``[codes[level]]``: the columns of a level's codes, of levels of so many codes."""
         mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
         if mapped is not None and len(mapped):
