@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <utility>
 
@@ -68,6 +69,13 @@ void take_beams(sidbeam_session& session, const Allocator& allocator) {
   take(session.soft_caps, allocator, slots, 0.0F);
 }
 
+[[noreturn]] void refuse_setting(const Setting& setting, const char* expected) {
+  char place[24] = "";
+  if (setting.entry >= 0) std::snprintf(place, sizeof place, "[%lld]", static_cast<long long>(setting.entry));
+  fail(SIDBEAM_INVALID_ARGUMENT, "%s%s is %g, expected %s, or 0 for %s", setting.name, place,
+       static_cast<double>(setting.value), expected, setting.zero);
+}
+
 }  // namespace
 
 void check_strategy(int32_t strategy, const IndexView& index, const char* what) {
@@ -122,16 +130,12 @@ int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64
   return slots != nullptr ? count : session.slots;
 }
 
-void check_inverse_temperature(const char* what, float value) {
-  if (!(std::isfinite(value) && value >= 0.0F))
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %g, expected a finite number above 0, or 0 for that of the slot", what,
-         static_cast<double>(value));
+void check_inverse_temperature(const Setting& setting) {
+  if (!(std::isfinite(setting.value) && setting.value >= 0.0F)) refuse_setting(setting, "a finite number above 0");
 }
 
-void check_soft_cap(const char* what, float value) {
-  if (!(value >= 0.0F))
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %g, expected a number above 0 (+inf for none), or 0 for that of the slot",
-         what, static_cast<double>(value));
+void check_soft_cap(const Setting& setting) {
+  if (!(setting.value >= 0.0F)) refuse_setting(setting, "a number above 0 (+inf for none)");
 }
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config) {

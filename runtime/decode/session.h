@@ -70,9 +70,16 @@ void hold_constraint(sidbeam_session& session, int64_t slot, sidbeam_constraint*
 void clear_beams(sidbeam_session& session, int64_t slot);
 // Slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.
 int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count);
-// Throw where `value` is neither 0 nor a temperature, or a soft cap; `what` names it.
-void check_inverse_temperature(const char* what, float value);
-void check_soft_cap(const char* what, float value);
+// A temperature or a soft cap as a caller gives it, and what messages call it.
+struct Setting {
+  const char* name;
+  int64_t entry;  // of the array `name`; -1 where it is none
+  float value;
+  const char* zero = "that of the slot";  // what 0 stands for
+};
+// Throw where it is neither 0 nor one that is allowed.
+void check_inverse_temperature(const Setting& setting);
+void check_soft_cap(const Setting& setting);
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config);
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args);

@@ -64,15 +64,9 @@ void check_width(const sidbeam_session& session, const sidbeam_start_args& args,
 }
 
 void check_temperatures(const sidbeam_start_args& args, int64_t i) {
-  char what[64];
-  if (args.inverse_temperatures != nullptr && args.inverse_temperatures[i] != 0.0F) {
-    std::snprintf(what, sizeof what, "inverse_temperatures[%lld]", static_cast<long long>(i));
-    check_inverse_temperature(what, args.inverse_temperatures[i]);
-  }
-  if (args.soft_caps != nullptr && args.soft_caps[i] != 0.0F) {
-    std::snprintf(what, sizeof what, "soft_caps[%lld]", static_cast<long long>(i));
-    check_soft_cap(what, args.soft_caps[i]);
-  }
+  if (args.inverse_temperatures != nullptr)
+    check_inverse_temperature({"inverse_temperatures", i, args.inverse_temperatures[i], "1"});
+  if (args.soft_caps != nullptr) check_soft_cap({"soft_caps", i, args.soft_caps[i], "none"});
 }
 
 // Checks entry i and keeps where its slot begins; returns the widest level of its index.

@@ -12,8 +12,8 @@ namespace sidbeam {
 namespace {
 
 void check_scalars(const sidbeam_session& session, const sidbeam_step_args& args) {
-  check_inverse_temperature("inverse_temperature", args.inverse_temperature);
-  check_soft_cap("soft_cap", args.soft_cap);
+  check_inverse_temperature({"inverse_temperature", -1, args.inverse_temperature});
+  check_soft_cap({"soft_cap", -1, args.soft_cap});
   if (args.inverse_temperatures != nullptr && args.inverse_temperature != 0.0F)
     fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected 0 beside inverse_temperatures",
          static_cast<double>(args.inverse_temperature));
@@ -43,11 +43,11 @@ void set_temperature(const sidbeam_session& session, const sidbeam_step_args& ar
   float temperature = args.inverse_temperature, soft_cap = args.soft_cap;
   if (args.inverse_temperatures != nullptr) {
     temperature = args.inverse_temperatures[batch];
-    check_inverse_temperature("an entry of inverse_temperatures", temperature);
+    check_inverse_temperature({"inverse_temperatures", batch, temperature});
   }
   if (args.soft_caps != nullptr) {
     soft_cap = args.soft_caps[batch];
-    check_soft_cap("an entry of soft_caps", soft_cap);
+    check_soft_cap({"soft_caps", batch, soft_cap});
   }
   step.inverse_temperature = first_given(temperature, session.inverse_temperatures[slot], 1.0F);
   step.soft_cap = first_given(soft_cap, session.soft_caps[slot], 0.0F);
