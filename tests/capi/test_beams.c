@@ -34,26 +34,26 @@ static void step_with(sidbeam_session* session, const sidbeam_rows* rows, const 
 }
 
 static void check_beams(const sidbeam_session* session, int32_t slot, int32_t live, const int32_t* parents,
-                        const int32_t* tokens, const float* scores) {
+                        const int32_t* codes, const float* scores) {
   const sidbeam_beams beams = beams_of(session);
   const int32_t m = beams.beams;
   CHECK_INT(beams.live[slot], live);
   CHECK_I32(beams.parents + slot * m, parents, live);
-  CHECK_I32(beams.tokens + slot * m, tokens, live);
+  CHECK_I32(beams.codes + slot * m, codes, live);
   CHECK_F32(beams.scores + slot * m, scores, live);
   for (int32_t i = live; i < m; ++i) {
     CHECK_INT(beams.parents[slot * m + i], -1);
-    CHECK_INT(beams.tokens[slot * m + i], -1);
+    CHECK_INT(beams.codes[slot * m + i], -1);
     CHECK_F32(&beams.scores[slot * m + i], &dead_score, 1);
     CHECK_INT(beams.states[slot * m + i], -1);
   }
 }
 
-/* The same search by every exact strategy, ties included: score falling, parent rising, token rising. */
+/* The same search by every exact strategy, ties included: score falling, parent rising, code rising. */
 static void beams_are_the_best_in_exact_order(void) {
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_SORTED; ++strategy) {
     sidbeam_session* session = session_on(&small, 1, 4, strategy);
-    start_all(session, 1);
+    start_all(session);
     check_beams(session, 0, 1, (const int32_t[]){-1}, (const int32_t[]){-1}, (const float[]){0});
     CHECK_INT(beams_of(session).level[0], 0);
     step_all(session, halving);
@@ -67,7 +67,7 @@ static void beams_are_the_best_in_exact_order(void) {
                 (const float[]){-7, -10, -10, -10});
     CHECK_INT(beams_of(session).level[0], 3);
     CHECK_INT(beams_of(session).active[0], 0);
-    CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
+    CHECK_INT(beams_of(session).errors[0], 0);
     sidbeam_session_destroy(session);
   }
 }
@@ -83,20 +83,20 @@ static void an_idle_slot_is_dead(void) {
 static void views_stay_at_their_addresses(void) {
   sidbeam_session* session = session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE);
   const sidbeam_beams before = beams_of(session);
-  start_all(session, 2);
+  start_all(session);
   step_all(session, halving);
   step_all(session, halving);
   CHECK_OK(sidbeam_session_stop(session, NULL, 2, NULL, &err));
-  start_all(session, 1);
+  start_slot(session, 0);
   const sidbeam_beams after = beams_of(session);
   CHECK(memcmp(&before, &after, sizeof before) == 0);
-  CHECK(before.slots == 2 && before.beams == 4 && before.levels == 3 && before.state_words >= 1);
+  CHECK(before.slots == 2 && before.beams == 4 && before.levels == 3);
   sidbeam_session_destroy(session);
 }
 
 static void more_beams_than_items_leaves_the_rest_dead(void) {
   sidbeam_session* session = session_on(&small, 1, SIDBEAM_MAX_BEAMS, SIDBEAM_STRATEGY_TRIE);
-  start_all(session, 1);
+  start_all(session);
   for (int i = 0; i < 3; ++i) step_all(session, halving);
   check_beams(session, 0, 5, (const int32_t[]){0, 1, 2, 3, 0}, (const int32_t[]){2, 1, 0, 0, 3},
               (const float[]){-7, -10, -10, -10, -11});
@@ -108,7 +108,7 @@ static void one_item_and_one_beam_are_enough(void) {
   static const int64_t id[1] = {7};
   const catalogue one = {1, 0, SIDBEAM_ID_I64, codes, sid, NULL, id, NULL, NULL, 1};
   sidbeam_session* session = session_on(&one, 1, 1, SIDBEAM_STRATEGY_TRIE);
-  start_all(session, 1);
+  start_all(session);
   step_all(session, halving);
   check_beams(session, 0, 1, (const int32_t[]){0}, (const int32_t[]){0}, (const float[]){-1});
   CHECK_INT(beams_of(session).active[0], 0);
@@ -119,7 +119,6 @@ static void widths_keep_fewer_beams(void) {
   sidbeam_session* session = session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE);
   static const int32_t widths[2] = {2, 0};
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = 2;
   args.widths = widths;
   CHECK_OK(sidbeam_session_start(session, &args, &err));
   step_all(session, halving);
@@ -135,10 +134,8 @@ static void prefixes_are_where_a_slot_begins(void) {
   sidbeam_session* session = session_on(&small, 3, 4, SIDBEAM_STRATEGY_TRIE);
   static const int32_t prefixes[9] = {0, 1, 0, 1, 0, 0, 2, 2, 1}, lengths[3] = {2, 1, 3};
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = 3;
   args.prefixes = prefixes;
   args.prefix_lengths = lengths;
-  args.prefix_stride = 3;
   CHECK_OK(sidbeam_session_start(session, &args, &err));
   sidbeam_beams beams = beams_of(session);
   CHECK_I32(beams.level, ((const int32_t[]){2, 1, 3}), 3);
@@ -157,10 +154,8 @@ static void a_prefix_that_no_sid_has_leaves_no_beam(void) {
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_HASH_FINAL; ++strategy) {
     sidbeam_session* session = session_on(&small, 2, 4, strategy);
     sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-    args.count = 2;
     args.prefixes = prefixes;
     args.prefix_lengths = lengths;
-    args.prefix_stride = 3;
     CHECK_OK(sidbeam_session_start(session, &args, &err));
     check_beams(session, 0, 0, NULL, NULL, NULL);
     check_beams(session, 1, 0, NULL, NULL, NULL);
@@ -199,7 +194,7 @@ static void slots_join_leave_and_restart_a_running_batch(void) {
 static void parents_reorder_the_cache_of_the_model(void) {
   sidbeam_session* session = session_on(&small, 1, 4, SIDBEAM_STRATEGY_TRIE);
   int32_t cache[4][3] = {{-1, -1, -1}};
-  start_all(session, 1);
+  start_all(session);
   for (int level = 0; level < 3; ++level) {
     int32_t next[4][3];
     step_all(session, halving);
@@ -207,7 +202,7 @@ static void parents_reorder_the_cache_of_the_model(void) {
     memset(next, -1, sizeof next);
     for (int m = 0; m < beams.live[0]; ++m) {
       memcpy(next[m], cache[beams.parents[m]], sizeof next[m]);
-      next[m][level] = beams.tokens[m];
+      next[m][level] = beams.codes[m];
     }
     memcpy(cache, next, sizeof cache);
   }
@@ -220,7 +215,6 @@ static void constraints_mix_in_one_batch(void) {
   sidbeam_constraint* other = make_constraint(&two_levels, SIDBEAM_KIND_TRIE);
   sidbeam_constraint* const constraints[2] = {NULL, other};
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = 2;
   args.constraints = constraints;
   CHECK_OK(sidbeam_session_start(session, &args, &err));
   sidbeam_constraint_release(other); /* the slot holds it */
@@ -235,12 +229,12 @@ static void constraints_mix_in_one_batch(void) {
   sidbeam_session_destroy(session);
 }
 
-static void ended_beams_stay_at_their_score_and_need_no_row(void) {
+static void ended_beams_stay_at_their_score_and_need_no_logits_row(void) {
   static const float row[5] = {-1, -2, -4, -8, -0.5f};
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_SORTED; ++strategy) {
     sidbeam_session* session = session_on(&small_variable, 1, 4, strategy);
     const sidbeam_rows rows = same_row(row, 1, 4, 5);
-    start_all(session, 1);
+    start_all(session);
     step_with(session, &rows, NULL, 0);
     check_beams(session, 0, 3, (const int32_t[]){0, 0, 0}, (const int32_t[]){0, 2, 3}, (const float[]){-1, -4, -8});
     step_with(session, &rows, NULL, 0); /* (0) ends, (0,1), (2,2), (3,0) */
@@ -265,14 +259,14 @@ static void rows_may_end_before_beams_that_have_ended(void) {
   for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_LEVEL; ++normalization) {
     sidbeam_session* session = normalized_session_on(&small_variable, 1, 4, SIDBEAM_STRATEGY_TRIE, normalization);
     const sidbeam_rows one = make_rows(rows, 1, 1, 5), three = make_rows(rows, 1, 3, 5);
-    start_all(session, 1);
+    start_all(session);
     step_with(session, &one, NULL, 0);
     step_with(session, &three, NULL, 0); /* (0,1), (2,2), (3,0); (0) ends */
-    CHECK_I32(beams_of(session).tokens, ((const int32_t[]){1, 2, 0, 4}), 4);
+    CHECK_I32(beams_of(session).codes, ((const int32_t[]){1, 2, 0, 4}), 4);
     step_with(session, &three, NULL, 0); /* (0,1,2), (2,2,1); (0), ended; (0,1) ends; (3,0) would be the fifth */
-    CHECK_I32(beams_of(session).tokens, ((const int32_t[]){2, 1, -1, 4}), 4);
+    CHECK_I32(beams_of(session).codes, ((const int32_t[]){2, 1, -1, 4}), 4);
     CHECK_I32(beams_of(session).parents, ((const int32_t[]){0, 1, 3, 0}), 4);
-    CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
+    CHECK_INT(beams_of(session).errors[0], 0);
     sidbeam_session_destroy(session);
   }
   free(rows);
@@ -281,13 +275,13 @@ static void rows_may_end_before_beams_that_have_ended(void) {
 static void a_masked_code_is_no_candidate_and_no_error(void) {
   static const float masked[4] = {-INFINITY, -2, -4, -INFINITY}, all[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
   sidbeam_session* session = session_on(&small, 1, 4, SIDBEAM_STRATEGY_TRIE);
-  start_all(session, 1);
+  start_all(session);
   step_all(session, masked);
   check_beams(session, 0, 1, (const int32_t[]){0}, (const int32_t[]){2}, (const float[]){-4});
   step_all(session, all);
   check_beams(session, 0, 0, NULL, NULL, NULL);
   CHECK_INT(beams_of(session).active[0], 0);
-  CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
+  CHECK_INT(beams_of(session).errors[0], 0);
   sidbeam_session_destroy(session);
 }
 
@@ -302,7 +296,7 @@ static void an_element_that_only_the_normaliser_reads_can_be_bad(void) {
       config.normalization = normalization;
       sidbeam_session* session = make_session(&config);
       sidbeam_constraint_release(constraint);
-      start_all(session, 1);
+      start_all(session);
       step_all(session, row);
       check_beams(session, 0, 0, NULL, NULL, NULL);
       CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_BAD_ROW);
@@ -316,9 +310,9 @@ static void a_bad_row_flags_its_slot_until_it_starts_again(void) {
   const float logits[2][4] = {{NAN, -2, -4, -8}, {-1, -2, -4, -8}};
   const sidbeam_rows rows = make_rows(&logits[0][0], 2, 1, 4);
   static const int32_t first[1] = {0};
-  start_all(session, 2);
+  start_all(session);
   step_with(session, &rows, NULL, 0);
-  CHECK_I32(beams_of(session).errors, ((const int32_t[]){SIDBEAM_SLOT_BAD_ROW, SIDBEAM_SLOT_OK}), 2);
+  CHECK_I32(beams_of(session).errors, ((const int32_t[]){SIDBEAM_SLOT_BAD_ROW, 0}), 2);
   check_beams(session, 0, 0, NULL, NULL, NULL);
   step_all(session, halving);
   CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_BAD_ROW);
@@ -328,7 +322,7 @@ static void a_bad_row_flags_its_slot_until_it_starts_again(void) {
   args.slots = first;
   args.count = 1;
   CHECK_OK(sidbeam_session_start(session, &args, &err));
-  CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_OK);
+  CHECK_INT(beams_of(session).errors[0], 0);
   sidbeam_session_destroy(session);
 }
 
@@ -340,7 +334,7 @@ static void row_maps_and_slot_rows_agree(void) {
   sidbeam_session* sessions[2];
   for (int i = 0; i < 2; ++i) {
     sessions[i] = session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE);
-    start_all(sessions[i], 2);
+    start_all(sessions[i]);
     step_all(sessions[i], halving);
   }
   const sidbeam_rows mapped = make_rows(&logits[0][0], 0, 3, 4), dense = make_rows(&slots_of_rows[0][0][0], 2, 4, 4);
@@ -351,7 +345,7 @@ static void row_maps_and_slot_rows_agree(void) {
   step_with(sessions[1], &dense, NULL, 0);
   const sidbeam_beams a = beams_of(sessions[0]), b = beams_of(sessions[1]);
   CHECK_I32(a.parents, b.parents, 8);
-  CHECK_I32(a.tokens, b.tokens, 8);
+  CHECK_I32(a.codes, b.codes, 8);
   CHECK_F32(a.scores, b.scores, 8);
   sidbeam_session_destroy(sessions[0]);
   sidbeam_session_destroy(sessions[1]);
@@ -362,17 +356,17 @@ static void unconstrained_beams_may_name_nothing(void) {
   int64_t ordinals[2] = {7, 7};
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.ordinals = ordinals;
-  start_all(session, 1);
+  start_all(session);
   for (int i = 0; i < 3; ++i) step_all(session, halving);
   check_beams(session, 0, 2, (const int32_t[]){0, 0}, (const int32_t[]){0, 1}, (const float[]){-3, -4});
-  CHECK_OK(sidbeam_session_get_items(session, NULL, 1, &items, &err));
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
   CHECK_I64(ordinals, ((const int64_t[]){-1, -1}), 2);
   sidbeam_session_destroy(session);
 }
 
 static void hash_final_keeps_what_exists_of_the_last_level(void) {
   sidbeam_session* session = session_on(&small, 1, 4, SIDBEAM_STRATEGY_HASH_FINAL);
-  start_all(session, 1);
+  start_all(session);
   step_all(session, halving);
   CHECK_INT(beams_of(session).live[0], 4); /* code 1 too, which leads nowhere */
   step_all(session, halving);              /* (0,0) -2, (0,1) -3, (1,0) -3, (1,1) -4 */
@@ -386,17 +380,102 @@ static void stats_count_what_was_done(void) {
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   CHECK_OK(sidbeam_session_get_stats(session, &stats, &err));
   CHECK(stats.steps == 0 && stats.rows_read == 0 && stats.memory_bytes > 0);
-  start_all(session, 2);
+  CHECK_INT(counter_of(session, "slot_steps"), 0);
+  start_all(session);
   step_all(session, halving);
   step_all(session, halving);
   CHECK_OK(sidbeam_session_get_stats(session, &stats, &err));
   CHECK_INT(stats.steps, 2);
-  CHECK_INT(stats.slot_steps, 4);
-  CHECK_INT(stats.rows_read + stats.rows_skipped, 8); /* one and three rows a slot */
+  CHECK_INT(stats.rows_read + stats.rows_skipped, 8); /* one and three logits rows per slot */
   CHECK_INT(stats.rows_bad, 0);
   CHECK_INT(stats.dead_beams, 2);
-  CHECK(stats.candidates >= 14);
   sidbeam_session_destroy(session);
+}
+
+static void counters_are_read_by_name(void) {
+  static const struct {
+    const char* name;
+    int64_t value; /* after two steps of two slots, whose beams have 3 children, then 2, 1 and 1 */
+  } expected[] = {{"slot_steps", 4},         {"candidates", 14}, {"shrinks", 0},
+                  {"list_rows", 4},          {"dense_rows", 0},  {"single_rows", 4},
+                  {"unconstrained_rows", 0}, {"probed_rows", 0}, {"split_slots", 0}};
+  sidbeam_session* session = session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE);
+  start_all(session);
+  step_all(session, halving);
+  step_all(session, halving);
+  for (size_t i = 0; i < COUNT(expected); ++i) {
+    const char* name = expected[i].name;
+    check_int(__FILE__, __LINE__, name, counter_of(session, name), expected[i].value);
+  }
+  const char* names[2] = {NULL, NULL};
+  int64_t values[3] = {-7, -7, -7}, count = 0, all = 0;
+  CHECK_OK(sidbeam_session_get_counters(session, 0, NULL, NULL, &all, &err));
+  CHECK_INT(all, COUNT(expected));
+  CHECK_OK(sidbeam_session_get_counters(session, 2, names, values, &count, &err)); /* no more than there is room for */
+  CHECK_INT(count, all);
+  CHECK(names[0] != NULL && names[1] != NULL && strcmp(names[0], names[1]) != 0);
+  CHECK(values[0] == counter_of(session, names[0]) && values[1] == counter_of(session, names[1]) && values[2] == -7);
+  values[0] = -7;
+  CHECK_OK(sidbeam_session_get_counters(session, 1, NULL, values, &count, &err)); /* names may be left out */
+  CHECK_INT(values[0], counter_of(session, names[0]));
+  sidbeam_session_destroy(session);
+}
+
+/* Two slots, the logits rows and normalisers of which are given, after one step of the first level. */
+static int32_t error_after(const float (*logits)[4], const float* lse) {
+  sidbeam_session* session = normalized_session_on(&small, 2, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
+  const sidbeam_rows rows = make_rows(&logits[0][0], 2, 1, 4);
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  start_all(session);
+  args.rows = &rows;
+  args.lse = lse;
+  CHECK_OK(sidbeam_session_step(session, &args, &err));
+  const int32_t error = beams_of(session).errors[0];
+  CHECK_INT(beams_of(session).errors[1], 0); /* nobody else's */
+  CHECK_INT(beams_of(session).live[1], 3);
+  sidbeam_session_destroy(session);
+  return error;
+}
+
+static void a_bad_lse_and_a_bad_row_have_flags_of_their_own(void) {
+  static const float good[2][4] = {{-1, -2, -4, -8}, {-1, -2, -4, -8}},
+                     bad[2][4] = {{-1, -2, NAN, -8}, {-1, -2, -4, -8}},
+                     unread[2][4] = {{-1, NAN, -4, -8}, {-1, -2, -4, -8}};
+  CHECK_INT(error_after(good, NULL), 0);
+  CHECK_INT(error_after(good, (const float[]){0.5f, 0.5f}), 0);
+  CHECK_INT(error_after(good, (const float[]){-INFINITY, 0.5f}), 0); /* a row without candidates */
+  CHECK_INT(error_after(good, (const float[]){NAN, 0.5f}), SIDBEAM_SLOT_BAD_LSE);
+  CHECK_INT(error_after(good, (const float[]){INFINITY, 0.5f}), SIDBEAM_SLOT_BAD_LSE);
+  CHECK_INT(error_after(bad, NULL), SIDBEAM_SLOT_BAD_ROW);
+  CHECK_INT(error_after(bad, (const float[]){0.5f, 0.5f}), SIDBEAM_SLOT_BAD_ROW);
+  CHECK_INT(error_after(unread, (const float[]){0.5f, 0.5f}), 0); /* no SID begins with 1 */
+  CHECK_INT(error_after(unread, NULL), SIDBEAM_SLOT_BAD_ROW);
+}
+
+/* One beam with a bad row, another with a bad lse: both flags, whether in one step or one after the other. */
+static void flags_of_a_slot_come_together(void) {
+  for (int at_once = 0; at_once < 2; ++at_once) {
+    sidbeam_session* session = normalized_session_on(&small, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
+    float logits[3][4] = {{-1, -2, -4, -8}, {-1, -2, -4, -8}, {-1, -2, -4, -8}}, lse[3] = {0, 0, 0};
+    const sidbeam_rows rows = make_rows(&logits[0][0], 1, 3, 4);
+    sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+    start_all(session);
+    step_all(session, halving);
+    args.rows = &rows;
+    args.lse = lse;
+    logits[1][2] = NAN; /* the only child of beam (2) */
+    if (at_once) lse[2] = NAN;
+    CHECK_OK(sidbeam_session_step(session, &args, &err));
+    CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_BAD_ROW | (at_once ? SIDBEAM_SLOT_BAD_LSE : 0));
+    CHECK_INT(beams_of(session).live[0], at_once ? 2 : 3);
+    lse[0] = INFINITY;
+    logits[1][2] = -4;
+    CHECK_OK(sidbeam_session_step(session, &args, &err));
+    CHECK_INT(beams_of(session).errors[0], SIDBEAM_SLOT_BAD_ROW | SIDBEAM_SLOT_BAD_LSE);
+    start_all(session);
+    CHECK_INT(beams_of(session).errors[0], 0);
+    sidbeam_session_destroy(session);
+  }
 }
 
 int main(void) {
@@ -412,7 +491,7 @@ int main(void) {
       TEST(slots_join_leave_and_restart_a_running_batch),
       TEST(parents_reorder_the_cache_of_the_model),
       TEST(constraints_mix_in_one_batch),
-      TEST(ended_beams_stay_at_their_score_and_need_no_row),
+      TEST(ended_beams_stay_at_their_score_and_need_no_logits_row),
       TEST(rows_may_end_before_beams_that_have_ended),
       TEST(a_masked_code_is_no_candidate_and_no_error),
       TEST(an_element_that_only_the_normaliser_reads_can_be_bad),
@@ -421,6 +500,9 @@ int main(void) {
       TEST(unconstrained_beams_may_name_nothing),
       TEST(hash_final_keeps_what_exists_of_the_last_level),
       TEST(stats_count_what_was_done),
+      TEST(counters_are_read_by_name),
+      TEST(a_bad_lse_and_a_bad_row_have_flags_of_their_own),
+      TEST(flags_of_a_slot_come_together),
   };
   return RUN_TESTS(tests);
 }

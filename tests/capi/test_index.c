@@ -23,37 +23,34 @@ static void null_arguments_are_refused(void) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_index *index = make_index(&small, SIDBEAM_KIND_TRIE), *other = NULL;
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  sidbeam_constraint* constraint = NULL;
   int64_t a = 0, b = 0;
   int32_t codes[3] = {0, 0, 0}, n = 0;
   const char* text = NULL;
-  CHECK_FAILS(sidbeam_index_peek(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "path", "NULL");
-  CHECK_FAILS(sidbeam_index_peek("x", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
-  CHECK_FAILS(sidbeam_index_open(NULL, "x", NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "runtime", "NULL");
-  CHECK_FAILS(sidbeam_index_open(runtime, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "path", "NULL");
-  CHECK_FAILS(sidbeam_index_open(runtime, "x", NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_index_peek(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
+  CHECK_FAILS(sidbeam_index_peek("x", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK_FAILS(sidbeam_index_open(NULL, "x", NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "runtime is NULL");
+  CHECK_FAILS(sidbeam_index_open(runtime, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
+  CHECK_FAILS(sidbeam_index_open(runtime, "x", NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   CHECK_FAILS(sidbeam_index_open_memory(runtime, NULL, 64, NULL, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT,
-              "data", "NULL");
-  CHECK_FAILS(sidbeam_index_verify(NULL, 0, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_get_info(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_get_info(index, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
-  CHECK_FAILS(sidbeam_index_get_section(index, 0, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
-  CHECK_FAILS(sidbeam_index_sid(NULL, 0, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_sid(index, 0, NULL, &n, &err), SIDBEAM_INVALID_ARGUMENT, "codes", "NULL");
-  CHECK_FAILS(sidbeam_index_find_sid(NULL, codes, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_find_sid(index, NULL, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "codes", "NULL");
-  CHECK_FAILS(sidbeam_index_find_sid(index, codes, 3, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "NULL");
-  CHECK_FAILS(sidbeam_index_ordinals(NULL, codes, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_ordinals(index, NULL, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "prefix", "NULL");
-  CHECK_FAILS(sidbeam_index_children(NULL, codes, 1, NULL, 0, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_children(index, codes, 1, NULL, 4, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "tokens",
-              "NULL");
-  CHECK_FAILS(sidbeam_index_item_rows(NULL, 0, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_item_ordinal(NULL, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_item_id(NULL, 0, &a, &text, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_index_find_item(NULL, 0, NULL, 0, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_constraint_create(NULL, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "index", "NULL");
-  CHECK_FAILS(sidbeam_constraint_create(index, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+              "data is NULL");
+  CHECK_FAILS(sidbeam_index_verify(NULL, 0, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_get_info(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_get_info(index, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK_FAILS(sidbeam_index_get_section(index, 0, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK_FAILS(sidbeam_index_sid(NULL, 0, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_sid(index, 0, NULL, &n, &err), SIDBEAM_INVALID_ARGUMENT, "codes is NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(NULL, codes, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(index, NULL, 3, &a, &err), SIDBEAM_INVALID_ARGUMENT, "codes is NULL");
+  CHECK_FAILS(sidbeam_index_find_sid(index, codes, 3, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal is NULL");
+  CHECK_FAILS(sidbeam_index_ordinals(NULL, codes, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_ordinals(index, NULL, 1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "prefix is NULL");
+  CHECK_FAILS(sidbeam_index_children(NULL, codes, 1, 0, NULL, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_children(index, codes, 1, 4, NULL, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT,
+              "codes is NULL");
+  CHECK_FAILS(sidbeam_index_item_rows(NULL, 0, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_item_ordinal(NULL, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_item_id(NULL, 0, &a, &text, &b, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
+  CHECK_FAILS(sidbeam_index_find_item(NULL, 0, NULL, 0, 0, &a, &err), SIDBEAM_INVALID_ARGUMENT, "index is NULL");
   sidbeam_index_release(index);
   sidbeam_runtime_release(runtime);
 }
@@ -64,41 +61,31 @@ static void numbers_out_of_range_are_refused(void) {
   int64_t a = 0, b = 0;
   int32_t codes[3] = {0, 1, 2}, n = 0;
   const char *key = NULL, *value = NULL;
-  CHECK_FAILS(sidbeam_index_sid(index, 5, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "5");
-  CHECK_FAILS(sidbeam_index_sid(index, -1, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "-1");
-  CHECK_FAILS(sidbeam_index_item_rows(index, 5, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal", "5");
-  CHECK_FAILS(sidbeam_index_item_ordinal(index, 6, &a, &err), SIDBEAM_INVALID_ARGUMENT, "row", "6");
-  CHECK_FAILS(sidbeam_index_item_id(index, -1, &a, &key, &b, &err), SIDBEAM_INVALID_ARGUMENT, "row", "-1");
-  CHECK_FAILS(sidbeam_index_get_section(index, 999, &section, &err), SIDBEAM_INVALID_ARGUMENT, "999");
-  CHECK_FAILS(sidbeam_index_get_metadata(index, 0, &key, &value, &err), SIDBEAM_INVALID_ARGUMENT, "0");
-  CHECK_FAILS(sidbeam_index_ordinals(index, codes, 4, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "length", "4", "3");
-  CHECK_FAILS(sidbeam_index_ordinals(index, codes, -1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "length", "-1");
-  CHECK_FAILS(sidbeam_index_children(index, codes, 3, NULL, 0, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT, "length", "3");
-  CHECK_FAILS(sidbeam_index_verify(index, 3, &err), SIDBEAM_INVALID_ARGUMENT, "depth", "3");
+  CHECK_FAILS(sidbeam_index_sid(index, 5, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal is 5, expected 0..4");
+  CHECK_FAILS(sidbeam_index_sid(index, -1, codes, &n, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal is -1, expected 0..4");
+  CHECK_FAILS(sidbeam_index_item_rows(index, 5, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT, "ordinal is 5, expected 0..4");
+  CHECK_FAILS(sidbeam_index_item_ordinal(index, 6, &a, &err), SIDBEAM_INVALID_ARGUMENT, "item_row is 6, expected 0..5");
+  CHECK_FAILS(sidbeam_index_item_id(index, -1, &a, &key, &b, &err), SIDBEAM_INVALID_ARGUMENT,
+              "item_row is -1, expected 0..5");
+  CHECK_FAILS(sidbeam_index_get_section(index, 999, &section, &err), SIDBEAM_INVALID_ARGUMENT,
+              "i is 999, expected 0..");
+  CHECK_FAILS(sidbeam_index_get_metadata(index, 0, &key, &value, &err), SIDBEAM_INVALID_ARGUMENT,
+              "i is 0, expected less than 0, the entries there are");
+  CHECK_FAILS(sidbeam_index_ordinals(index, codes, 4, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT,
+              "length is 4, expected 0..3");
+  CHECK_FAILS(sidbeam_index_ordinals(index, codes, -1, &a, &b, &err), SIDBEAM_INVALID_ARGUMENT,
+              "length is -1, expected 0..3");
+  CHECK_FAILS(sidbeam_index_children(index, codes, 3, 0, NULL, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT,
+              "length is 3, expected 0..2");
+  CHECK_FAILS(sidbeam_index_children(index, codes, 1, -1, NULL, &a, &n, &err), SIDBEAM_INVALID_ARGUMENT,
+              "capacity is -1, expected at least 0");
+  CHECK_FAILS(sidbeam_index_get_section(index, INT64_MIN, &section, &err), SIDBEAM_INVALID_ARGUMENT,
+              "i is -9223372036854775808, expected 0..");
+  CHECK_FAILS(sidbeam_index_get_metadata(index, (int64_t)1 << 32, &key, &value, &err), SIDBEAM_INVALID_ARGUMENT,
+              "i is 4294967296");
+  CHECK_FAILS(sidbeam_index_verify(index, 3, &err), SIDBEAM_INVALID_ARGUMENT,
+              "depth is 3, expected HEADER (0) to FULL (2)");
   sidbeam_index_release(index);
-}
-
-static void struct_sizes_are_checked(void) {
-  const char* path = written(&small, SIDBEAM_KIND_TRIE);
-  sidbeam_runtime* runtime = make_runtime();
-  sidbeam_index* index = NULL;
-  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
-  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
-  CHECK_FAILS(sidbeam_index_open(runtime, path, grown(&config, sizeof config, 1), &index, &err), SIDBEAM_UNSUPPORTED,
-              "config");
-  CHECK_OK(sidbeam_index_open(runtime, path, grown(&config, sizeof config, 0), &index, &err));
-  info.struct_size = 40;
-  CHECK_FAILS(sidbeam_index_get_info(index, &info, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "40");
-  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "40");
-  section.struct_size = 4;
-  CHECK_FAILS(sidbeam_index_get_section(index, 0, &section, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "4");
-  info.struct_size = (uint32_t)sizeof info;
-  CHECK_OK(sidbeam_index_get_info(index, grown(&info, sizeof info, 0), &err));
-  sidbeam_index_release(index);
-  config.struct_size = 8;
-  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "8");
-  sidbeam_runtime_release(runtime);
 }
 
 static void unknown_residency_and_depth_are_refused(void) {
@@ -107,10 +94,12 @@ static void unknown_residency_and_depth_are_refused(void) {
   sidbeam_index* index = NULL;
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
   config.residency = 4;
-  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "residency", "4");
+  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT,
+              "residency is 4, expected SIDBEAM_RESIDENCY_* (0 to 3)");
   config.residency = 0;
   config.verify = -1;
-  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT, "verify", "-1");
+  CHECK_FAILS(sidbeam_index_open(runtime, path, &config, &index, &err), SIDBEAM_INVALID_ARGUMENT,
+              "verify is -1, expected SIDBEAM_VERIFY_* (0 to 2)");
   sidbeam_runtime_release(runtime);
 }
 
@@ -122,7 +111,7 @@ static void files_that_cannot_be_read_are_io_errors(void) {
   CHECK_FAILS(sidbeam_index_open(runtime, path, NULL, &index, &err), SIDBEAM_IO_ERROR, path,
               "No such file or directory");
   CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, path, "No such file or directory");
-  CHECK_FAILS(sidbeam_index_open(runtime, "/", NULL, &index, &err), SIDBEAM_IO_ERROR, "/");
+  CHECK_FAILS(sidbeam_index_open(runtime, "/", NULL, &index, &err), SIDBEAM_IO_ERROR, "cannot open '/': ");
   CHECK(index == NULL);
   sidbeam_runtime_release(runtime);
 }
@@ -138,7 +127,10 @@ static void every_residency_and_depth_opens(void) {
       clear_error();
       const sidbeam_status status = sidbeam_index_open(runtime, path, &config, &index, &err);
       /* Locking needs a limit that the machine may not give. */
-      if (config.residency == SIDBEAM_RESIDENCY_LOCK && status == SIDBEAM_IO_ERROR) continue;
+      if (config.residency == SIDBEAM_RESIDENCY_LOCK && status == SIDBEAM_IO_ERROR) {
+        CHECK(strstr(err.message, "in memory: ") != NULL && strstr(err.message, "(see ulimit -l)") != NULL);
+        continue;
+      }
       check_ok(__FILE__, __LINE__, "open", status);
       CHECK_OK(sidbeam_index_find_sid(index, sorted_small[3], 3, &ordinal, &err));
       CHECK_INT(ordinal, 3);
@@ -209,18 +201,18 @@ static void sections_lie_in_order_inside_the_file(void) {
   sidbeam_index* index = make_index(&small, ALL_KINDS);
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t end = 0;
-  int tokens = 0;
+  int code_sections = 0;
   CHECK_OK(sidbeam_index_get_info(index, &info, &err));
   CHECK(info.section_count > 0);
-  for (int32_t i = 0; i < info.section_count; ++i) {
+  for (int64_t i = 0; i < info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     CHECK_OK(sidbeam_index_get_section(index, i, &section, &err));
     CHECK(section.offset % 64 == 0 && section.offset >= end && section.bytes >= 0);
     end = section.offset + section.bytes;
-    tokens += strcmp(section.kind, "tokens") == 0;
+    code_sections += strcmp(section.kind, "tokens") == 0;
     CHECK(section.encoding != NULL && section.encoding[0] != '\0');
   }
-  CHECK_INT(tokens, 3);
+  CHECK_INT(code_sections, 3);
   CHECK(end <= info.file_bytes);
   sidbeam_index_release(index);
 }
@@ -259,14 +251,14 @@ static void children_rise_and_capacity_cuts_them(void) {
   for (int32_t kind = SIDBEAM_KIND_TRIE; kind <= SIDBEAM_KIND_COMPACT_TRIE; kind *= 2) {
     if (kind == SIDBEAM_KIND_HASH) continue; /* has the columns of SORTED */
     sidbeam_index* index = make_index(&small, kind);
-    int32_t tokens[4] = {-9, -9, -9, -9}, end = -1;
+    int32_t codes[4] = {-9, -9, -9, -9}, end = -1;
     int64_t count = 0;
-    CHECK_OK(sidbeam_index_children(index, NULL, 0, tokens, 4, &count, &end, &err));
-    CHECK(count == 3 && end == 0 && tokens[3] == -9);
-    CHECK_I32(tokens, root, 3);
-    CHECK_OK(sidbeam_index_children(index, sorted_small[0], 1, tokens, 1, &count, &end, &err));
-    CHECK(count == 2 && tokens[0] == below[0] && tokens[1] == root[1]);
-    CHECK_OK(sidbeam_index_children(index, below, 1, NULL, 0, &count, &end, &err));
+    CHECK_OK(sidbeam_index_children(index, NULL, 0, 4, codes, &count, &end, &err));
+    CHECK(count == 3 && end == 0 && codes[3] == -9);
+    CHECK_I32(codes, root, 3);
+    CHECK_OK(sidbeam_index_children(index, sorted_small[0], 1, 1, codes, &count, &end, &err));
+    CHECK(count == 2 && codes[0] == below[0] && codes[1] == root[1]);
+    CHECK_OK(sidbeam_index_children(index, below, 1, 0, NULL, &count, &end, &err));
     CHECK_INT(count, 0);
     sidbeam_index_release(index);
   }
@@ -277,17 +269,17 @@ static void ends_are_sids_that_are_prefixes_of_others(void) {
     if (kind == SIDBEAM_KIND_HASH) continue; /* has the columns of SORTED */
     static const int32_t prefix[3] = {0, 1, 2}, lengths[5] = {3, 2, 1, 3, 2};
     sidbeam_index* index = make_index(&small_variable, kind);
-    int32_t tokens[4], end = -1;
+    int32_t codes[4], end = -1;
     int64_t count = 0, ordinal = 0;
-    CHECK_OK(sidbeam_index_children(index, prefix, 1, tokens, 4, &count, &end, &err));
-    CHECK(count == 1 && tokens[0] == 1 && end == 1);
-    CHECK_OK(sidbeam_index_children(index, prefix, 0, tokens, 4, &count, &end, &err));
+    CHECK_OK(sidbeam_index_children(index, prefix, 1, 4, codes, &count, &end, &err));
+    CHECK(count == 1 && codes[0] == 1 && end == 1);
+    CHECK_OK(sidbeam_index_children(index, prefix, 0, 4, codes, &count, &end, &err));
     CHECK(count == 3 && end == 0);
     for (int32_t i = 0; i < 5; ++i) {
-      int32_t codes[3], length = 0;
-      CHECK_OK(sidbeam_index_sid(index, i, codes, &length, &err));
+      int32_t sid[3], length = 0;
+      CHECK_OK(sidbeam_index_sid(index, i, sid, &length, &err));
       CHECK_INT(length, lengths[i]);
-      CHECK_OK(sidbeam_index_find_sid(index, codes, length, &ordinal, &err));
+      CHECK_OK(sidbeam_index_find_sid(index, sid, length, &ordinal, &err));
       CHECK_INT(ordinal, i);
     }
     for (int32_t length = 1; length <= 3; ++length) {
@@ -304,9 +296,8 @@ static void open_memory_releases_once_when_the_last_reference_goes(void) {
   unsigned char* data = index_bytes(&small, SIDBEAM_KIND_TRIE, &bytes);
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_index* index = NULL;
-  sidbeam_constraint* constraint = NULL;
   CHECK_OK(sidbeam_index_open_memory(runtime, data, bytes, count_release, &released, NULL, &index, &err));
-  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint* constraint = constrain(index);
   sidbeam_index_retain(index);
   sidbeam_index_release(index);
   CHECK_OK(sidbeam_index_find_sid(index, sorted_small[1], 3, &ordinal, &err));
@@ -351,41 +342,84 @@ static void open_memory_that_fails_does_not_release(void) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
   sidbeam_index* index = NULL;
   CHECK_FAILS(sidbeam_index_open_memory(runtime, data + 8, bytes - 8, count_release, &released, NULL, &index, &err),
-              SIDBEAM_INVALID_ARGUMENT, "data", "64");
+              SIDBEAM_INVALID_ARGUMENT, "data lies at ", "expected a multiple of 64, or residency COPY");
   CHECK_FAILS(sidbeam_index_open_memory(runtime, data, -1, count_release, &released, NULL, &index, &err),
-              SIDBEAM_INVALID_ARGUMENT, "bytes", "-1");
+              SIDBEAM_INVALID_ARGUMENT, "bytes is -1, expected at least 0");
   CHECK_FAILS(sidbeam_index_open_memory(runtime, data, 20, count_release, &released, NULL, &index, &err),
-              SIDBEAM_CORRUPT, "20");
+              SIDBEAM_CORRUPT, "file too short: 20 bytes");
   config.residency = SIDBEAM_RESIDENCY_LOCK;
-  clear_error();
-  const sidbeam_status status =
-      sidbeam_index_open_memory(runtime, data, bytes, count_release, &released, &config, &index, &err);
-  CHECK(status == SIDBEAM_UNSUPPORTED || status == SIDBEAM_INVALID_ARGUMENT);
-  CHECK(strstr(err.message, "residency") != NULL);
+  CHECK_FAILS(sidbeam_index_open_memory(runtime, data, bytes, count_release, &released, &config, &index, &err),
+              SIDBEAM_INVALID_ARGUMENT, "residency LOCK is for files, expected MAP, PREFAULT or COPY for memory");
+  config.verify = SIDBEAM_VERIFY_FULL;
+  data[bytes / 2 - 1] ^= 1;
   for (int residency = 0; residency <= SIDBEAM_RESIDENCY_COPY; residency += SIDBEAM_RESIDENCY_COPY) {
     config.residency = residency;
-    config.verify = SIDBEAM_VERIFY_FULL;
-    data[bytes / 2 - 1] ^= 1;
-    CHECK(sidbeam_index_open_memory(runtime, data, bytes - 64, count_release, &released, &config, &index, NULL) !=
-          SIDBEAM_OK);
+    for (int cut = 0; cut <= 64; cut += 64) {
+      CHECK_INT(sidbeam_index_open_memory(runtime, data, bytes - cut, count_release, &released, &config, &index, NULL),
+                SIDBEAM_CORRUPT);
+    }
   }
   CHECK(released == 0 && index == NULL);
   sidbeam_runtime_release(runtime);
   free(data);
 }
 
+static void a_constraint_tells_what_a_host_must_know(void) {
+  static const catalogue* const from[] = {&small, &small_variable, &two_levels};
+  for (size_t i = 0; i < COUNT(from); ++i) {
+    sidbeam_index* index = make_index(from[i], from[i]->variable_length ? SIDBEAM_KIND_COMPACT_TRIE : ALL_KINDS);
+    sidbeam_constraint* constraint = constrain(index);
+    sidbeam_index_info expected = SIDBEAM_INDEX_INFO_INIT;
+    sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+    CHECK_OK(sidbeam_index_get_info(index, &expected, &err));
+    sidbeam_index_release(index); /* the constraint holds it */
+    CHECK_OK(sidbeam_constraint_get_info(constraint, &info, &err));
+    CHECK_INT(info.struct_size, sizeof info);
+    CHECK_INT(info.levels, from[i]->levels);
+    CHECK_INT(info.variable_length, from[i]->variable_length);
+    CHECK_INT(info.kinds, expected.kinds);
+    CHECK_INT(info.sids, expected.sids);
+    CHECK_INT(info.items, expected.items);
+    CHECK_I32(info.codes, from[i]->codes, from[i]->levels);
+    CHECK_I32(info.codes, expected.codes, 64);
+    CHECK_TEXT(info.fingerprint, expected.fingerprint);
+    sidbeam_constraint_release(constraint);
+  }
+}
+
+static void a_constraint_needs_an_index(void) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint* constraint = NULL;
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  CHECK_FAILS(sidbeam_constraint_create(NULL, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "config is NULL");
+  CHECK_FAILS(sidbeam_constraint_create(&config, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "config.index is NULL");
+  config.index = make_index(&small, SIDBEAM_KIND_TRIE);
+  CHECK_FAILS(sidbeam_constraint_create(&config, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK(constraint == NULL);
+  constraint = constrain(config.index);
+  CHECK_FAILS(sidbeam_constraint_get_info(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "constraint is NULL");
+  CHECK_FAILS(sidbeam_constraint_get_info(constraint, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  sidbeam_constraint_release(constraint);
+  sidbeam_index_release(config.index);
+}
+
 static void messages_are_one_line_of_whole_characters(void) {
   char path[600] = "/no/such\nfolder/\xff";
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "/no/such?folder/?");
+  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "cannot open '/no/such?folder/?': ");
   for (int i = 0; i < 280; ++i) memcpy(path + 2 * i, "\xc3\xa9", 3); /* e with an accent, cut somewhere */
   for (int odd = 0; odd < 2; ++odd) {
     path[0] = odd ? 'x' : '\xc3';
     CHECK_INT(sidbeam_index_peek(path + odd, &info, &err), SIDBEAM_IO_ERROR);
     const size_t bytes = strlen(err.message);
     CHECK(bytes < sizeof err.message && strchr(err.message, '\n') == NULL);
-    for (size_t i = 0; i < bytes; ++i)
-      if (err.message[i] == '\xc3') CHECK(err.message[i + 1] == '\xa9');
+    int whole = 0;
+    for (size_t i = 0; i < bytes; ++i) {
+      if (err.message[i] != '\xc3') continue;
+      CHECK(err.message[i + 1] == '\xa9');
+      ++whole;
+    }
+    CHECK(whole > 100);
   }
 }
 
@@ -395,7 +429,6 @@ int main(void) {
       TEST(handles_may_be_null_where_released),
       TEST(null_arguments_are_refused),
       TEST(numbers_out_of_range_are_refused),
-      TEST(struct_sizes_are_checked),
       TEST(unknown_residency_and_depth_are_refused),
       TEST(files_that_cannot_be_read_are_io_errors),
       TEST(every_residency_and_depth_opens),
@@ -406,6 +439,8 @@ int main(void) {
       TEST(each_kind_alone_answers_lookups),
       TEST(children_rise_and_capacity_cuts_them),
       TEST(ends_are_sids_that_are_prefixes_of_others),
+      TEST(a_constraint_tells_what_a_host_must_know),
+      TEST(a_constraint_needs_an_index),
       TEST(open_memory_releases_once_when_the_last_reference_goes),
       TEST(open_memory_with_copy_releases_before_it_returns),
       TEST(open_memory_that_fails_does_not_release),
