@@ -129,11 +129,11 @@ class CpuSet final : public SetBackend {
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     check_which(call);
     for (int64_t i = 0; i < call.count; ++i) {
+      if (lengths[i] > 0 && prefixes.codes == nullptr)
+        fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected the codes of prefixes");
       if (lengths[i] < 0 || lengths[i] > prefixes.capacity)
         fail(SIDBEAM_INVALID_ARGUMENT, "lengths[%lld] is %d, expected 0..%d", static_cast<long long>(i), lengths[i],
              prefixes.capacity);
-      if (lengths[i] > 0 && prefixes.codes == nullptr)
-        fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected the codes of prefixes");
     }
     for (int64_t i = 0; i < call.count; ++i) out[i] = trie_state(index_of(call, i), prefixes.of(i), lengths[i]);
   }
