@@ -46,11 +46,14 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
   return handle;
 }
 
-/* Elements that codes must have; on CUDA lengths cannot be read, and one prefix for all may have every level. */
-static inline int64_t fl_set_prefix_elements(const flat_handle* set, flat_in_i32 lengths, int64_t count,
-                                             int64_t stride) {
-  if (stride == SIDBEAM_BROADCAST && set->device_type != SIDBEAM_DEVICE_CPU) return set->levels;
-  return fl_prefix_elements(lengths, count, stride, set->levels);
+/* Elements that codes must have. On CUDA lengths cannot be read: one prefix for all may have every level, and with no
+ * codes at all, longer ones are dead. */
+static inline int64_t fl_set_prefix_elements(const flat_handle* set, flat_in_i32 codes, flat_in_i32 lengths,
+                                             int64_t count, int64_t stride) {
+  static const flat_in_i32 unread = {NULL, 0};
+  if (set->device_type == SIDBEAM_DEVICE_CPU) return fl_prefix_elements(codes, lengths, count, stride, set->levels);
+  if (stride == SIDBEAM_BROADCAST) return set->levels;
+  return fl_prefix_elements(codes, unread, count, stride, set->levels);
 }
 
 /* which [count] or none; codes [count, stride], where a stride of 0 is the most levels of any constraint and
@@ -63,8 +66,8 @@ static inline void flat_constraint_set_prefixes(flat_handle* set, flat_in_i32 wh
   if (!FLAT_NEED(err, which, count) || !FLAT_GIVEN(err, lengths, count) || !FLAT_GIVEN(err, out, count)) return;
   object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  if (FLAT_NEED(err, codes, fl_set_prefix_elements(set, lengths, count, stride)))
-    (void)!sidbeam_constraint_set_prefixes((sidbeam_constraint_set*)object, which.data, codes.data, stride,
+  if (FLAT_NEED(err, codes, fl_set_prefix_elements(set, codes, lengths, count, stride)))
+    (void)!sidbeam_constraint_set_prefixes((sidbeam_constraint_set*)object, which.data, fl_prefix_codes(codes), stride,
                                            lengths.data, count, out.data, (void*)(intptr_t)stream, err);
   fl_drop_user(set);
 }

@@ -37,14 +37,19 @@ static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slo
   return slots.data == NULL && count == 0 ? beams->slots : count;
 }
 
-/* Elements that prefixes must have: those that are read where all slots have one, else a prefix for each. */
-static inline int64_t fl_prefix_elements(flat_in_i32 lengths, int64_t count, int64_t stride, int32_t levels) {
+/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many as
+ * are read. */
+static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths, int64_t count, int64_t stride,
+                                         int32_t levels) {
   int64_t i, most = 0;
-  if (stride != SIDBEAM_BROADCAST) return fl_product(count, stride == 0 ? levels : stride);
+  if (stride != SIDBEAM_BROADCAST && codes.count > 0) return fl_product(count, stride == 0 ? levels : stride);
   for (i = 0; i < count && lengths.data != NULL; i++)
     if (lengths.data[i] > most) most = lengths.data[i];
   return most < levels ? most : levels;
 }
+
+/* What the library gets of an array of prefixes: a stride of 0 says nothing of one that is empty. */
+static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
 /* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
  * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all. */
@@ -65,13 +70,13 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
       FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
       FLAT_NEED(err, prefix_lengths, named) &&
-      FLAT_NEED(err, prefixes, fl_prefix_elements(prefix_lengths, named, prefix_stride, beams.levels)) &&
+      FLAT_NEED(err, prefixes, fl_prefix_elements(prefixes, prefix_lengths, named, prefix_stride, beams.levels)) &&
       fl_enter_constraints(&entered, constraints, err)) {
     args.slots = slots.data;
     args.count = count;
     args.constraints = entered.objects;
     args.widths = widths.data;
-    args.prefixes = prefixes.data;
+    args.prefixes = fl_prefix_codes(prefixes);
     args.prefix_lengths = prefix_lengths.data;
     args.prefix_stride = prefix_stride;
     args.inverse_temperatures = inverse_temperatures.data;
