@@ -150,7 +150,7 @@ static void the_box_outlives_its_owner_while_a_call_is_inside(void) {
 
 static void a_session_in_use_refuses_another_call_but_tells_where_its_beams_are(void) {
   rig r = make_rig(8);
-  int64_t numbers[FLAT_STATS_COUNT];
+  int64_t numbers[FLAT_BEAMS_COUNT];
   fl_clear(&err);
   CHECK(fl_enter(r.session, FLAT_SESSION, &err) != NULL);
   const char* in_use = "session is in use by another thread";
@@ -202,17 +202,18 @@ static void views_keep_the_arrays_of_a_closed_session(void) {
 static void handles_of_another_kind_and_none_are_refused(void) {
   rig r = make_rig(10);
   int64_t numbers[FLAT_INFO_COUNT];
+  flat_handle* volatile none = NULL; /* or GCC 12 warns of what the layer does to handles that it has refused */
   REFUSED(flat_session_get_stats(r.index, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
           "session is index, expected a handle of it");
-  REFUSED(flat_session_get_stats(NULL, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(flat_session_get_stats(none, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
           "session is null, expected a handle of it");
   REFUSED(rig_session(r.runtime, r.index), SIDBEAM_INVALID_ARGUMENT, "constraint is index, expected a handle of it");
-  REFUSED(rig_session(NULL, r.constraint), SIDBEAM_INVALID_ARGUMENT, "runtime is null, expected a handle of it");
+  REFUSED(rig_session(none, r.constraint), SIDBEAM_INVALID_ARGUMENT, "runtime is null, expected a handle of it");
   REFUSED(flat_builder_get_progress(r.index, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
           "builder is index, expected a handle of it");
-  REFUSED(flat_builder_get_progress(NULL, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(flat_builder_get_progress(none, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
           "builder is null, expected a handle of it");
-  flat_builder_cancel(NULL, 1);
+  flat_builder_cancel(none, 1);
   free_rig(&r);
   CHECK_INT(returned(), 10);
 }
@@ -259,7 +260,7 @@ static void a_cancelled_build_can_go_on(void) {
 
 static void a_plan_has_the_builders_numbers_and_sections(void) {
   flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime), *plan;
-  int64_t info[FLAT_PLAN_COUNT] = {0}, section[4], bytes = 0;
+  int64_t info[FLAT_PLAN_COUNT] = {0}, section[4] = {0}, bytes = 0;
   char kind[24], encoding[24];
   OKAY(rig_add(builder, &err));
   OKAY(plan = flat_builder_plan(builder, &err));

@@ -325,7 +325,7 @@ static void what_does_not_fit_is_counted(void) {
   CHECK_INT(returned(), 1);
 }
 
-static flat_handle* make_set(const rig* r) {
+static flat_handle* rig_set(const rig* r) {
   return flat_constraint_set_create(r->runtime, IN_I64((int64_t)(intptr_t)r->constraint), no_i64, no_i32, no_i64, -1,
                                     SIDBEAM_DEVICE_CPU, 0, &err);
 }
@@ -337,7 +337,7 @@ static void a_constraint_set_checks_its_arrays(void) {
   int32_t words[4];
   float log_probs[4];
   const flat_memory logits = {log_probs};
-  OKAY(set = make_set(&r));
+  OKAY(set = rig_set(&r));
   SHORT(flat_constraint_set_prefixes(set, IN_I32(0), IN_I32(0, 0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
         "which has 1 elements, expected at least 2");
   SHORT(flat_constraint_set_prefixes(set, no_i32, IN_I32(0), 1, IN_I32(1, 1), 2, OUT_I64(states), 0, &err),
@@ -369,7 +369,7 @@ static void one_prefix_may_serve_all_entries_of_a_set(void) {
   rig r = make_rig(1);
   flat_handle* set;
   int64_t shared[3], dense[3];
-  OKAY(set = make_set(&r));
+  OKAY(set = rig_set(&r));
   const flat_in_i32 lengths = IN_I32(0, 1, 2);
   OKAY(
       flat_constraint_set_prefixes(set, no_i32, IN_I32(0, 1), SIDBEAM_BROADCAST, lengths, 3, OUT_I64(shared), 0, &err));
