@@ -117,10 +117,9 @@ static void a_failed_start_changes_no_slot(void) {
   runtime_config.allocator = &allocator;
   CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
   CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
-  start_all(session, 1);
+  start_all(session);
   step_all(session, halving);
   c.fail_at = c.calls;
-  args.count = 1;
   args.constraints = &other;
   clear_error();
   if (sidbeam_session_start(session, &args, &err) != SIDBEAM_OK) {
@@ -157,7 +156,7 @@ static void steps_and_results_take_no_memory(void) {
     runtime_config.allocator = &allocator;
     CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
     CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
-    start_all(session, 4);
+    start_all(session);
     const long long before = c.calls;
     for (int i = 0; i < 3; ++i) step_all(session, halving);
     CHECK_OK(sidbeam_session_get_items(session, NULL, 4, &items, &err));

@@ -45,42 +45,30 @@ static void null_arguments_are_refused(void) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_builder* builder = NULL;
   sidbeam_index* index = NULL;
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  CHECK_FAILS(sidbeam_builder_create(NULL, &config, &builder, &err), SIDBEAM_INVALID_ARGUMENT, "runtime", "NULL");
-  CHECK_FAILS(sidbeam_builder_create(runtime, NULL, &builder, &err), SIDBEAM_INVALID_ARGUMENT, "config", "NULL");
-  CHECK_FAILS(sidbeam_builder_create(runtime, &config, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  sidbeam_plan* plan = NULL;
+  CHECK_FAILS(sidbeam_builder_create(NULL, &config, &builder, &err), SIDBEAM_INVALID_ARGUMENT, "runtime is NULL");
+  CHECK_FAILS(sidbeam_builder_create(runtime, NULL, &builder, &err), SIDBEAM_INVALID_ARGUMENT, "config is NULL");
+  CHECK_FAILS(sidbeam_builder_create(runtime, &config, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   sidbeam_runtime_release(runtime);
-  CHECK_FAILS(sidbeam_builder_add(NULL, small.sids, NULL, 1, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "builder",
-              "NULL");
+  CHECK_FAILS(sidbeam_builder_add(NULL, small.sids, NULL, 1, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "builder is NULL");
   CHECK_FAILS(sidbeam_builder_add_named(NULL, small.sids, NULL, 1, "a", small.ids, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "builder", "NULL");
-  CHECK_FAILS(sidbeam_builder_set_metadata(NULL, "a", "b", &err), SIDBEAM_INVALID_ARGUMENT, "builder", "NULL");
-  CHECK_FAILS(sidbeam_builder_plan(NULL, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "builder", "NULL");
-  CHECK_FAILS(sidbeam_builder_write(NULL, "x.sidx", &err), SIDBEAM_INVALID_ARGUMENT, "builder", "NULL");
-  CHECK_FAILS(sidbeam_builder_finish(NULL, &index, &err), SIDBEAM_INVALID_ARGUMENT, "builder", "NULL");
-  CHECK_FAILS(sidbeam_plan_estimate(NULL, 1, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "config", "NULL");
-  CHECK_FAILS(sidbeam_plan_estimate(&config, 1, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+              SIDBEAM_INVALID_ARGUMENT, "builder is NULL");
+  CHECK_FAILS(sidbeam_builder_set_metadata(NULL, "a", "b", &err), SIDBEAM_INVALID_ARGUMENT, "builder is NULL");
+  CHECK_FAILS(sidbeam_builder_plan(NULL, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "builder is NULL");
+  CHECK_FAILS(sidbeam_builder_write(NULL, "x.sidx", &err), SIDBEAM_INVALID_ARGUMENT, "builder is NULL");
+  CHECK_FAILS(sidbeam_builder_finish(NULL, &index, &err), SIDBEAM_INVALID_ARGUMENT, "builder is NULL");
+  CHECK_FAILS(sidbeam_plan_estimate(NULL, 1, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "config is NULL");
+  CHECK_FAILS(sidbeam_plan_estimate(&config, 1, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   builder = make_builder(&small, SIDBEAM_KIND_TRIE);
-  CHECK_FAILS(sidbeam_builder_add(builder, NULL, NULL, 1, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "codes",
-              "NULL");
-  CHECK_FAILS(sidbeam_builder_set_metadata(builder, NULL, "b", &err), SIDBEAM_INVALID_ARGUMENT, "key", "NULL");
-  CHECK_FAILS(sidbeam_builder_set_metadata(builder, "a", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "value", "NULL");
-  CHECK_FAILS(sidbeam_builder_plan(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
-  CHECK_FAILS(sidbeam_builder_write(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "path", "NULL");
-  CHECK_FAILS(sidbeam_builder_finish(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_builder_add(builder, NULL, NULL, 1, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "codes is NULL");
+  CHECK_FAILS(sidbeam_builder_set_metadata(builder, NULL, "b", &err), SIDBEAM_INVALID_ARGUMENT, "key is NULL");
+  CHECK_FAILS(sidbeam_builder_set_metadata(builder, "a", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "value is NULL");
+  CHECK_FAILS(sidbeam_builder_plan(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK_FAILS(sidbeam_builder_write(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
+  CHECK_FAILS(sidbeam_builder_finish(builder, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   sidbeam_builder_destroy(builder);
-}
-
-static void struct_sizes_are_checked(void) {
-  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  CHECK_FAILS(create(grown(&config, sizeof config, 1)), SIDBEAM_UNSUPPORTED, "config");
-  CHECK_OK(create(grown(&config, sizeof config, 0)));
-  config.struct_size -= 8;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "struct_size");
-  config.struct_size += 8;
-  plan.struct_size = 8;
-  CHECK_FAILS(sidbeam_plan_estimate(&config, 5, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "8");
 }
 
 static void levels_outside_1_to_64_are_refused(void) {
@@ -89,11 +77,11 @@ static void levels_outside_1_to_64_are_refused(void) {
   for (int i = 0; i < 65; ++i) codes[i] = 2;
   config.codes = codes;
   config.levels = 0;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels", "0", "64");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 0, expected 1 to 64");
   config.levels = -3;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels", "-3", "64");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is -3, expected 1 to 64");
   config.levels = 65;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels", "65", "64");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 65, expected 1 to 64");
   config.levels = 64;
   CHECK_OK(create(&config));
 }
@@ -102,41 +90,42 @@ static void numbers_of_codes_out_of_range_are_refused(void) {
   int32_t codes[3] = {4, 0, 4};
   sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   config.codes = codes;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1]", "0");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 0, expected 1 to 1048576");
   codes[1] = -4;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1]", "-4");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is -4, expected 1 to 1048576");
   codes[1] = SIDBEAM_MAX_CODES + 1;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1]", "1048577", "1048576");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 1048577, expected 1 to 1048576");
   codes[1] = SIDBEAM_MAX_CODES;
   CHECK_OK(create(&config));
   config.variable_length = 1; /* the end counts as one */
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1]", "1048576", "1048575");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 1048576, expected 1 to 1048575");
   config.codes = NULL;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes", "NULL");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes is NULL");
 }
 
 static void unknown_choices_are_refused(void) {
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   sidbeam_builder_config changed = config;
   changed.kinds = 16;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "kinds", "16");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "kinds is 16, expected SIDBEAM_KIND_* or'ed (0 to 15)");
   changed.kinds = -1;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "kinds", "-1");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "kinds is -1, expected SIDBEAM_KIND_*");
   changed = config;
   changed.id_type = 3;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "id_type", "3");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT,
+              "id_type is 3, expected SIDBEAM_ID_I64, U64 or STRING (0 to 2)");
   changed = config;
   changed.collisions = 3;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "collisions", "3");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "collisions is 3, expected SIDBEAM_COLLISIONS_* (0 to 2)");
   changed = config;
   changed.variable_length = 2;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "variable_length", "2");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "variable_length is 2, expected 0 or 1");
   changed = config;
   changed.threads = -1;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "threads", "-1");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "threads is -1, expected 0 to 1024");
   changed = config;
   changed.memory_limit_bytes = -1;
-  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "memory_limit_bytes", "-1");
+  CHECK_FAILS(create(&changed), SIDBEAM_INVALID_ARGUMENT, "memory_limit_bytes is -1, expected 0 or more");
 }
 
 static void codes_out_of_range_name_row_level_and_value(void) {
@@ -144,19 +133,19 @@ static void codes_out_of_range_name_row_level_and_value(void) {
   int32_t sids[18];
   memcpy(sids, small.sids, sizeof sids);
   sids[5 * 3 + 1] = 4;
-  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 6, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "row 5",
-              "level 1", "code 4");
+  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 6, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "row 5, level 1: code 4, expected 0 to 3");
   sids[5 * 3 + 1] = -7;
-  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 6, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "row 5",
-              "level 1", "-7");
+  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 6, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "row 5, level 1: code -7, expected 0 to 3");
   check_only_this(builder, &small);
 }
 
 static void rows_in_messages_count_over_all_calls(void) {
   sidbeam_builder* builder = make_builder(&small, SIDBEAM_KIND_TRIE);
   const int32_t sids[6] = {0, 0, 0, 0, 9, 0};
-  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 2, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "row 7",
-              "level 1", "9");
+  CHECK_FAILS(sidbeam_builder_add(builder, sids, NULL, 2, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "row 7, level 1: code 9, expected 0 to 3");
   sidbeam_builder_destroy(builder);
 }
 
@@ -165,10 +154,10 @@ static void lengths_out_of_range_name_row_and_value(void) {
   int32_t lengths[5] = {1, 2, 0, 3, 2};
   const catalogue* from = &small_variable;
   CHECK_FAILS(sidbeam_builder_add(builder, from->sids, lengths, 5, from->ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "row 2", "length", "empty");
+              "lengths: row 2 is empty, a SID has at least 1 code");
   lengths[2] = 4;
   CHECK_FAILS(sidbeam_builder_add(builder, from->sids, lengths, 5, from->ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "row 2", "length", "4", "3");
+              "lengths: row 2 has 4 codes, expected 1 to 3");
   check_only_this(builder, &small_variable);
 }
 
@@ -176,7 +165,7 @@ static void shorter_sids_are_refused_where_lengths_are_fixed(void) {
   sidbeam_builder* builder = empty_builder(&small);
   const int32_t lengths[6] = {3, 3, 3, 2, 3, 3};
   CHECK_FAILS(sidbeam_builder_add(builder, small.sids, lengths, 6, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "row 3", "length", "2", "3");
+              "lengths: row 3 has 2 codes, expected 3 (variable_length is 0)");
   check_only_this(builder, &small);
 }
 
@@ -191,11 +180,12 @@ static void ids_come_in_all_calls_or_in_none(void) {
   sidbeam_builder* builder = empty_builder(&small);
   CHECK_OK(sidbeam_builder_add(builder, small.sids, NULL, 2, NULL, NULL, &err));
   CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, 2, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "ids");
+              "ids: given here, but not for the 2 rows before");
   sidbeam_builder_destroy(builder);
   builder = empty_builder(&small);
   CHECK_OK(sidbeam_builder_add(builder, small.sids, NULL, 2, small.ids, NULL, &err));
-  CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, 2, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "ids");
+  CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, 2, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "ids: NULL here, but given for the 2 rows before");
   sidbeam_builder_destroy(builder);
 }
 
@@ -203,11 +193,12 @@ static void ids_must_be_of_the_declared_type(void) {
   const int64_t offsets[2] = {0, 1};
   sidbeam_builder* builder = empty_builder(&small);
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "a", offsets, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_type");
+              SIDBEAM_INVALID_ARGUMENT,
+              "id_type is not SIDBEAM_ID_STRING: pairs are added with add, not with add_named");
   sidbeam_builder_destroy(builder);
   builder = empty_builder(&small_named);
   CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, 1, small.ids, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "id_type");
+              "id_type is SIDBEAM_ID_STRING: pairs are added with add_named, not with add");
   sidbeam_builder_destroy(builder);
 }
 
@@ -215,55 +206,58 @@ static void id_offsets_must_rise(void) {
   sidbeam_builder* builder = empty_builder(&small_named);
   const int64_t falling[4] = {0, 3, 2, 4}, negative[2] = {-1, 3};
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 3, "abcd", falling, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_offsets", "2", "3");
+              SIDBEAM_INVALID_ARGUMENT, "id_offsets[2] is 2, expected at least the entry before, 3");
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", negative, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_offsets", "-1");
+              SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is -1, expected at least");
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", NULL, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_offsets", "NULL");
+              SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected 2 numbers");
   check_only_this(builder, &small_named);
 }
 
 static void negative_counts_are_refused(void) {
   sidbeam_builder* builder = empty_builder(&small);
-  CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, -1, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "count",
-              "-1");
+  CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, -1, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "count is -1, expected 0 or more");
   CHECK_OK(sidbeam_builder_add(builder, NULL, NULL, 0, NULL, NULL, &err));
   check_only_this(builder, &small);
 }
 
 static void empty_catalogues_are_refused(void) {
   const char* path = temporary_path("empty.sidx");
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  sidbeam_plan* plan = NULL;
   sidbeam_index* index = NULL;
   sidbeam_builder* builder = empty_builder(&small);
-  CHECK_FAILS(sidbeam_builder_plan(builder, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "empty");
-  CHECK_FAILS(sidbeam_builder_write(builder, path, &err), SIDBEAM_INVALID_ARGUMENT, "empty");
-  CHECK_FAILS(sidbeam_builder_finish(builder, &index, &err), SIDBEAM_INVALID_ARGUMENT, "empty");
+  CHECK_FAILS(sidbeam_builder_plan(builder, &plan, &err), SIDBEAM_INVALID_ARGUMENT,
+              "the catalogue is empty: nothing was added");
+  CHECK_FAILS(sidbeam_builder_write(builder, path, &err), SIDBEAM_INVALID_ARGUMENT,
+              "the catalogue is empty: nothing was added");
+  CHECK_FAILS(sidbeam_builder_finish(builder, &index, &err), SIDBEAM_INVALID_ARGUMENT,
+              "the catalogue is empty: nothing was added");
   CHECK(!file_exists(path));
   CHECK(index == NULL);
   sidbeam_builder_destroy(builder);
 }
 
 static void adding_after_plan_write_or_finish_is_too_late(void) {
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
+  sidbeam_plan* plan = NULL;
   for (int how = 0; how < 3; ++how) {
     sidbeam_builder* builder = make_builder(&small, SIDBEAM_KIND_TRIE);
     sidbeam_index* index = NULL;
     if (how == 0) CHECK_OK(sidbeam_builder_plan(builder, &plan, &err));
     if (how == 1) CHECK_OK(sidbeam_builder_write(builder, temporary_path("late.sidx"), &err));
     if (how == 2) CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
-    CHECK_FAILS(add_all(builder, &small, &err), SIDBEAM_BAD_STATE, "builder");
+    CHECK_FAILS(add_all(builder, &small, &err), SIDBEAM_BAD_STATE, "the builder has been sorted: nothing can be added");
     sidbeam_index_release(index);
+    sidbeam_plan_destroy(plan);
+    plan = NULL;
     sidbeam_builder_destroy(builder);
   }
 }
 
 static void sizes_that_overflow_are_refused(void) {
   sidbeam_builder* builder = empty_builder(&small);
-  clear_error();
-  const sidbeam_status status = sidbeam_builder_add(builder, small.sids, NULL, INT64_MAX / 2, NULL, NULL, &err);
-  CHECK(status == SIDBEAM_OUT_OF_MEMORY || status == SIDBEAM_INVALID_ARGUMENT);
-  CHECK_INT(err.code, status);
+  CHECK_FAILS(sidbeam_builder_add(builder, small.sids, NULL, INT64_MAX / 2, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "count is 4611686018427387903 after 0 rows, an index holds fewer than 2^40");
   check_only_this(builder, &small);
 }
 
@@ -271,7 +265,6 @@ int main(void) {
   static const test_case tests[] = {
       TEST(destroying_null_does_nothing),
       TEST(null_arguments_are_refused),
-      TEST(struct_sizes_are_checked),
       TEST(levels_outside_1_to_64_are_refused),
       TEST(numbers_of_codes_out_of_range_are_refused),
       TEST(unknown_choices_are_refused),

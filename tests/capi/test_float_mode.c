@@ -15,7 +15,7 @@ static void step_in_mode(unsigned mode, int32_t dtype, void* row, float scores[4
   const unsigned before = _mm_getcsr();
   rows.dtype = dtype;
   args.rows = &rows;
-  start_all(session, 1);
+  start_all(session);
   _mm_setcsr(before | mode);
   CHECK_OK(sidbeam_session_step(session, &args, &err));
   CHECK_INT((int)(_mm_getcsr() & 0xffc0), (int)((before | mode) & 0xffc0)); /* as it was */

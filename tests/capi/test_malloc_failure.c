@@ -114,7 +114,7 @@ static void steps_call_no_allocator_at_all(void) {
     int64_t ordinals[256];
     sidbeam_items items = SIDBEAM_ITEMS_INIT;
     items.ordinals = ordinals;
-    start_all(session, 4);
+    start_all(session);
     calls = 0;
     fail_at = -1;
     forever = 0;

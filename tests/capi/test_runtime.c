@@ -61,19 +61,10 @@ static void config_may_be_null(void) {
 static void releasing_null_does_nothing(void) { sidbeam_runtime_release(NULL); }
 
 static void null_out_is_refused(void) {
-  CHECK_FAILS(sidbeam_runtime_create(NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out", "NULL");
+  CHECK_FAILS(sidbeam_runtime_create(NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
 }
 
 static void err_may_be_null(void) { CHECK_INT(sidbeam_runtime_create(NULL, NULL, NULL), SIDBEAM_INVALID_ARGUMENT); }
-
-static void err_of_an_older_header_is_left_unwritten(void) {
-  sidbeam_error old = SIDBEAM_ERROR_INIT;
-  old.struct_size = (uint32_t)sizeof old - 1;
-  old.code = 77;
-  CHECK_INT(sidbeam_runtime_create(NULL, NULL, &old), SIDBEAM_INVALID_ARGUMENT);
-  CHECK_INT(old.code, 77);
-  CHECK_TEXT(old.message, "");
-}
 
 static void err_is_not_written_on_success(void) {
   sidbeam_error untouched = SIDBEAM_ERROR_INIT;
@@ -91,20 +82,9 @@ static void out_is_left_alone_on_failure(void) {
   sidbeam_runtime* const before = (sidbeam_runtime*)&config;
   sidbeam_runtime* runtime = before;
   config.threads = -1;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "threads", "-1");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.threads is -1, expected 1..1024, or 0 for ");
   CHECK(runtime == before);
-}
-
-/* Bytes of the struct in the first release: what callers who were compiled then still say. */
-static const size_t FIRST_CONFIG = offsetof(sidbeam_runtime_config, cuda_library);
-
-static void configs_of_the_first_release_work_and_ask_for_nothing_new(void) {
-  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
-  sidbeam_runtime* runtime = NULL;
-  memset((char*)&config + FIRST_CONFIG, 1, sizeof config - FIRST_CONFIG); /* not the caller's: must not be read */
-  config.struct_size = (uint32_t)FIRST_CONFIG;
-  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
-  sidbeam_runtime_release(runtime);
 }
 
 static void device_allocators_need_both_functions(void) {
@@ -112,34 +92,11 @@ static void device_allocators_need_both_functions(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   config.device_allocator = &allocator;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "device_allocator.allocate");
-  allocator.allocate = allocate_on_device;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "device_allocator.release");
-  allocator.struct_size = 8;
   CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
-              "device_allocator.struct_size");
-}
-
-static void struct_size_too_small_is_refused(void) {
-  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
-  sidbeam_runtime* runtime = NULL;
-  char expected[20];
-  snprintf(expected, sizeof expected, "%zu", FIRST_CONFIG);
-  for (uint32_t size = 0; size < FIRST_CONFIG; size += 4) {
-    char actual[20];
-    config.struct_size = size;
-    snprintf(actual, sizeof actual, "%u", size);
-    CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", actual,
-                expected);
-  }
-}
-
-static void longer_config_works_while_its_tail_is_zero(void) {
-  const sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
-  sidbeam_runtime* runtime = NULL;
-  CHECK_OK(sidbeam_runtime_create(grown(&config, sizeof config, 0), &runtime, &err));
-  sidbeam_runtime_release(runtime);
-  CHECK_FAILS(sidbeam_runtime_create(grown(&config, sizeof config, 1), &runtime, &err), SIDBEAM_UNSUPPORTED, "config");
+              "config.device_allocator.allocate is NULL, expected a function");
+  allocator.allocate = allocate_on_device;
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.device_allocator.release is NULL, expected a function");
 }
 
 static void allocator_is_used_and_balanced(void) {
@@ -163,14 +120,12 @@ static void allocator_without_its_functions_is_refused(void) {
   sidbeam_runtime* runtime = NULL;
   config.allocator = &allocator;
   allocator.release = release;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "allocate", "NULL");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.allocator.allocate is NULL, expected a function");
   allocator.release = NULL;
   allocator.allocate = allocate;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "release", "NULL");
-  allocator.release = release;
-  allocator.struct_size = 3;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "allocator", "struct_size",
-              "3");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.allocator.release is NULL, expected a function");
 }
 
 static void allocator_that_gives_nothing_is_out_of_memory(void) {
@@ -180,17 +135,12 @@ static void allocator_that_gives_nothing_is_out_of_memory(void) {
   allocator.allocate = allocate_nothing;
   allocator.release = release;
   config.allocator = &allocator;
-  const sidbeam_status status = sidbeam_runtime_create(&config, &runtime, &err);
-  CHECK(status == SIDBEAM_OUT_OF_MEMORY || status == SIDBEAM_OK);
-  if (status == SIDBEAM_OK) {
-    const sidbeam_builder_config shape = builder_config(&small, ALL_KINDS);
-    sidbeam_builder* builder = NULL;
-    sidbeam_status last = sidbeam_builder_create(runtime, &shape, &builder, &err);
-    if (last == SIDBEAM_OK) last = add_all(builder, &small, &err);
-    CHECK_INT(last, SIDBEAM_OUT_OF_MEMORY);
-    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
-    sidbeam_builder_destroy(builder);
-  }
+  const sidbeam_builder_config shape = builder_config(&small, ALL_KINDS);
+  sidbeam_builder* builder = NULL;
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err)); /* takes none itself */
+  CHECK_OK(sidbeam_builder_create(runtime, &shape, &builder, &err));
+  CHECK_FAILS(add_all(builder, &small, &err), SIDBEAM_OUT_OF_MEMORY, "out of memory: ", " bytes");
+  sidbeam_builder_destroy(builder);
   sidbeam_runtime_release(runtime);
 }
 
@@ -218,18 +168,19 @@ static void unknown_cpu_target_is_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   config.cpu_target = "abacus";
-  const sidbeam_status status = sidbeam_runtime_create(&config, &runtime, &err);
-  CHECK(status == SIDBEAM_INVALID_ARGUMENT || status == SIDBEAM_UNSUPPORTED);
-  CHECK(strstr(err.message, "cpu_target") != NULL && strstr(err.message, "abacus") != NULL);
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_UNSUPPORTED,
+              "config.cpu_target is \"abacus\", expected baseline, or ");
 }
 
 static void log_level_out_of_range_is_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   config.log_level = 9;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "log_level", "9");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.log_level is 9, expected 0..2");
   config.log_level = -1;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "log_level", "-1");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.log_level is -1, expected 0..2");
 }
 
 static void step_threads_out_of_range_are_refused(void) {
@@ -237,11 +188,10 @@ static void step_threads_out_of_range_are_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   for (size_t i = 0; i < COUNT(wrong); ++i) {
-    char actual[20];
-    snprintf(actual, sizeof actual, "%d", wrong[i]);
+    char expected[80];
+    snprintf(expected, sizeof expected, "config.step_threads is %d, expected 1..1024, or 0", wrong[i]);
     config.step_threads = wrong[i];
-    CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_threads",
-                actual, "1..1024");
+    CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, expected);
   }
 }
 
@@ -249,11 +199,11 @@ static void negative_step_grain_is_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
   config.step_grain = -1;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_grain", "-1",
-              "32768");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.step_grain is -1, expected a number of elements, or 0 for 32768");
   config.step_grain = INT64_MIN;
-  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT, "config.step_grain",
-              "-9223372036854775808");
+  CHECK_FAILS(sidbeam_runtime_create(&config, &runtime, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.step_grain is -9223372036854775808, expected");
 }
 
 static void objects_keep_their_runtime(void) {
@@ -274,13 +224,9 @@ int main(void) {
       TEST(releasing_null_does_nothing),
       TEST(null_out_is_refused),
       TEST(err_may_be_null),
-      TEST(err_of_an_older_header_is_left_unwritten),
       TEST(err_is_not_written_on_success),
       TEST(out_is_left_alone_on_failure),
-      TEST(struct_size_too_small_is_refused),
-      TEST(configs_of_the_first_release_work_and_ask_for_nothing_new),
       TEST(device_allocators_need_both_functions),
-      TEST(longer_config_works_while_its_tail_is_zero),
       TEST(allocator_is_used_and_balanced),
       TEST(allocator_without_its_functions_is_refused),
       TEST(allocator_that_gives_nothing_is_out_of_memory),

@@ -12,7 +12,7 @@ typedef struct work {
   sidbeam_index* index;
   sidbeam_constraint* constraint;
   const char* path;
-  int32_t tokens[LEVELS * BEAMS], parents[LEVELS * BEAMS];
+  int32_t codes[LEVELS * BEAMS], parents[LEVELS * BEAMS];
   float scores[LEVELS * BEAMS];
   const struct work* expected;
   sidbeam_error error;
@@ -53,14 +53,13 @@ static void search(work* w, int32_t strategy) {
   float logits[LEVELS][BEAMS][CODES];
   uint32_t state = 99;
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  const sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_session* session = NULL;
   for (int i = 0; i < LEVELS * BEAMS * CODES; ++i) (&logits[0][0][0])[i] = (float)(noise(&state) % 512) / 32;
   config.constraint = w->constraint;
   config.beams = BEAMS;
   config.strategy = strategy;
-  start.count = 1;
   THREAD_CHECK(w, sidbeam_session_create(w->runtime, &config, &session, &w->error) == SIDBEAM_OK);
   int ok = sidbeam_session_start(session, &start, &w->error) == SIDBEAM_OK;
   for (int level = 0; ok && level < LEVELS; ++level) {
@@ -70,7 +69,7 @@ static void search(work* w, int32_t strategy) {
     ok = sidbeam_session_step(session, &step, &w->error) == SIDBEAM_OK &&
          sidbeam_session_get_beams(session, &beams, &w->error) == SIDBEAM_OK;
     if (!ok) break;
-    memcpy(w->tokens + level * BEAMS, beams.tokens, sizeof(int32_t) * BEAMS);
+    memcpy(w->codes + level * BEAMS, beams.codes, sizeof(int32_t) * BEAMS);
     memcpy(w->parents + level * BEAMS, beams.parents, sizeof(int32_t) * BEAMS);
     memcpy(w->scores + level * BEAMS, beams.scores, sizeof(float) * BEAMS);
   }
@@ -79,7 +78,7 @@ static void search(work* w, int32_t strategy) {
 }
 
 static void check_same(work* w) {
-  THREAD_CHECK(w, memcmp(w->tokens, w->expected->tokens, sizeof w->tokens) == 0);
+  THREAD_CHECK(w, memcmp(w->codes, w->expected->codes, sizeof w->codes) == 0);
   THREAD_CHECK(w, memcmp(w->parents, w->expected->parents, sizeof w->parents) == 0);
   THREAD_CHECK(w, memcmp(w->scores, w->expected->scores, sizeof w->scores) == 0);
 }
@@ -160,7 +159,7 @@ static work prepare(void) {
   CHECK(builder != NULL);
   CHECK_OK(sidbeam_builder_finish(builder, &w.index, &err));
   sidbeam_builder_destroy(builder);
-  CHECK_OK(sidbeam_constraint_create(w.index, &w.constraint, &err));
+  w.constraint = constrain(w.index);
   return w;
 }
 
