@@ -113,8 +113,10 @@ void Catalogue::check_ids(const Pairs& pairs) const {
            static_cast<ll>(rows));
     return;
   }
+  if (named && pairs.count > 0 && pairs.id_offsets[0] < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is %lld, expected at least 0", static_cast<ll>(pairs.id_offsets[0]));
   for (int64_t i = 0; named && i < pairs.count; ++i) {
-    if (pairs.id_offsets[i] < 0 || pairs.id_offsets[i + 1] < pairs.id_offsets[i])
+    if (pairs.id_offsets[i + 1] < pairs.id_offsets[i])
       fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets[%lld] is %lld, expected at least the entry before, %lld",
            static_cast<ll>(i + 1), static_cast<ll>(pairs.id_offsets[i + 1]), static_cast<ll>(pairs.id_offsets[i]));
   }
