@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 
+static int steps_done, rows_done;
+int exercised_steps(void) { return steps_done; }
+int exercised_rows(void) { return rows_done; }
+
 enum { MOST = 64, BEAMS = 5, ROOM = 96 };
 
 typedef struct exercise {
@@ -87,6 +91,8 @@ static sidbeam_rows rows_of(exercise* e, int64_t slots, int64_t rows) {
   result.slots = slots;
   result.rows = rows;
   result.columns = e->columns;
+  result.slot_stride = SIDBEAM_BROADCAST; /* one logits row for all */
+  result.row_stride = SIDBEAM_BROADCAST;
   return result;
 }
 
@@ -136,6 +142,7 @@ static void decode(exercise* e, int32_t strategy, int32_t normalization) {
   if (tried(e, sidbeam_session_start(session, &start, NULL))) {
     for (int32_t level = 0; level <= e->info.levels; ++level) {
       if (!tried(e, sidbeam_session_step(session, &step, NULL))) break;
+      ++steps_done;
       read_results(e, session);
     }
   }
@@ -166,7 +173,7 @@ static void use_set(exercise* e, const sidbeam_constraint_set* set) {
   states[0] = (sidbeam_state)((uint64_t)next_noise(e) << 40 | next_noise(e));
   (void)tried(e, sidbeam_constraint_set_bitmask(set, NULL, states, 4, ROOM, words, NULL, NULL));
   /* Last, since it writes -inf over the row that all others read. */
-  (void)tried(e, sidbeam_constraint_set_mask(set, NULL, states, &rows, e->row, NULL, NULL));
+  rows_done += tried(e, sidbeam_constraint_set_mask(set, NULL, states, &rows, e->row, NULL, NULL));
 }
 
 static void use_stateless_forms(exercise* e) {
@@ -185,6 +192,7 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   int32_t prefix[64] = {0}, widest = 0;
   config.index = index;
+  steps_done = rows_done = 0;
   if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;
   read_header(&e);
   read_items(&e);

@@ -208,7 +208,7 @@ static void id_offsets_must_rise(void) {
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 3, "abcd", falling, NULL, &err),
               SIDBEAM_INVALID_ARGUMENT, "id_offsets[2] is 2, expected at least the entry before, 3");
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", negative, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is -1, expected at least");
+              SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is -1, expected at least 0");
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", NULL, NULL, &err),
               SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected 2 numbers");
   check_only_this(builder, &small_named);
