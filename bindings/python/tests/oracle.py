@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass
 class Catalogue:
-    """SIDs, codes of each level, and where codes stand in a row."""
+    """SIDs, codes of each level, and which column of a logits row a code has."""
 
     sids: list[tuple[int, ...]]
     codes: list[int]
@@ -33,7 +33,7 @@ class Catalogue:
             return self.maps[level][code]
         return (self.offsets[level] if self.offsets else 0) + code
 
-    def tokens(self, prefix: tuple[int, ...]) -> list[int]:
+    def children(self, prefix: tuple[int, ...]) -> list[int]:
         """Codes that may follow, rising; the end is codes[level]."""
         if prefix not in self.prefixes or len(prefix) == len(self.codes):
             return []
@@ -48,7 +48,7 @@ class Catalogue:
     def log_probs(self, row: np.ndarray, prefix: tuple[int, ...], normalization: str) -> dict[int, float]:
         level = len(prefix)
         x = np.asarray(row, np.float64)
-        valid = self.tokens(prefix)
+        valid = self.children(prefix)
         if not valid:
             return {}
         if normalization == "none":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import signal
 import subprocess
@@ -25,11 +26,14 @@ def big(count: int = 400000) -> sidbeam.Builder:
 
 def test_plan_estimate_and_exact() -> None:
     expected = sidbeam.plan_estimate([16, 16], 50, kinds="trie|hash")
-    assert not expected.exact and expected.sids == 50 and expected.hash_bytes > 0 and len(expected.nodes) == 2
+    assert not expected.exact and expected.sids == 50 and len(expected.nodes) == 2
+    assert any(section.kind.startswith("hash") and section.bytes > 0 for section in expected.sections)
     builder = sidbeam.Builder([16, 16])
     builder.add([(1, 2), (1, 3)])
     plan = builder.plan()
-    assert plan.exact and plan.nodes == (1, 2) and plan.file_bytes == builder.finish().info.file_bytes
+    index = builder.finish()
+    assert plan.exact and plan.nodes == (1, 2) and plan.file_bytes == index.info.file_bytes
+    assert [dataclasses.replace(s, checksum=0) for s in index.sections] == list(plan.sections)
     with pytest.raises(sidbeam.InvalidArgument, match="257"):
         sidbeam.plan_estimate([16, 16], 257)
     with pytest.raises(sidbeam.BadState):
@@ -145,7 +149,7 @@ def test_a_second_ctrl_c_leaves_the_build_cancelled(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr(sidbeam._native, "flat_builder_write", late)
         fake = types.SimpleNamespace(**{**vars(threading), "Event": Interrupted})
-        patch.setattr(sidbeam.builder, "threading", fake)
+        patch.setattr(sidbeam.build, "threading", fake)
         with pytest.raises(KeyboardInterrupt):
             builder.write(tmp_path / "a.sidx")
         both_came.set()
@@ -159,9 +163,10 @@ def test_a_second_ctrl_c_leaves_the_build_cancelled(tmp_path: Path, monkeypatch:
 def test_a_cancellation_that_comes_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
     builder, plan = big(1000), sidbeam._native.flat_builder_plan
 
-    def and_cancel(*arguments: object) -> None:
-        plan(*arguments)
+    def and_cancel(*arguments: object) -> object:
+        made = plan(*arguments)
         builder.cancel()
+        return made
 
     with monkeypatch.context() as patch:
         patch.setattr(sidbeam._native, "flat_builder_plan", and_cancel)

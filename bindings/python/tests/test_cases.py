@@ -18,7 +18,9 @@ import sidbeam
 
 PATH = os.environ.get("SIDBEAM_CASES")
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
-BEAMS = ("parents", "tokens", "scores", "states", "live", "active", "level", "errors")
+BEAMS = ("parents", "codes", "scores", "states", "live", "active", "level", "errors")
+
+BROADCAST = -(2**63)
 
 Record = tuple[str, dict[str, Any]]
 
@@ -58,6 +60,16 @@ def matrix(fields: dict[str, Any], name: str, width: int) -> Any:
     return fields[name].reshape(-1, width) if name in fields else None
 
 
+def prefixes_of(fields: dict[str, Any], name: str, stride: str, lengths: str, levels: int) -> Any:
+    """[n, any]: dense, or one prefix for all."""
+    if name not in fields:
+        return None
+    width, flat = scalar(fields, stride), fields[name]
+    if width == BROADCAST:
+        return np.broadcast_to(flat, (len(fields[lengths]), len(flat)))
+    return flat.reshape(-1, width or levels)
+
+
 def vocabulary(fields: dict[str, Any]) -> Optional[sidbeam.Vocabulary]:
     if "offsets" not in fields:
         return None
@@ -68,14 +80,20 @@ def vocabulary(fields: dict[str, Any]) -> Optional[sidbeam.Vocabulary]:
     return sidbeam.Vocabulary(fields["offsets"], maps, scalar(fields, "end_column", -1))
 
 
+def distance(stride: int, dense: int) -> int:
+    return 0 if stride == BROADCAST else stride or dense
+
+
 def logits_of(fields: dict[str, Any]) -> np.ndarray:
     """The rows as they lie in the flat memory, which is no longer than they need."""
     flat = fields["logits"]
     size, slots = flat.itemsize, scalar(fields, "rows_slots")
     shape = (scalar(fields, "rows"), scalar(fields, "columns"))
-    strides = (scalar(fields, "row_stride") * size, size)
+    row = distance(scalar(fields, "row_stride"), shape[1])
+    strides = (row * size, size)
     if slots:
-        shape, strides = (slots, *shape), (scalar(fields, "slot_stride") * size, *strides)
+        slot = distance(scalar(fields, "slot_stride"), shape[0] * row if row else shape[1])
+        shape, strides = (slots, *shape), (slot * size, *strides)
     return np.lib.stride_tricks.as_strided(flat, shape, strides)
 
 
@@ -91,13 +109,13 @@ def same(got: Any, wanted: Any, what: str) -> None:
 
 
 class Replay:
-    """One case: its indexes, its session, its table."""
+    """One case: its indexes, its session, its constraint set."""
 
     def __init__(self) -> None:
         self.indexes: list[sidbeam.Index] = []
         self.line = ""
         self.session: Any = None
-        self.table: Any = None
+        self.constraints: Any = None
 
     def play(self, kind: str, f: dict[str, Any]) -> None:
         getattr(self, "do_" + kind)(f)
@@ -144,13 +162,16 @@ class Replay:
 
     def do_start(self, f: dict[str, Any]) -> None:
         chosen = None if "indexes" not in f else [None if i < 0 else self.indexes[i] for i in f["indexes"]]
-        prefixes = matrix(f, "prefixes", scalar(f, "prefix_stride"))
+        levels = self.session._levels
+        prefixes = prefixes_of(f, "prefixes", "prefix_stride", "prefix_lengths", levels)
         self.session.start(
             f["slots"],
             constraints=chosen,
             widths=f.get("widths"),
             prefixes=prefixes,
             prefix_lengths=f.get("prefix_lengths"),
+            inverse_temperature=f.get("inverse_temperatures"),
+            soft_cap=f.get("soft_caps"),
         )
 
     def do_step(self, f: dict[str, Any]) -> None:
@@ -159,8 +180,8 @@ class Replay:
             f.get("slots"),
             row_map=matrix(f, "row_map", self.session.width),
             lse=f.get("lse"),
-            inverse_temperature=scalar(f, "inverse_temperature", 1.0),
-            soft_cap=scalar(f, "soft_cap", 0.0),
+            inverse_temperature=f.get("inverse_temperatures", scalar(f, "inverse_temperature")),
+            soft_cap=f.get("soft_caps", scalar(f, "soft_cap")),
             dtype=f["dtype"],
         )
 
@@ -173,7 +194,7 @@ class Replay:
             np.zeros((n, width), np.int64),
             np.zeros((n, width, levels), np.int32),
             np.zeros((n, width), np.int32),
-            np.zeros((n, scalar(f, "limit")), np.int64) if scalar(f, "with_rows", 1) else None,
+            np.zeros((n, scalar(f, "limit")), np.int64) if scalar(f, "with_item_rows", 1) else None,
             np.zeros((n, width + 1), np.int64),
             np.zeros(n, np.int32),
         )
@@ -181,8 +202,9 @@ class Replay:
         self.session.items(f["slots"], limit_per_sid=scalar(f, "limit_per_sid"), limit=limit, out=out)
         for name in ("ordinals", "sids", "lengths", "offsets", "truncated"):
             same(getattr(out, name), f["want_" + name], f"{self.line} items {name}")
-        if out.rows is not None:
-            same(np.concatenate([out.rows_of(i) for i in range(n)]), f.get("want_rows", []), f"{self.line} items rows")
+        if out.item_rows is not None:
+            found = np.concatenate([out.item_rows_of(i) for i in range(n)])
+            same(found, f.get("want_item_rows", []), f"{self.line} items item_rows")
 
     def do_refused(self, f: dict[str, Any]) -> None:
         before = [getattr(self.session.beams(), name).copy() for name in BEAMS]
@@ -192,27 +214,28 @@ class Replay:
         for name, old in zip(BEAMS, before):
             same(getattr(self.session.beams(), name), old, f"{self.line} after a refused call: {name}")
 
-    def do_table(self, f: dict[str, Any]) -> None:
-        self.table = sidbeam.Table([self.indexes[i] for i in f["indexes"]], vocabulary=vocabulary(f))
+    def do_set(self, f: dict[str, Any]) -> None:
+        self.constraints = sidbeam.ConstraintSet([self.indexes[i] for i in f["indexes"]], vocabulary=vocabulary(f))
 
     def do_prefixes(self, f: dict[str, Any]) -> None:
-        states = self.table.prefixes(matrix(f, "codes", scalar(f, "stride")), f["lengths"], which=f.get("which"))
+        codes = prefixes_of(f, "codes", "stride", "lengths", max(i.info.levels for i in self.indexes))
+        states = self.constraints.prefixes(codes, f["lengths"], which=f.get("which"))
         same(states, f["want_states"], self.line)
 
     def do_advance(self, f: dict[str, Any]) -> None:
-        states = self.table.advance(f["states"], f["tokens"], parents=f.get("parents"), which=f.get("which"))
+        states = self.constraints.advance(f["states"], f["codes"], parents=f.get("parents"), which=f.get("which"))
         same(states, f["want_states"], self.line)
 
     def do_mask(self, f: dict[str, Any]) -> None:
-        self.table.mask(logits_of(f), f["states"], which=f.get("which"), dtype=f["dtype"])
+        self.constraints.mask(logits_of(f), f["states"], which=f.get("which"), dtype=f["dtype"])
         same(f["logits"], f["want_logits"], self.line)
 
     def do_bitmask(self, f: dict[str, Any]) -> None:
-        words = self.table.bitmask(f["states"], which=f.get("which"), columns=32 * scalar(f, "words_per_row"))
+        words = self.constraints.bitmask(f["states"], which=f.get("which"), columns=32 * scalar(f, "words_per_row"))
         same(words, f["want_words"], self.line)
 
     def do_topk(self, f: dict[str, Any]) -> None:
-        top = self.table.topk(
+        top = self.constraints.topk(
             logits_of(f),
             f["states"],
             scalar(f, "k"),
@@ -220,7 +243,7 @@ class Replay:
             which=f.get("which"),
             dtype=f["dtype"],
         )
-        same(top.tokens, f["want_tokens"], self.line)
+        same(top.codes, f["want_codes"], self.line)
         same(top.log_probs, f["want_log_probs"], self.line)
         same(top.states, f["want_next"], self.line)
 

@@ -42,11 +42,36 @@ def test_lists_and_arrays(sids: Any) -> None:
 
 
 def test_different_lengths() -> None:
-    index = sidbeam.Index.build(RAGGED)
+    index = sidbeam.Index.build(RAGGED, variable_length=True)
     assert index.info.variable_length and index.info.codes == (6, 2, 3)
     same(index, RAGGED)
     padded = np.array([[5, 1, 2], [0, -7, -7], [5, 1, -7]])
     same(sidbeam.Index.build(padded, lengths=[3, 1, 2]), RAGGED)
+
+
+HOLES = np.array([[5, 1, 2], [0, np.nan, np.nan], [5, 1, np.nan]])
+
+
+@pytest.mark.parametrize(
+    "sids, message",
+    [
+        (RAGGED, r"sids have different lengths: sids\[1\] has 1 codes, .* variable_length=True"),
+        (HOLES, r"sids have missing codes \(NaN\): sids\[1\] has 1 codes, .* variable_length=True"),
+        ([[5, 1, 2], []], r"sids have different lengths: sids\[1\] has 0 codes"),
+        (np.array([[5, np.nan], [1, np.nan]]), r"sids have missing codes \(NaN\): sids\[0\] has 1 codes"),
+    ],
+    ids=range(4),
+)
+def test_no_index_of_different_lengths_unasked(sids: Any, message: str) -> None:
+    for options in ({}, {"variable_length": False}):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            sidbeam.Index.build(sids, **options)
+    builder = sidbeam.Builder([6, 3, 3])
+    with pytest.raises(sidbeam.InvalidArgument, match=message):
+        builder.add(sids)
+    with pytest.raises(sidbeam.InvalidArgument, match="the catalogue is empty: nothing was added"):
+        builder.finish()
+    same(sidbeam.Index.build(HOLES, variable_length=True), RAGGED)
 
 
 def test_codes_of_levels() -> None:
@@ -61,22 +86,21 @@ def test_pandas() -> None:
     names = pandas.Series(["x", "y", "z"], index=[7, 8, 9])
     same(sidbeam.Index.build(frame, names), SIDS, ["x", "y", "z"])
     same(sidbeam.Index.build(pandas.Series(SIDS), pandas.Series([3, 4, 5])), SIDS, [3, 4, 5])
-    same(sidbeam.Index.build(pandas.Series(RAGGED)), RAGGED)
-    same(
-        sidbeam.Index.build(pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])), RAGGED
-    )  # NaN where there is no code
+    same(sidbeam.Index.build(pandas.Series(RAGGED), variable_length=True), RAGGED)
+    missing = pandas.DataFrame([[5, 1, 2], [0, None, None], [5, 1, None]])  # NaN where there is no code
+    same(sidbeam.Index.build(missing, variable_length=True), RAGGED)
     with pytest.raises(sidbeam.InvalidArgument, match="missing code before the last"):
-        sidbeam.Index.build(pandas.DataFrame([[1, None, 2], [1, 2, 3]]))
+        sidbeam.Index.build(pandas.DataFrame([[1, None, 2], [1, 2, 3]]), variable_length=True)
 
 
 def test_arrow() -> None:
     arrow = pytest.importorskip("pyarrow")
     columns = [arrow.array([s[level] for s in SIDS]) for level in range(3)]
-    table = arrow.table(columns, names=["a", "b", "c"])
-    same(sidbeam.Index.build(table, arrow.array(["x", "y", "z"])), SIDS, ["x", "y", "z"])
+    frame = arrow.table(columns, names=["a", "b", "c"])
+    same(sidbeam.Index.build(frame, arrow.array(["x", "y", "z"])), SIDS, ["x", "y", "z"])
     same(sidbeam.Index.build(arrow.array(SIDS), arrow.array([3, 4, 5])), SIDS, [3, 4, 5])
     same(sidbeam.Index.build(arrow.array(SIDS, arrow.list_(arrow.int32(), 3))), SIDS)
-    same(sidbeam.Index.build(arrow.array(RAGGED)), RAGGED)
+    same(sidbeam.Index.build(arrow.array(RAGGED), variable_length=True), RAGGED)
     chunked = arrow.chunked_array([arrow.array(SIDS[:1]), arrow.array(SIDS[1:])])
     same(sidbeam.Index.build(chunked, arrow.chunked_array([[1, 2], [3]])), SIDS, [1, 2, 3])
     same(sidbeam.Index.build(arrow.table([arrow.array(SIDS)], names=["sid"])), SIDS)
@@ -102,7 +126,7 @@ def test_polars() -> None:
     same(
         sidbeam.Index.build(polars.DataFrame(SIDS, orient="row"), polars.Series(["x", "y", "z"])), SIDS, ["x", "y", "z"]
     )
-    same(sidbeam.Index.build(polars.Series(RAGGED)), RAGGED)
+    same(sidbeam.Index.build(polars.Series(RAGGED), variable_length=True), RAGGED)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +148,7 @@ def test_polars() -> None:
         (SIDS, {"lengths": [1]}, "lengths has 1 entries, expected 3"),
         (SIDS, {"lengths": [1, 2, 4]}, "length"),
         (RAGGED, {"lengths": [3, 1, 2]}, "expected a matrix where lengths are given"),
-        (RAGGED, {"variable_length": False}, "length"),
+        (RAGGED, {"variable_length": False}, "different lengths"),
         (SIDS, {"ids": [1.5, 2, 3]}, "ids has dtype float64, expected int64"),
         (SIDS, {"ids": ["a", "b", "c"], "id_type": "i64"}, "ids has dtype <U1, expected int64"),
     ],

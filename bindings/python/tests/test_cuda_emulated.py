@@ -86,21 +86,21 @@ def test_session(device: Device, index: sidbeam.Index) -> None:
     session = sidbeam.Session(index, beams=2, device="cuda:0")
     assert index.uploaded().kinds == sidbeam.Kind.TRIE and "on cuda:0" in repr(session)
     beams = session.start(widths=[2])
-    assert isinstance(beams.tokens, sidbeam.DeviceArray) and beams.tokens.device == "cuda:0"
+    assert isinstance(beams.codes, sidbeam.DeviceArray) and beams.codes.device == "cuda:0"
     slots = device.tensor([0], np.int32)
     for row in ROWS:
         session.step(device.tensor([[row, row]], np.float32), slots)
-    assert device.read(beams.tokens).tolist() == [[2, 3]]
+    assert device.read(beams.codes).tolist() == [[2, 3]]
     fetched = session.fetch()
     device.library.cudaDeviceSynchronize()
-    assert fetched.tokens.tolist() == [[2, 3]] and not fetched.tokens.flags.writeable
+    assert fetched.codes.tolist() == [[2, 3]] and not fetched.codes.flags.writeable
     np.testing.assert_allclose(fetched.scores[0], [-7.215, -8.215], atol=1e-3)
     out = sidbeam.Items(ordinals=device.tensor(np.zeros((1, 2)), np.int64))
     session.items(out=out)
     assert device.read(out.ordinals).tolist() == [[2, 1]]
     assert session.stats().steps == 2
     session.close()
-    assert fetched.tokens.tolist() == [[2, 3]]  # pinned memory lives as long as its views
+    assert fetched.codes.tolist() == [[2, 3]]  # pinned memory lives as long as its views
 
 
 def test_row_map_and_lse(device: Device, index: sidbeam.Index) -> None:
@@ -111,28 +111,28 @@ def test_row_map_and_lse(device: Device, index: sidbeam.Index) -> None:
     assert device.read(session.beams().scores).tolist() == [[-3, -6]]
 
 
-def test_table(device: Device, index: sidbeam.Index) -> None:
-    table = sidbeam.Table(index, device="cuda")
+def test_constraint_set(device: Device, index: sidbeam.Index) -> None:
+    constraints = sidbeam.ConstraintSet(index, device="cuda")
     states = device.tensor([9, 9, 9], np.int64)
     prefixes, lengths = device.tensor([[0, 0], [2, 0], [1, 0]], np.int32), device.tensor([1, 1, 1], np.int32)
-    assert table.prefixes(prefixes, lengths, out=states) is states
+    assert constraints.prefixes(prefixes, lengths, out=states) is states
     assert (device.read(states) >= 0).tolist() == [True, True, False]
     after = device.tensor([0, 0, 0], np.int64)
-    table.advance(states, device.tensor([3, 1, 1], np.int32), out=after)
+    constraints.advance(states, device.tensor([3, 1, 1], np.int32), out=after)
     assert (device.read(after) >= 0).tolist() == [True, False, False]
     logits = device.tensor(np.zeros((3, 4)), np.float32)
     words = device.tensor(np.zeros((3, 1)), np.int32)
-    table.bitmask(states, out=words)
+    constraints.bitmask(states, out=words)
     assert device.read(words).ravel().tolist() == [0b1010, 0b0100, 0]
     out = sidbeam.TopK(device.tensor(np.zeros((3, 1)), np.int32), device.tensor(np.zeros((3, 1)), np.float32), None)
-    table.topk(logits, states, 1, out=out)
-    assert device.read(out.tokens).ravel().tolist() == [1, 2, -1]
-    table.mask(logits, states)
+    constraints.topk(logits, states, 1, out=out)
+    assert device.read(out.codes).ravel().tolist() == [1, 2, -1]
+    constraints.mask(logits, states)
     assert (device.read(logits) == 0).tolist() == [[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]]
 
 
 def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> None:
-    session, table = sidbeam.Session(index, beams=2, device="cuda"), sidbeam.Table(index, device="cuda")
+    session, constraints = sidbeam.Session(index, beams=2, device="cuda"), sidbeam.ConstraintSet(index, device="cuda")
     session.start()
     rows = device.tensor([ROWS], np.float32)
     states = device.tensor([0, 0], np.int64)
@@ -142,10 +142,10 @@ def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> 
         (lambda: session.items(), "out is None, expected Items with arrays on the device"),
         (lambda: session.items(out=sidbeam.Items(ordinals=np.zeros((1, 2), np.int64))), "ordinals"),
         (
-            lambda: table.advance(states, device.tensor([0, 0], np.int32)),
+            lambda: constraints.advance(states, device.tensor([0, 0], np.int32)),
             "out is None, expected an array on the device",
         ),
-        (lambda: table.advance(states, [0, 0], out=states), "tokens"),
+        (lambda: constraints.advance(states, [0, 0], out=states), "codes"),
     ):
         with pytest.raises(sidbeam.SidbeamError, match=message):
             call()
@@ -153,13 +153,13 @@ def test_memory_of_the_host_is_refused(device: Device, index: sidbeam.Index) -> 
 
 
 def test_tensors_of_another_device_are_refused(device: Device, index: sidbeam.Index) -> None:
-    table = sidbeam.Table(index, device="cuda")
-    states, tokens = device.tensor([0, 0], np.int64), device.tensor([0, 0], np.int32)
-    elsewhere = sidbeam.DeviceArray(tokens.address, (2,), np.int32, (1, 3), tokens)
-    with pytest.raises(sidbeam.InvalidArgument, match="^tokens is on cuda:3, expected cuda:0"):
-        table.advance(states, elsewhere, out=states)
+    constraints = sidbeam.ConstraintSet(index, device="cuda")
+    states, codes = device.tensor([0, 0], np.int64), device.tensor([0, 0], np.int32)
+    elsewhere = sidbeam.DeviceArray(codes.address, (2,), np.int32, (1, 3), codes)
+    with pytest.raises(sidbeam.InvalidArgument, match="^codes is on cuda:3, expected cuda:0"):
+        constraints.advance(states, elsewhere, out=states)
     with pytest.raises(sidbeam.InvalidArgument, match=r"^which has shape \(2,\), expected \(1,\)"):
-        table.advance(states, device.tensor([0], np.int32), which=tokens, out=device.tensor([0], np.int64))
+        constraints.advance(states, device.tensor([0], np.int32), which=codes, out=device.tensor([0], np.int64))
 
 
 def test_upload_and_unload(index: sidbeam.Index) -> None:

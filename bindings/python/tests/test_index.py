@@ -27,7 +27,7 @@ def test_lookups(catalogue: Catalogue) -> None:
         below = [i for i, sid in enumerate(catalogue.distinct) if sid[: len(prefix)] == prefix]
         assert index.ordinals(prefix) == range(below[0], below[-1] + 1)
         if len(prefix) < len(catalogue.codes):
-            plain = [t for t in catalogue.tokens(prefix) if t < catalogue.codes[len(prefix)]]
+            plain = [t for t in catalogue.children(prefix) if t < catalogue.codes[len(prefix)]]
             assert index.children(prefix).tolist() == plain
         assert (prefix in index) == (prefix in catalogue.distinct) if prefix else True
     for ordinal, sid in enumerate(catalogue.distinct[:20]):
@@ -43,6 +43,19 @@ def test_info(index: sidbeam.Index) -> None:
     assert info.kinds == sidbeam.Kind.TRIE and info.id_type == sidbeam.IdType.I64 and not info.variable_length
     assert len(info.fingerprint) == 32 and repr(index) == "<sidbeam.Index 3 SIDs of 2 codes, 3 items, trie>"
     assert {s.kind for s in index.sections} >= {"tokens"} and all(s.bytes >= 0 for s in index.sections)
+
+
+def test_a_constraint_tells_its_shape(index: sidbeam.Index) -> None:
+    constraint, info = index.constraint, index.info
+    index.close()
+    assert constraint.info == sidbeam.ConstraintInfo(2, False, sidbeam.Kind.TRIE, 3, 3, (4, 4), info.fingerprint)
+
+
+def test_public_names() -> None:
+    assert sorted(sidbeam.__all__) == sorted(set(sidbeam.__all__))
+    missing = [name for name in sidbeam.__all__ if not hasattr(sidbeam, name)]
+    classes = {n for n, v in vars(sidbeam).items() if isinstance(v, type) or n.startswith("MAX_")}
+    assert not missing and classes <= set(sidbeam.__all__)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +173,7 @@ def test_from_buffer(tmp_path: Path) -> None:
     with pytest.raises(BufferError):  # the session reads it still
         mapped.close()
     session.start()
-    assert session.step(np.zeros((1, 4), np.float32)).tokens.tolist() == [[0]]
+    assert session.step(np.zeros((1, 4), np.float32)).codes.tolist() == [[0]]
     session.close()
     del session, index
     gc.collect()
@@ -181,8 +194,8 @@ def test_lookups_refuse_what_is_not_there(index: sidbeam.Index) -> None:
         (lambda: index.ordinals((0, 1, 2)), "3"),
         (lambda: index.children((0, 1)), "2"),
         (lambda: index.item_rows(99), "ordinal"),
-        (lambda: index.item_ids([3]), "row"),
-        (lambda: index.item_ordinals([-1]), "row"),
+        (lambda: index.item_ids([3]), "item_row is 3, expected 0..2"),
+        (lambda: index.item_ordinals([-1]), "item_row is -1, expected 0..2"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
             call()

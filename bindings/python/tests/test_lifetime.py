@@ -25,14 +25,14 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_close_is_repeat_safe_and_final(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    table, runtime, builder, constraint = (
-        sidbeam.Table(index),
+    constraints, runtime, builder, constraint = (
+        sidbeam.ConstraintSet(index),
         sidbeam.Runtime(),
         sidbeam.Builder([4]),
         index.constraint,
     )
     uses: list[tuple[Any, Callable[[], object], str]] = [
-        (table, lambda: table.prefixes([(0,)]), "table is closed"),
+        (constraints, lambda: constraints.prefixes([(0,)]), "constraint set is closed"),
         (session, lambda: session.step(np.zeros((2, 4), np.float32)), "session is closed"),
         (session, session.beams, "session is closed"),
         (session, session.items, "session is closed"),
@@ -61,44 +61,44 @@ def test_with(index: sidbeam.Index) -> None:
 
 def test_objects_hold_what_they_need() -> None:
     index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4], runtime=sidbeam.Runtime())
-    session, table = sidbeam.Session(index), sidbeam.Table(index)
+    session, constraints = sidbeam.Session(index), sidbeam.ConstraintSet(index)
     index.close()
     del index
     gc.collect()
     session.start()
     session.step(np.zeros((1, 4), np.float32))
-    assert session.beams().tokens.tolist() == [[0]]
-    assert table.prefixes([(2,)])[0] >= 0
+    assert session.beams().codes.tolist() == [[0]]
+    assert constraints.prefixes([(2,)])[0] >= 0
 
 
 def test_views_outlive_their_session(session: sidbeam.Session) -> None:
     beams = session.step(np.zeros((2, 4), np.float32))
-    tokens, row = beams.tokens, beams.scores[0, 1:]
-    before = tokens.copy(), row.copy()
+    codes, row = beams.codes, beams.scores[0, 1:]
+    before = codes.copy(), row.copy()
     session.close()
     del session, beams
     gc.collect()
     [np.ones(1000) for _ in range(100)]  # memory that was given back would be written over
-    assert (tokens == before[0]).all() and (row == before[1]).all()
+    assert (codes == before[0]).all() and (row == before[1]).all()
 
 
 def test_views_are_read_only_and_always_current(session: sidbeam.Session) -> None:
     beams = session.beams()
     assert beams is session.beams()
     with pytest.raises(ValueError, match="read-only"):
-        beams.tokens[0, 0] = 1
+        beams.codes[0, 0] = 1
     session.step(np.zeros((2, 4), np.float32))
-    assert beams.tokens.tolist() == [[0, 2]] and beams.level.tolist() == [1]
+    assert beams.codes.tolist() == [[0, 2]] and beams.level.tolist() == [1]
 
 
 def test_tensors_outlive_their_session(session: sidbeam.Session) -> None:
     session.step(np.zeros((2, 4), np.float32))
-    tokens = np.from_dlpack(session.tensors().tokens)
-    assert session.tensors().tokens.__dlpack_device__() == (1, 0)
+    codes = np.from_dlpack(session.tensors().codes)
+    assert session.tensors().codes.__dlpack_device__() == (1, 0)
     session.close()
     del session
     gc.collect()
-    assert tokens.tolist() == [[0, 2]]
+    assert codes.tolist() == [[0, 2]]
 
 
 def big_session(slots: int = 64) -> tuple[sidbeam.Session, np.ndarray]:
@@ -196,7 +196,7 @@ def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     text.append(1)  # a buffer that is still lent cannot grow
 
 
-@pytest.mark.parametrize("keep", ["index", "session", "beams", "table", "builder", "tensors", "capsule", "runtime"])
+@pytest.mark.parametrize("keep", ["index", "session", "beams", "constraints", "builder", "tensors", "capsule", "runtime"])
 def test_interpreter_exit_with_live_objects(keep: str) -> None:
     done = run(
         """
@@ -204,10 +204,10 @@ def test_interpreter_exit_with_live_objects(keep: str) -> None:
         index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4])
         session = sidbeam.Session(index, beams=2)
         session.start()
-        beams, table = session.beams(), sidbeam.Table(index)
+        beams, constraints = session.beams(), sidbeam.ConstraintSet(index)
         builder, runtime = sidbeam.Builder([4]), sidbeam.Runtime(threads=2)
         tensors = session.tensors()
-        capsule = tensors.tokens.__dlpack__()
+        capsule = tensors.codes.__dlpack__()
         cycle = [locals()[sys.argv[1]]]
         cycle.append(cycle)
         builtins.kept = cycle
@@ -249,7 +249,7 @@ def test_fork_then_new_objects() -> None:
             session = sidbeam.Session(index)
             session.start()
             session.step(np.zeros((1, 4), np.float32))
-            os._exit(0 if session.beams().tokens.tolist() == [[0]] else 3)
+            os._exit(0 if session.beams().codes.tolist() == [[0]] else 3)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
     )

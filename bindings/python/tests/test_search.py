@@ -30,7 +30,7 @@ def check_level(search: Search, rows: np.ndarray, beams: sidbeam.Beams, slot: in
     expected = search.candidates(rows)
     live = int(beams.live[slot])
     kept = [
-        (float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.tokens[slot, m])) for m in range(live)
+        (float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.codes[slot, m])) for m in range(live)
     ]
     assert live == min(search.width, len(expected))
     if exact:
@@ -41,7 +41,7 @@ def check_level(search: Search, rows: np.ndarray, beams: sidbeam.Beams, slot: in
             assert score == pytest.approx(score_of[parent, token], abs=2e-4)
             assert score == pytest.approx(expected[place][0], abs=2e-4)
         assert kept == sorted(kept, key=lambda c: -c[0])
-    assert (beams.tokens[slot, live:] == -1).all() and (beams.scores[slot, live:] == -np.inf).all()
+    assert (beams.codes[slot, live:] == -1).all() and (beams.scores[slot, live:] == -np.inf).all()
     search.take(kept)
     assert beams.active[slot] == sum(not b.ended and len(b.prefix) < len(search.catalogue.codes) for b in search.beams)
 
@@ -54,7 +54,7 @@ def check_items(index: sidbeam.Index, searches: list[Search], items: sidbeam.Ite
             assert sid == beam.prefix
             expected = search.catalogue.distinct.index(sid) if whole else -1
             assert items.ordinals[slot, m] == expected
-            rows = items.rows_of(slot, m)
+            rows = items.item_rows_of(slot, m)
             wanted = [i for i, s in enumerate(search.catalogue.sids) if s == sid] if whole else []
             assert index.item_ids(rows).tolist() == wanted
         assert (items.ordinals[slot, len(search.beams) :] == -1).all()
@@ -143,15 +143,96 @@ def test_one_row_for_all_beams(session: sidbeam.Session) -> None:
     np.testing.assert_allclose(beams.scores[0], [-7.215, -8.215], atol=1e-3)
 
 
+@pytest.mark.parametrize("shared", ["slots", "beams", "both"])
+def test_rows_for_several_slots(index: sidbeam.Index, shared: str) -> None:
+    x = np.random.default_rng(5).normal(0, 3, (3, 2, 4)).astype(np.float32)
+    x = x[:1] if shared != "beams" else x
+    x = x[:, :1] if shared != "slots" else x
+    sessions = [sidbeam.Session(index, slots=3, beams=2) for _ in range(2)]
+    for session in sessions:
+        session.start()
+    for _ in range(2):
+        wide = sessions[0].step(np.broadcast_to(x, (3, 2, 4)))
+        dense = sessions[1].step(np.broadcast_to(x, (3, 2, 4)).copy())
+        assert (wide.scores == dense.scores).all() and (wide.codes == dense.codes).all()
+
+
+def test_one_prefix_for_all_slots(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, slots=3, beams=2)
+    beams = session.start(prefixes=np.broadcast_to(np.array([0, 3]), (3, 2)), prefix_lengths=[0, 1, 2])
+    assert beams.level.tolist() == [0, 1, 2] and beams.live.tolist() == [1, 1, 1]
+    assert session.items().sids[2, 0].tolist() == [0, 3]
+    assert session.start(prefixes=[(), (), ()]).level.tolist() == [0, 0, 0]
+    with pytest.raises(sidbeam.InvalidArgument, match="prefixes has 0 elements, expected at least 1"):
+        session.start(prefixes=np.zeros((3, 0), np.int32), prefix_lengths=[0, 1, 0])
+
+
 def test_nan_flags_its_own_slot(index: sidbeam.Index) -> None:
     session = sidbeam.Session(index, slots=2, beams=2)
     session.start()
     x = np.zeros((2, 2, 4), np.float32)
     x[1] = np.nan
     beams = session.step(x)
-    assert beams.errors.tolist() == [sidbeam.SlotError.OK, sidbeam.SlotError.BAD_ROW]
+    assert beams.errors.tolist() == [0, sidbeam.SlotError.BAD_ROW]
     assert beams.live.tolist() == [2, 0]
     assert session.start([1]).errors.tolist() == [0, 0]
+
+
+def test_a_bad_log_sum_exp_has_a_flag_of_its_own(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, slots=3, beams=2)
+    session.start()
+    lse = np.full((3, 2), 5, np.float32)
+    lse[1], lse[2] = np.nan, np.inf
+    beams = session.step(np.zeros((3, 2, 4), np.float32), lse=lse)
+    assert beams.errors.tolist() == [0, sidbeam.SlotError.BAD_LSE, sidbeam.SlotError.BAD_LSE]
+    assert beams.live.tolist() == [2, 0, 0]
+    assert sidbeam.SlotError(3) == sidbeam.SlotError.BAD_ROW | sidbeam.SlotError.BAD_LSE
+
+
+def capped(row: np.ndarray, inverse_temperature: float, soft_cap: float) -> list[float]:
+    """Scores of the codes 0 and 2 after log-softmax, best first."""
+    x = row.astype(np.float64)
+    y = inverse_temperature * (soft_cap * np.tanh(x / soft_cap) if 0 < soft_cap < np.inf else x)
+    return sorted((y - np.log(np.exp(y).sum()))[[0, 2]].tolist(), reverse=True)
+
+
+ROW = np.array([3, 9, 2, 1], np.float32)
+
+
+@pytest.mark.parametrize(
+    "start, step, expected",
+    [
+        ({}, {}, [(1, 0), (1, 0)]),
+        ({"inverse_temperature": 0.5, "soft_cap": 4}, {}, [(0.5, 4), (0.5, 4)]),
+        ({"inverse_temperature": [0.5, 0]}, {}, [(0.5, 0), (1, 0)]),
+        ({"soft_cap": np.array([4, 8], np.float32)}, {"inverse_temperature": 2.0}, [(2, 4), (2, 8)]),
+        ({"inverse_temperature": [0.5, 2]}, {"inverse_temperature": [0, 0.25]}, [(0.5, 0), (0.25, 0)]),
+        ({"soft_cap": 4}, {"soft_cap": [np.inf, 2]}, [(1, 0), (1, 2)]),
+        ({"soft_cap": 4}, {"soft_cap": np.inf}, [(1, 0), (1, 0)]),
+    ],
+    ids=range(7),
+)
+def test_settings_of_slots_and_steps(index: sidbeam.Index, start: dict, step: dict, expected: list) -> None:
+    session = sidbeam.Session(index, slots=2, beams=2)
+    session.start(**start)
+    beams = session.step(np.broadcast_to(ROW, (2, 2, 4)), **step)
+    for slot, (inverse_temperature, soft_cap) in enumerate(expected):
+        np.testing.assert_allclose(beams.scores[slot], capped(ROW, inverse_temperature, soft_cap), atol=1e-5)
+
+
+def test_settings_that_cannot_be(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, slots=2, beams=2)
+    for call, message in (
+        (lambda: session.start(inverse_temperature=-1), r"inverse_temperatures\[0\] is -1"),
+        (lambda: session.start(soft_cap=[1, np.nan]), r"soft_caps\[1\] is -?nan"),
+        (lambda: session.start(soft_cap=[1]), r"soft_cap has shape \(1,\), expected \(2,\)"),
+        (lambda: session.start(soft_cap="x"), "soft_cap has dtype"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            call()
+    session.start()
+    with pytest.raises(sidbeam.InvalidArgument, match=r"inverse_temperature has shape \(3,\), expected \(2,\)"):
+        session.step(np.zeros((2, 2, 4), np.float32), inverse_temperature=np.ones(3, np.float32))
 
 
 def test_slots_join_leave_and_mix_catalogues(index: sidbeam.Index) -> None:
@@ -160,11 +241,12 @@ def test_slots_join_leave_and_mix_catalogues(index: sidbeam.Index) -> None:
     beams = session.start([2, 0], constraints=[other, None], widths=[1, 2])
     assert beams.level.tolist() == [0, -1, 0]
     session.step(np.zeros((2, 2, 4), np.float32), np.array([2, 0], np.int32))
-    assert beams.tokens[2].tolist() == [1, -1] and beams.tokens[0].tolist() == [0, 2]
+    assert beams.codes[2].tolist() == [1, -1] and beams.codes[0].tolist() == [0, 2]
     session.stop([2])
     assert beams.level.tolist() == [1, -1, -1]
-    stats = session.stats()
-    assert (stats.steps, stats.slot_steps) == (1, 2) and stats.memory_bytes > 0
+    stats, counters = session.stats(), session.counters()
+    assert (stats.steps, stats.rows_read, stats.rows_bad) == (1, 2, 0) and stats.memory_bytes > 0
+    assert counters["slot_steps"] == 2 and all(value >= 0 for value in counters.values())
 
 
 def test_approximate_strategies(index: sidbeam.Index) -> None:
@@ -175,3 +257,21 @@ def test_approximate_strategies(index: sidbeam.Index) -> None:
         for _ in range(2):
             session.step(np.zeros((4, 4), np.float32))
         assert session.beams().live[0] >= alive, strategy
+
+
+def test_item_rows_and_their_limits() -> None:
+    index = sidbeam.Index.build([(0,)] * 5 + [(1,)], codes=[2])
+    session = sidbeam.Session(index, slots=2, beams=2)
+    session.start()
+    session.step(np.array([[[1, 0]], [[0, 1]]], np.float32))
+    every = session.items()
+    assert [every.item_rows_of(i).tolist() for i in (0, 1)] == [[0, 1, 2, 3, 4, 5], [5, 0, 1, 2, 3, 4]]
+    assert every.item_rows.shape == (2, 6) and every.truncated.tolist() == [0, 0]
+    assert every.item_rows_of(1, 0).tolist() == [5]
+    few = session.items(limit=3)
+    assert few.item_rows.tolist() == [[0, 1, 2], [5, 0, 1]] and few.truncated.tolist() == [1, 1]
+    assert session.items(limit_per_sid=1).item_rows.tolist() == [[0, 5], [5, 0]]
+    out = sidbeam.Items(item_rows=np.empty((2, 4), np.int64), offsets=np.empty((2, 3), np.int64))
+    assert session.items(out=out).item_rows.tolist() == [[0, 1, 2, 3], [5, 0, 1, 2]]
+    session.stop()
+    assert session.items().item_rows.shape == (2, 0)

@@ -46,7 +46,7 @@ def test_environment(monkeypatch, tmp_path, path, as_file):
     assert (shop.begin, shop.end, shop.levels) == (9, 2, 2)
     assert [shop.tokens(level).tolist() for level in (0, 1)] == [[10, 11, 12], [20, 21, 22]]
     assert shop.codes[1, 20:].tolist() == [0, 1, 2] and (shop.codes[1, :20] == -1).all()
-    assert shop.table("cpu") is shop.table("cpu")
+    assert shop.constraints("cpu") is shop.constraints("cpu")
     mapped = serving.choice_of(None)
     assert mapped.catalogue.name == "mapped" and mapped.catalogue.codes[0].tolist() == [-1, -1, -1, 2, -1, 1, -1, 0]
     assert serving.choice_of({"sidbeam": False}) is None

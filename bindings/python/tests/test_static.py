@@ -39,11 +39,11 @@ def test_walks_reach_the_sids_and_no_other(catalogue: Catalogue, dense: int) -> 
     assert cells == {p for p in catalogue.prefixes if len(p) == dense}
     for cell in cells:
         state = int(arrays.dense_states[cell])
-        assert sorted(children(arrays, state)) == catalogue.tokens(cell)
+        assert sorted(children(arrays, state)) == catalogue.children(cell)
     padding = arrays.packed_csr[arrays.csr_indptr[-2] :]
     assert (padding == [arrays.vocab_size, 0]).all() and len(padding) == arrays.vocab_size
     most = [
-        max(len(catalogue.tokens(p)) for p in catalogue.prefixes if len(p) == l) for l in range(len(catalogue.codes))
+        max(len(catalogue.children(p)) for p in catalogue.prefixes if len(p) == l) for l in range(len(catalogue.codes))
     ]
     assert list(arrays.layer_max_branches) == most
 
@@ -64,4 +64,4 @@ def test_same_as_the_command(tmp_path: Path, dense: int) -> None:
 
 def test_not_of_different_lengths() -> None:
     with pytest.raises(sidbeam.Unsupported, match="SIDs of different lengths"):
-        sidbeam.Index.build([(1,), (1, 2)]).static_arrays(1)
+        sidbeam.Index.build([(1,), (1, 2)], variable_length=True).static_arrays(1)

@@ -76,13 +76,13 @@ def test_logits_by_dlpack(session: sidbeam.Session, dtype: type) -> None:
 
 def test_lists_and_outputs_by_dlpack(index: sidbeam.Index, session: sidbeam.Session) -> None:
     beams = session.step(Tensor(np.zeros((2, 4), np.float32)), Tensor(np.zeros(1, np.int32)))
-    assert beams.tokens.tolist() == [[0, 2]]
-    table = sidbeam.Table(index)
+    assert beams.codes.tolist() == [[0, 2]]
+    constraints = sidbeam.ConstraintSet(index)
     states = Tensor(np.zeros(2, np.int64))
     out = Tensor(np.empty((2, 1), np.int32))
-    assert table.bitmask(states, out=out) is out and out.array.tolist() == [[5], [5]]
+    assert constraints.bitmask(states, out=out) is out and out.array.tolist() == [[5], [5]]
     logits = Tensor(np.zeros((2, 4), np.float32))
-    assert table.mask(logits, states) is logits
+    assert constraints.mask(logits, states) is logits
     assert logits.array.tolist() == [[0, -np.inf, 0, -np.inf]] * 2
     ordinals = Tensor(np.zeros((1, 2), np.int64))
     session.step(np.zeros((2, 4), np.float32))
@@ -112,18 +112,18 @@ class OfADevice(np.ndarray):
 
 def test_where_the_buffer_protocol_fails(index: sidbeam.Index, session: sidbeam.Session) -> None:
     logits = np.zeros((2, 4), "M8[s]").view(OfADevice)
-    assert session.step(logits).tokens.tolist() == [[0, 2]]
+    assert session.step(logits).codes.tolist() == [[0, 2]]
     with pytest.raises(
         sidbeam.InvalidArgument, match="logits: expected an array that is writable, of f32, f16 or bf16"
     ):
-        sidbeam.Table(index).mask(logits, np.zeros(2, np.int64))
+        sidbeam.ConstraintSet(index).mask(logits, np.zeros(2, np.int64))
     with pytest.raises(sidbeam.InvalidArgument, match="logits: expected an array of f32, f16 or bf16"):
         session.step(np.zeros((2, 4), "M8[s]"))
 
 
 def test_memoryviews_and_buffers(session: sidbeam.Session) -> None:
     logits = memoryview(bytearray(32)).cast("f", (2, 4))
-    assert session.step(logits).tokens.tolist() == [[0, 2]]
+    assert session.step(logits).codes.tolist() == [[0, 2]]
 
 
 def test_references_are_given_back(session: sidbeam.Session) -> None:
@@ -145,17 +145,17 @@ def test_references_are_given_back(session: sidbeam.Session) -> None:
 def test_views_as_tensors(session: sidbeam.Session) -> None:
     session.step(np.zeros((2, 4), np.float32))
     tensors = session.tensors()
-    for name in ("parents", "tokens", "scores", "states", "live", "active", "level", "errors"):
+    for name in ("parents", "codes", "scores", "states", "live", "active", "level", "errors"):
         imported = np.from_dlpack(getattr(tensors, name))
         assert (
             np.array_equal(imported, getattr(session.beams(), name)) and imported.dtype == getattr(tensors, name).dtype
         )
-    assert repr(tensors.tokens) == "DeviceArray(shape=(1, 2), dtype=int32, device='cpu')"
-    assert not hasattr(tensors.tokens, "__cuda_array_interface__")
+    assert repr(tensors.codes) == "DeviceArray(shape=(1, 2), dtype=int32, device='cpu')"
+    assert not hasattr(tensors.codes, "__cuda_array_interface__")
     with pytest.raises(BufferError, match="copy"):
-        tensors.tokens.__dlpack__(copy=True)
+        tensors.codes.__dlpack__(copy=True)
     with pytest.raises(BufferError, match="on cpu"):
-        tensors.tokens.__dlpack__(dl_device=(2, 0))
+        tensors.codes.__dlpack__(dl_device=(2, 0))
 
 
 def test_arrays_of_a_device_say_where_they_are() -> None:
@@ -180,7 +180,7 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
     def there(shape: tuple[int, ...], dtype: type) -> Tensor:
         return Tensor(np.zeros(shape, dtype), device=(2, 0))
 
-    table = sidbeam.Table(index)
+    constraints = sidbeam.ConstraintSet(index)
     logits, states, i32, i64 = np.zeros((2, 4), np.float32), np.zeros(2, np.int64), np.int32, np.int64
     top = sidbeam.TopK(np.zeros((2, 1), i32), there((2, 1), np.float32), None)
     for name, call in (
@@ -189,20 +189,20 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
         ("lse", lambda: session.step(logits, lse=there((2,), np.float32))),
         ("widths", lambda: session.start(widths=there((1,), i32))),
         ("ordinals", lambda: session.items(out=sidbeam.Items(ordinals=there((1, 2), i64)))),
-        ("sids", lambda: table.prefixes(there((2, 1), i32))),
-        ("out", lambda: table.prefixes([(0,), (2,)], out=there((2,), i64))),
-        ("states", lambda: table.advance(there((2,), i64), [0, 0])),
-        ("tokens", lambda: table.advance(states, there((2,), i32))),
-        ("parents", lambda: table.advance(states, [0, 0], parents=there((2,), i64))),
-        ("which", lambda: table.advance(states, [0, 0], which=there((2,), i32))),
-        ("states", lambda: table.mask(logits, there((2,), i64))),
-        ("states", lambda: table.topk(logits, there((2,), i64), 1)),
-        ("out.log_probs", lambda: table.topk(logits, states, 1, out=top)),
-        ("out", lambda: table.bitmask(states, out=there((2, 1), i32))),
+        ("sids", lambda: constraints.prefixes(there((2, 1), i32))),
+        ("out", lambda: constraints.prefixes([(0,), (2,)], out=there((2,), i64))),
+        ("states", lambda: constraints.advance(there((2,), i64), [0, 0])),
+        ("codes", lambda: constraints.advance(states, there((2,), i32))),
+        ("parents", lambda: constraints.advance(states, [0, 0], parents=there((2,), i64))),
+        ("which", lambda: constraints.advance(states, [0, 0], which=there((2,), i32))),
+        ("states", lambda: constraints.mask(logits, there((2,), i64))),
+        ("states", lambda: constraints.topk(logits, there((2,), i64), 1)),
+        ("out.log_probs", lambda: constraints.topk(logits, states, 1, out=top)),
+        ("out", lambda: constraints.bitmask(states, out=there((2, 1), i32))),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is on cuda:0, expected cpu"):
             call()
-    for call in (lambda: table.mask(there((2, 4), np.float32), states), lambda: table.topk(there((2, 4), np.float32), states, 1)):
+    for call in (lambda: constraints.mask(there((2, 4), np.float32), states), lambda: constraints.topk(there((2, 4), np.float32), states, 1)):
         with pytest.raises(sidbeam.SidbeamError, match="device"):
             call()
     assert (logits == 0).all() and session.beams().level[0] == 0
@@ -265,32 +265,32 @@ def read_only(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def test_outputs_that_are_read_only(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    table, states, i64 = sidbeam.Table(index), np.zeros(2, np.int64), np.int64
+    constraints, states, i64 = sidbeam.ConstraintSet(index), np.zeros(2, np.int64), np.int64
     for array in (read_only((2,), i64), Versioned(read_only((2,), i64)), Frozen(16)):
         with pytest.raises(sidbeam.InvalidArgument, match="^out: expected an array that is writable"):
-            table.advance(states, [2, 2], out=array)
+            constraints.advance(states, [2, 2], out=array)
         assert not any(bytes(getattr(array, "array", array)))
     with pytest.raises(sidbeam.InvalidArgument, match="^logits: expected an array that is writable"):
-        table.mask(Versioned(read_only((2, 4), np.float32)), states)
+        constraints.mask(Versioned(read_only((2, 4), np.float32)), states)
     with pytest.raises(sidbeam.InvalidArgument, match="^ordinals: expected an array that is writable"):
         session.items(out=sidbeam.Items(ordinals=Versioned(read_only((1, 2), i64))))
     out = Old(np.zeros(2, i64))
-    assert table.advance(states, [0, 0], out=out) is out and (out.array > 0).all()
+    assert constraints.advance(states, [0, 0], out=out) is out and (out.array > 0).all()
 
 
 def test_outputs_by_versioned_dlpack(index: sidbeam.Index) -> None:
     out = Versioned(np.zeros(2, np.int64))
-    sidbeam.Table(index).advance([0, 0], [0, 0], out=out)
+    sidbeam.ConstraintSet(index).advance([0, 0], [0, 0], out=out)
     assert (out.array > 0).all() and out.asked == [{"max_version": (1, 0)}]
 
 
 def test_the_librarys_own_memory_is_not_written(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    arrays, table = session.tensors(), sidbeam.Table(index)
+    arrays, constraints = session.tensors(), sidbeam.ConstraintSet(index)
     before = session.beams().scores.copy()
     for name, call in (
-        ("out", lambda: table.advance(np.zeros(2, np.int64), [0, 0], out=arrays.states)),
-        ("logits", lambda: table.mask(arrays.scores, [0])),
-        ("lengths", lambda: session.items(out=sidbeam.Items(lengths=arrays.tokens))),
+        ("out", lambda: constraints.advance(np.zeros(2, np.int64), [0, 0], out=arrays.states)),
+        ("logits", lambda: constraints.mask(arrays.scores, [0])),
+        ("lengths", lambda: session.items(out=sidbeam.Items(lengths=arrays.codes))),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is a view of the library's own memory"):
             call()
@@ -302,9 +302,9 @@ def test_wrong_tensors(index: sidbeam.Index, session: sidbeam.Session) -> None:
         session.step(Tensor(np.zeros((2, 4))))
     with pytest.raises(sidbeam.InvalidArgument, match="logits: tensor.device.device_type is 7"):
         session.step(Tensor(np.zeros((2, 4), np.float32), device=(7, 0)))
-    table = sidbeam.Table(index)
+    constraints = sidbeam.ConstraintSet(index)
     with pytest.raises(sidbeam.InvalidArgument, match="out has DLPack type code 0 of 64 bits, expected int32"):
-        table.bitmask([0], out=Tensor(np.zeros((1, 1), np.int64)))
+        constraints.bitmask([0], out=Tensor(np.zeros((1, 1), np.int64)))
 
 
 class Stream:

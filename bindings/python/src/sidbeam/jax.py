@@ -1,18 +1,18 @@
 """JAX, by XLA's typed FFI (needs ``pip install jax`` and a C++ compiler once): ``import sidbeam.jax``.
 
-    table = sidbeam.jax.Table(index)                         # device="cuda" where JAX runs there
-    states = table.start(beams)                              # int32 [beams, 2]
+    constraints = sidbeam.jax.ConstraintSet(index)           # device="cuda" where JAX runs there
+    states = constraints.start(beams)                        # int32 [beams, 2]
 
     @jax.jit
     def level(logits, states):
-        return table.topk(logits, states, 8)                 # tokens, log_probs, states
+        return constraints.topk(logits, states, 8)           # codes, log_probs, states
 
-All of a table's methods may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
+All of its methods may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
 word, (-1, -1) dead and (0, 0) the beginning, since JAX has no int64 by default. TPUs cannot call a library:
 :meth:`sidbeam.Index.static_arrays` is for them.
 
 The handlers are compiled for the jaxlib that is there, against its own headers, into ``~/.cache/sidbeam`` (or
-``$SIDBEAM_JAX_CACHE``) when the first table is made; ``python -m sidbeam.jax`` does it ahead. SPDX-License-Identifier:
+``$SIDBEAM_JAX_CACHE``) when the first set is made; ``python -m sidbeam.jax`` does it ahead. SPDX-License-Identifier:
 Apache-2.0
 """
 
@@ -35,7 +35,7 @@ except ImportError as missing:
     raise ImportError("sidbeam.jax needs JAX: pip install jax") from missing
 import numpy as np
 
-from . import _native, table
+from . import _native, constraint_set
 from .enums import Normalization, member
 from .errors import BadState, InvalidArgument
 from .index import ConstraintLike
@@ -102,11 +102,11 @@ def _library() -> ctypes.CDLL:
     return library
 
 
-class Table:
-    """:class:`sidbeam.Table` for JAX. Many threads may use it; hold it as long as what was compiled with it may run:
+class ConstraintSet:
+    """:class:`sidbeam.ConstraintSet` for JAX. Many threads may use it; hold it as long as what was compiled with it may run:
     a call after :meth:`close` is an error.
 
-    ``which`` int32, of the shape of the rows: the constraint that each follows; None: all follow the first.
+    ``which`` int32, of the shape of the states: the constraint that each follows; None: all follow the first.
     """
 
     def __init__(
@@ -117,18 +117,18 @@ class Table:
         device: Any = None,
     ) -> None:
         library = _library()
-        self._table = table.Table(constraints, vocabulary=vocabulary, device=device)
-        self.columns = self._table.columns  #: columns that a row needs at least
+        self._set = constraint_set.ConstraintSet(constraints, vocabulary=vocabulary, device=device)
+        self.columns = self._set.columns  #: columns that a logits row needs at least
         self._number = next(_numbers)
-        library.sidbeam_jax_put(self._number, _native.table_address(self._table._handle))
+        library.sidbeam_jax_put(self._number, _native.set_address(self._set._handle))
 
     def close(self) -> None:
         """Returns once no call is inside; again does nothing."""
-        if not self._table.closed:
+        if not self._set.closed:
             _library().sidbeam_jax_drop(self._number)
-            self._table.close()
+            self._set.close()
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> ConstraintSet:
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -149,17 +149,17 @@ class Table:
         return self._call("prefixes", result, (_int32(codes, "codes"), _int32(lengths, "lengths")), which)
 
     def advance(
-        self, states: Array, tokens: Array, parents: Optional[Array] = None, which: Optional[Array] = None
+        self, states: Array, codes: Array, parents: Optional[Array] = None, which: Optional[Array] = None
     ) -> Array:
-        """States ``[.., 2]`` after ``tokens`` ``[..]``, codes; -1 where one may not follow, -1 keeps an ended state.
+        """States ``[.., 2]`` after ``codes`` ``[..]``; -1 where one may not follow, -1 keeps an ended state.
 
         ``parents`` int ``[n]``, with states ``[m, 2]``: go on from ``states[parents[i]]``; -1 or out of range: dead.
         """
         if parents is not None:
             known = (parents >= 0) & (parents < states.shape[0])
             states = jnp.where(known[:, None], states[jnp.where(known, parents, 0)], -1)
-        result = jax.ShapeDtypeStruct((*tokens.shape, 2), jnp.int32)
-        return self._call("advance", result, (_int32(states, "states"), _int32(tokens, "tokens")), which)
+        result = jax.ShapeDtypeStruct((*codes.shape, 2), jnp.int32)
+        return self._call("advance", result, (_int32(states, "states"), _int32(codes, "codes")), which)
 
     def mask(self, logits: Array, states: Array, which: Optional[Array] = None) -> Array:
         """``logits`` ``[.., columns]`` with -inf in every column that is no valid code of ``states`` ``[.., 2]``."""
@@ -174,8 +174,8 @@ class Table:
         *,
         normalization: Union[Normalization, str] = Normalization.FULL,
         which: Optional[Array] = None,
-    ) -> table.TopK:
-        """The k best valid codes of rows ``[.., columns]``: tokens int32 ``[.., k]``, log_probs float32 ``[.., k]``,
+    ) -> constraint_set.TopK:
+        """The k best valid codes of logits ``[.., columns]``: codes int32 ``[.., k]``, log_probs float32 ``[.., k]``,
         states int32 ``[.., k, 2]``; places left over: -1, -inf, -1. A bad row has NaN first."""
         if k < 1:  # XLA leaves out calls whose results are empty
             raise InvalidArgument(f"k is {k}, expected at least 1")
@@ -183,7 +183,7 @@ class Table:
         results = [jax.ShapeDtypeStruct(shape, jnp.int32), jax.ShapeDtypeStruct(shape, jnp.float32)]
         results.append(jax.ShapeDtypeStruct((*shape, 2), jnp.int32))
         how = np.int64(member(Normalization, normalization))
-        return table.TopK(*self._call("topk", results, (logits, _int32(states, "states")), which, normalization=how))
+        return constraint_set.TopK(*self._call("topk", results, (logits, _int32(states, "states")), which, normalization=how))
 
     def _call(
         self,
@@ -195,13 +195,13 @@ class Table:
         input_output_aliases: Optional[dict[int, int]] = None,
         **attributes: Any,
     ) -> Any:
-        if self._table.closed:
-            raise BadState("table is closed")
+        if self._set.closed:
+            raise BadState("constraint set is closed")
         chosen = jnp.zeros((*arguments[0].shape[:-1], 0), jnp.int32) if which is None else _int32(which, "which")
         call = jax.ffi.ffi_call(
             f"sidbeam_{function}", results, vmap_method="broadcast_all", input_output_aliases=input_output_aliases
         )
-        return call(*arguments, chosen, table=np.int64(self._number), **attributes)
+        return call(*arguments, chosen, set=np.int64(self._number), **attributes)
 
 
 def _int32(array: Array, name: str) -> Array:
@@ -216,7 +216,7 @@ def _int32(array: Array, name: str) -> Array:
     return jnp.where(held, narrow, jnp.iinfo(jnp.int32).min)
 
 
-jax.tree_util.register_dataclass(table.TopK, ["tokens", "log_probs", "states"], [])
+jax.tree_util.register_dataclass(constraint_set.TopK, ["codes", "log_probs", "states"], [])
 
 if __name__ == "__main__":
     print(build())

@@ -18,9 +18,9 @@ namespace ffi = xla::ffi;
 
 namespace {
 
-// Compiled programs know tables by number, and may outlive them.
+// Compiled programs know constraint sets by number, and may outlive them.
 std::shared_mutex mutex;
-std::unordered_map<int64_t, sidbeam_constraint_set*> tables;
+std::unordered_map<int64_t, sidbeam_constraint_set*> sets;
 
 ffi::Error invalid(std::string message) { return ffi::Error::InvalidArgument("sidbeam: " + std::move(message)); }
 
@@ -71,12 +71,12 @@ ffi::Error read_rows(ffi::AnyBuffer logits, int32_t device, int32_t device_id, s
   return ffi::Error::Success();
 }
 
-// Calls with the table of a number, which stays for as long.
+// Calls with the set of a number, which stays for as long.
 template <class Call>
-ffi::Error with_table(int64_t number, Call call) {
+ffi::Error with_set(int64_t number, Call call) {
   const std::shared_lock lock(mutex);
-  const auto found = tables.find(number);
-  if (found == tables.end()) return invalid("table " + std::to_string(number) + " is closed");
+  const auto found = sets.find(number);
+  if (found == sets.end()) return invalid("constraint set " + std::to_string(number) + " is closed");
   sidbeam_error err = SIDBEAM_ERROR_INIT;
   if (call(found->second, &err) == SIDBEAM_OK) return ffi::Error::Success();
   return invalid(err.message);
@@ -87,7 +87,7 @@ struct Place {
   void* stream;
 };
 
-ffi::Error mask(Place place, int64_t table, ffi::AnyBuffer logits, ffi::AnyBuffer states, ffi::AnyBuffer which,
+ffi::Error mask(Place place, int64_t set, ffi::AnyBuffer logits, ffi::AnyBuffer states, ffi::AnyBuffer which,
                 ffi::Result<ffi::AnyBuffer> out) {
   sidbeam_rows rows;
   if (ffi::Error error = read_rows(logits, place.device_type, place.device_id, &rows); error.failure()) return error;
@@ -96,44 +96,47 @@ ffi::Error mask(Place place, int64_t table, ffi::AnyBuffer logits, ffi::AnyBuffe
     return error;
   if (out->untyped_data() != logits.untyped_data())
     return invalid("mask: the result is not in the place of the logits");
-  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
-    return sidbeam_constraint_set_mask(t, which_of(which), data<const sidbeam_state>(states), &rows, place.stream, err);
+  return with_set(set, [&](const sidbeam_constraint_set* s, sidbeam_error* err) {
+    return sidbeam_constraint_set_mask(s, which_of(which), data<const sidbeam_state>(states), &rows,
+                                       out->untyped_data(), place.stream, err);
   });
 }
 
-ffi::Error topk(Place place, int64_t table, int64_t normalization, ffi::AnyBuffer logits, ffi::AnyBuffer states,
-                ffi::AnyBuffer which, ffi::Result<ffi::AnyBuffer> tokens, ffi::Result<ffi::AnyBuffer> log_probs,
+ffi::Error topk(Place place, int64_t set, int64_t normalization, ffi::AnyBuffer logits, ffi::AnyBuffer states,
+                ffi::AnyBuffer which, ffi::Result<ffi::AnyBuffer> codes, ffi::Result<ffi::AnyBuffer> log_probs,
                 ffi::Result<ffi::AnyBuffer> next) {
   sidbeam_rows rows;
   if (ffi::Error error = read_rows(logits, place.device_type, place.device_id, &rows); error.failure()) return error;
-  const int64_t k = tokens->dimensions().back(), found = rows.rows * k;
+  const int64_t k = codes->dimensions().back(), found = rows.rows * k;
   if (ffi::Error error =
           all({expect(states, "states", ffi::S32, 2 * rows.rows), expect_which(which, rows.rows),
-               expect(*tokens, "tokens", ffi::S32, found), expect(*log_probs, "log_probs", ffi::F32, found),
+               expect(*codes, "codes", ffi::S32, found), expect(*log_probs, "log_probs", ffi::F32, found),
                expect(*next, "next", ffi::S32, 2 * found)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
-    return sidbeam_constraint_set_topk(t, which_of(which), data<const sidbeam_state>(states), &rows,
-                              static_cast<int32_t>(normalization), static_cast<int32_t>(k), data<int32_t>(*tokens),
-                              data<float>(*log_probs), data<sidbeam_state>(*next), place.stream, err);
+  return with_set(set, [&](const sidbeam_constraint_set* s, sidbeam_error* err) {
+    return sidbeam_constraint_set_topk(s, which_of(which), data<const sidbeam_state>(states), &rows,
+                                       static_cast<int32_t>(normalization), static_cast<int32_t>(k),
+                                       data<int32_t>(*codes), data<float>(*log_probs), data<sidbeam_state>(*next),
+                                       place.stream, err);
   });
 }
 
-ffi::Error advance(Place place, int64_t table, ffi::AnyBuffer states, ffi::AnyBuffer tokens, ffi::AnyBuffer which,
+ffi::Error advance(Place place, int64_t set, ffi::AnyBuffer states, ffi::AnyBuffer codes, ffi::AnyBuffer which,
                    ffi::Result<ffi::AnyBuffer> out) {
-  const int64_t count = static_cast<int64_t>(tokens.element_count());
-  if (ffi::Error error = all({expect(states, "states", ffi::S32, 2 * count), expect(tokens, "tokens", ffi::S32, count),
+  const int64_t count = static_cast<int64_t>(codes.element_count());
+  if (ffi::Error error = all({expect(states, "states", ffi::S32, 2 * count), expect(codes, "codes", ffi::S32, count),
                               expect_which(which, count), expect(*out, "out", ffi::S32, 2 * count)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
-    return sidbeam_constraint_set_advance(t, which_of(which), data<const sidbeam_state>(states), count, nullptr,
-                                 data<const int32_t>(tokens), count, data<sidbeam_state>(*out), place.stream, err);
+  return with_set(set, [&](const sidbeam_constraint_set* s, sidbeam_error* err) {
+    return sidbeam_constraint_set_advance(s, which_of(which), data<const sidbeam_state>(states), count, nullptr,
+                                          data<const int32_t>(codes), count, data<sidbeam_state>(*out), place.stream,
+                                          err);
   });
 }
 
-ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBuffer lengths, ffi::AnyBuffer which,
+ffi::Error prefixes(Place place, int64_t set, ffi::AnyBuffer codes, ffi::AnyBuffer lengths, ffi::AnyBuffer which,
                     ffi::Result<ffi::AnyBuffer> out) {
   const int64_t count = static_cast<int64_t>(lengths.element_count());
   const int64_t stride = codes.dimensions().size() == 0 ? 0 : codes.dimensions().back();
@@ -142,9 +145,10 @@ ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBu
                expect_which(which, count), expect(*out, "out", ffi::S32, 2 * count)});
       error.failure())
     return error;
-  return with_table(table, [&](const sidbeam_constraint_set* t, sidbeam_error* err) {
-    return sidbeam_constraint_set_prefixes(t, which_of(which), data<const int32_t>(codes), stride, data<const int32_t>(lengths),
-                                  count, data<sidbeam_state>(*out), place.stream, err);
+  return with_set(set, [&](const sidbeam_constraint_set* s, sidbeam_error* err) {
+    return sidbeam_constraint_set_prefixes(s, which_of(which), stride == 0 ? nullptr : data<const int32_t>(codes),
+                                           stride, data<const int32_t>(lengths), count, data<sidbeam_state>(*out),
+                                           place.stream, err);
   });
 }
 
@@ -156,12 +160,12 @@ ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBu
   XLA_FFI_DEFINE_HANDLER_SYMBOL(                                                                                      \
       sidbeam_jax_##NAME##_cpu,                                                                                       \
       [](auto... arguments) {                                                                                         \
-        return NAME({SIDBEAM_DEVICE_CPU, 0, nullptr}, arguments...);                                                         \
+        return NAME({SIDBEAM_DEVICE_CPU, 0, nullptr}, arguments...);                                                  \
       },                                                                                                              \
       ffi::Ffi::Bind() DECODES);                                                                                      \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(sidbeam_jax_##NAME##_cuda,                                                            \
                                 [](void* stream, int32_t device, auto... arguments) {                                 \
-                                  return NAME({SIDBEAM_DEVICE_CUDA, device, stream}, arguments...);                          \
+                                  return NAME({SIDBEAM_DEVICE_CUDA, device, stream}, arguments...);                   \
                                 },                                                                                    \
                                 ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void*>>().Ctx<ffi::DeviceOrdinal>() DECODES, \
                                 {ffi::Traits::kCmdBufferCompatible})
@@ -170,23 +174,23 @@ ffi::Error prefixes(Place place, int64_t table, ffi::AnyBuffer codes, ffi::AnyBu
 #define SIDBEAM_IN .Arg<ffi::AnyBuffer>()
 #define SIDBEAM_OUT .Ret<ffi::AnyBuffer>()
 // clang-format off
-SIDBEAM_HANDLERS(mask, SIDBEAM_NUMBER("table") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
-SIDBEAM_HANDLERS(topk, SIDBEAM_NUMBER("table") SIDBEAM_NUMBER("normalization") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN
+SIDBEAM_HANDLERS(mask, SIDBEAM_NUMBER("set") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
+SIDBEAM_HANDLERS(topk, SIDBEAM_NUMBER("set") SIDBEAM_NUMBER("normalization") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN
                        SIDBEAM_OUT SIDBEAM_OUT SIDBEAM_OUT);
-SIDBEAM_HANDLERS(advance, SIDBEAM_NUMBER("table") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
-SIDBEAM_HANDLERS(prefixes, SIDBEAM_NUMBER("table") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
+SIDBEAM_HANDLERS(advance, SIDBEAM_NUMBER("set") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
+SIDBEAM_HANDLERS(prefixes, SIDBEAM_NUMBER("set") SIDBEAM_IN SIDBEAM_IN SIDBEAM_IN SIDBEAM_OUT);
 // clang-format on
 
 extern "C" {
 
-void sidbeam_jax_put(int64_t number, sidbeam_constraint_set* table) {
+void sidbeam_jax_put(int64_t number, sidbeam_constraint_set* set) {
   const std::unique_lock lock(mutex);
-  tables[number] = table;
+  sets[number] = set;
 }
 
 // Returns once no call is inside.
 void sidbeam_jax_drop(int64_t number) {
   const std::unique_lock lock(mutex);
-  tables.erase(number);
+  sets.erase(number);
 }
 }

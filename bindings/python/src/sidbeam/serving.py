@@ -10,7 +10,7 @@ names, never paths: it must not open files of the server.
 
     path      index file
     offsets   token of each level's code 0; or one number for all levels
-    maps      or, a level, the tokens of its codes in their order
+    maps      or, per level, the tokens of its codes in their order, -1 where no SID has the code
     begin     token after which a SID begins, wherever that is; without it the first generated token is a SID's first
     end       token that ends what a request says; sidbeam.vllm forces it and needs one
     default   true: for requests that name none
@@ -28,9 +28,9 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
+from .constraint_set import ConstraintSet
 from .errors import InvalidArgument
 from .index import Index
-from .table import Table
 from .vocabulary import Vocabulary
 
 ENVIRONMENT = "SIDBEAM_CATALOGUES"
@@ -39,23 +39,23 @@ KEY = "sidbeam"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Catalogue:
-    """An index, and how its SIDs are written in a model's tokens. Tables are made once a device, and held."""
+    """An index, and how its SIDs are written in a model's tokens. Constraint sets are made once per device, and held."""
 
     name: str
     index: Index
     vocabulary: Vocabulary
     begin: Optional[int] = None
     end: Optional[int] = None
-    _tables: dict[str, Table] = dataclasses.field(default_factory=dict, repr=False)
+    _sets: dict[str, ConstraintSet] = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def levels(self) -> int:
         return self.index.info.levels
 
-    def table(self, device: str) -> Table:
-        if device not in self._tables:
-            self._tables[device] = Table(self.index, vocabulary=self.vocabulary, device=device)
-        return self._tables[device]
+    def constraints(self, device: str) -> ConstraintSet:
+        if device not in self._sets:
+            self._sets[device] = ConstraintSet(self.index, vocabulary=self.vocabulary, device=device)
+        return self._sets[device]
 
     @functools.cached_property
     def codes(self) -> np.ndarray:
@@ -63,28 +63,32 @@ class Catalogue:
         counts = self.index.info.codes
         inverse = np.full((self.levels, self.vocabulary.columns(counts)), -1, np.int32)
         for level in range(self.levels):
-            inverse[level, self.tokens(level)] = np.arange(counts[level])
+            tokens = self.tokens(level)
+            inverse[level, tokens[tokens >= 0]] = np.flatnonzero(tokens >= 0)
         return inverse
 
     def tokens(self, level: int) -> np.ndarray:
-        """int64 ``[codes]``: the tokens of a level's codes."""
-        return self.vocabulary.tokens(self.index.info.codes, level)
+        """int64 ``[codes]``: the tokens of a level's codes; -1 for none."""
+        return self.vocabulary.columns_of(self.index.info.codes, level)
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
-        """int64 ``[levels, codes]``: the token of each code, the end's too; beyond those the level's first again."""
+        """int64 ``[levels, codes]``: the token of each code, the end's too; where there is none a token of the level."""
         counts, end = self.index.info.codes, self.vocabulary.end_column
         padded = np.empty((self.levels, max(counts) + 1), np.int64)
         for level, count in enumerate(counts):
             tokens = self.tokens(level)
-            padded[level] = tokens[0]
-            padded[level, : count + (end >= 0)] = [*tokens, end][: count + (end >= 0)]
+            padded[level] = next(iter(tokens[tokens >= 0]), 0)
+            padded[level, :count] = np.where(tokens >= 0, tokens, padded[level, -1])
+            if end >= 0:
+                padded[level, count] = end
         return padded
 
     def check(self) -> None:
         """A history must say without doubt which SID it holds."""
         for level in range(self.levels):
             tokens = self.tokens(level)
+            tokens = tokens[tokens >= 0]
             if len(np.unique(tokens)) != len(tokens):
                 raise InvalidArgument(f"catalogue {self.name!r}: a token stands for several codes of level {level}")
             for name, token in (("begin", self.begin), ("end", self.end), ("end_column", self.vocabulary.end_column)):

@@ -14,7 +14,7 @@ What the hooks do, in SGLang's own terms:
   - ``BeamCoordinator.request_beam_width``: a request of one beam that names a catalogue is refused, since SGLang would
     not search but sample, without a constraint.
   - ``BeamCoordinator.validate_and_init``: the request's arguments are read before they are made neutral, and its group
-    gets a state, one a frontier row.
+    gets a state per frontier row.
   - ``_rows_topk_logprobs`` does not know its group: it is put off until ``BeamCoordinator._select_group``, which does;
     there it becomes a masked top 2k of the raw rows, and the states follow the chosen parents and tokens.
   - ``BeamGroup.finalize`` drops dead beams; ``BeamCoordinator._finish_group`` aborts where none is left.
@@ -30,8 +30,8 @@ import torch
 from torch import Tensor
 
 from .arrays import stream_of
+from .constraint_set import TopK
 from .serving import KEY, Catalogue, choice_of
-from .table import TopK
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
 
@@ -48,7 +48,7 @@ class Search:
     """Where a group's frontier is in its catalogue."""
 
     def __init__(self, catalogue: Catalogue, device: Any) -> None:
-        self._table = catalogue.table(str(device))
+        self._constraints = catalogue.constraints(str(device))
         self._codes = torch.from_numpy(catalogue.codes).to(device)
         self._tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self._states = torch.zeros(1, dtype=torch.int64, device=device)
@@ -71,10 +71,10 @@ class Search:
         known = tokens < self._codes.shape[1]
         codes = self._codes[self._level][tokens.clamp(max=self._codes.shape[1] - 1)]
         states = torch.empty(len(tokens), dtype=torch.int64, device=tokens.device)
-        self._table.advance(
+        self._constraints.advance(
             self._states,
             torch.where(known, codes, -1).to(torch.int32),
-            parents=parents.contiguous(),
+            parents=parents.to(torch.int32).contiguous(),
             out=states,
             stream=stream_of(tokens),
         )
@@ -85,7 +85,7 @@ class Search:
         codes = torch.empty((len(states), k), dtype=torch.int32, device=states.device)
         log_probs = torch.empty((len(states), k), dtype=torch.float32, device=states.device)
         out = TopK(codes, log_probs, None)
-        self._table.topk(logits, states.contiguous(), k, next_states=False, out=out, stream=stream_of(states))
+        self._constraints.topk(logits, states.contiguous(), k, next_states=False, out=out, stream=stream_of(states))
         return codes, log_probs
 
 

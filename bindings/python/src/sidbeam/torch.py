@@ -1,7 +1,7 @@
 """PyTorch operators (needs ``pip install torch``): ``import sidbeam.torch``.
 
-    table = sidbeam.Table(index, device="cuda")              # or on the CPU
-    handle = sidbeam.torch.register(table)
+    constraints = sidbeam.ConstraintSet(index, device="cuda")      # or on the CPU
+    handle = sidbeam.torch.register(constraints)
 
     @torch.compile(fullgraph=True)
     def level(hidden, states):
@@ -9,9 +9,9 @@
 
 They take tensors of the CPU or of CUDA, work on torch's current stream without waiting, have fake kernels and schemas
 that say what they mutate, so that ``torch.compile`` and, on CUDA, graphs can hold them. They are also
-``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16, their rows strided as they like.
+``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16, their rows strided as they like, or expanded: one for all beams.
 
-A table or session is named by an int that :func:`register` gives: it goes into a compiled graph as a constant or as an
+A constraint set or session is named by an int that :func:`register` gives: it goes into a compiled graph as a constant or as an
 argument, where an object would be a graph break or, as torch's own opaque types, private to one version. A number is
 never given twice; one that is released, or whose object is closed, is an error at the call, never a crash.
 
@@ -30,16 +30,16 @@ except ImportError as missing:
 from torch import Tensor
 
 from .arrays import stream_of
+from .constraint_set import ConstraintSet, TopK
 from .errors import InvalidArgument
 from .session import Session
-from .table import Table, TopK
 
 
 class Beams(NamedTuple):
     """A session's arrays as tensors, zero-copy, always current; see :class:`sidbeam.Beams`. They keep its memory."""
 
     parents: Tensor  #: int32 [S, M]
-    tokens: Tensor  #: int32 [S, M]
+    codes: Tensor  #: int32 [S, M]
     scores: Tensor  #: float32 [S, M]
     states: Tensor  #: int64 [S, M]
     live: Tensor  #: int32 [S]
@@ -53,19 +53,19 @@ class _Decoder(NamedTuple):
     beams: Beams
 
 
-_registered: dict[int, Union[Table, _Decoder]] = {}
+_registered: dict[int, Union[ConstraintSet, _Decoder]] = {}
 _numbers = itertools.count(1)
 _INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)
 
 
-def register(owner: Union[Table, Session]) -> int:
-    """The number by which operators know a table or a session; it is held until :func:`release`."""
+def register(owner: Union[ConstraintSet, Session]) -> int:
+    """The number by which operators know a constraint set or a session; it is held until :func:`release`."""
     if isinstance(owner, Session):
-        held: Union[Table, _Decoder] = _Decoder(owner, beams(owner))
-    elif isinstance(owner, Table):
+        held: Union[ConstraintSet, _Decoder] = _Decoder(owner, beams(owner))
+    elif isinstance(owner, ConstraintSet):
         held = owner
     else:
-        raise InvalidArgument(f"owner is {type(owner).__name__}, expected a Table or a Session")
+        raise InvalidArgument(f"owner is {type(owner).__name__}, expected a ConstraintSet or a Session")
     number = next(_numbers)
     _registered[number] = held
     return number
@@ -90,15 +90,29 @@ def _held(handle: int, kind: Any, name: str) -> Any:
     return held
 
 
+def _constraints(set: int) -> ConstraintSet:
+    held: ConstraintSet = _held(set, ConstraintSet, "ConstraintSet")
+    return held
+
+
+def _either(several: Optional[Tensor], one: float, name: str) -> Any:
+    """A step's setting, by slot or for all of them."""
+    if several is None:
+        return one
+    if one != 0:
+        raise InvalidArgument(f"{name} come beside {name[:-1]} {one}, expected one of the two")
+    return _given(several, torch.float32, name)
+
+
 def _plain(tensor: Tensor) -> Any:
-    """What Table and Session take with least ado: NumPy's view of a tensor of the CPU, a dense one of CUDA."""
+    """What ConstraintSet and Session take with least ado: NumPy's view of a tensor of the CPU, a dense one of CUDA."""
     dense = tensor.detach().contiguous()
     return dense if dense.is_cuda else dense.numpy()
 
 
 def _given(tensor: Optional[Tensor], dtype: torch.dtype, name: str) -> Any:
     """The same of an argument that another dtype may have. What int32 cannot hold becomes its least number, which is no
-    code, row or constraint, nor the -1 of none: nothing is read back from the device to raise."""
+    code, beam or constraint, nor the -1 of none: nothing is read back from the device to raise."""
     if tensor is None:
         return None
     if not dtype.is_floating_point and tensor.dtype not in _INTEGERS:
@@ -139,14 +153,14 @@ def _nothing(*arguments: Any, **options: Any) -> None:
     """The fake kernel of what gives no tensor."""
 
 
-@_operator("mask_(SymInt table, Tensor(a!) logits, Tensor states, Tensor? which=None) -> ()", _nothing)
-def mask_(table: int, logits: Tensor, states: Tensor, which: Optional[Tensor] = None) -> None:
+@_operator("mask_(SymInt set, Tensor(a!) logits, Tensor states, Tensor? which=None) -> ()", _nothing)
+def mask_(set: int, logits: Tensor, states: Tensor, which: Optional[Tensor] = None) -> None:
     """Sets every column of ``logits`` ``[n, V]`` that is no valid code of ``states`` int64 ``[n]`` to -inf, in place.
 
-    ``which`` int32 ``[n]``: the constraint of each row.
+    ``which`` int32 ``[n]``: the constraint of each logits row.
     """
     rows, dtype = _rows(logits)
-    _held(table, Table, "Table").mask(
+    _constraints(set).mask(
         rows,
         _given(states, torch.int64, "states"),
         which=_given(which, torch.int32, "which"),
@@ -155,18 +169,18 @@ def mask_(table: int, logits: Tensor, states: Tensor, which: Optional[Tensor] = 
     )
 
 
-def _empty_words(table: int, states: Tensor, columns: int, which: Optional[Tensor] = None) -> Tensor:
+def _empty_words(set: int, states: Tensor, columns: int, which: Optional[Tensor] = None) -> Tensor:
     return states.new_empty((states.numel(), (columns + 31) // 32), dtype=torch.int32)
 
 
-@_operator("bitmask(SymInt table, Tensor states, SymInt columns, Tensor? which=None) -> Tensor", _empty_words)
-def bitmask(table: int, states: Tensor, columns: int, which: Optional[Tensor] = None) -> Tensor:
+@_operator("bitmask(SymInt set, Tensor states, SymInt columns, Tensor? which=None) -> Tensor", _empty_words)
+def bitmask(set: int, states: Tensor, columns: int, which: Optional[Tensor] = None) -> Tensor:
     """Valid columns as bits, int32 ``[n, ceil(columns / 32)]``: column c is bit ``c % 32`` of word ``c // 32``.
 
     The layout that xgrammar and other structured-output backends apply.
     """
-    words = _empty_words(table, states, columns)
-    _held(table, Table, "Table").bitmask(
+    words = _empty_words(set, states, columns)
+    _constraints(set).bitmask(
         _given(states, torch.int64, "states"),
         which=_given(which, torch.int32, "which"),
         out=_plain(words),
@@ -175,15 +189,15 @@ def bitmask(table: int, states: Tensor, columns: int, which: Optional[Tensor] = 
     return words
 
 
-def _empty_states(table: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
+def _empty_states(set: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
     return codes.new_empty(codes.shape[0], dtype=torch.int64)
 
 
-@_operator("prefixes(SymInt table, Tensor codes, Tensor lengths, Tensor? which=None) -> Tensor", _empty_states)
-def prefixes(table: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
+@_operator("prefixes(SymInt set, Tensor codes, Tensor lengths, Tensor? which=None) -> Tensor", _empty_states)
+def prefixes(set: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
     """States int64 ``[n]`` of prefixes: ``codes`` int32 ``[n, stride]``, ``lengths`` int32 ``[n]``; -1: no SID has it."""
-    states = _empty_states(table, codes, lengths)
-    _held(table, Table, "Table").prefixes(
+    states = _empty_states(set, codes, lengths)
+    _constraints(set).prefixes(
         _given(codes, torch.int32, "codes"),
         _given(lengths, torch.int32, "lengths"),
         which=_given(which, torch.int32, "which"),
@@ -194,68 +208,68 @@ def prefixes(table: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor]
 
 
 def _empty_after(
-    table: int, states: Tensor, tokens: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None
+    set: int, states: Tensor, codes: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None
 ) -> Tensor:
-    return tokens.new_empty(tokens.numel(), dtype=torch.int64)
+    return codes.new_empty(codes.numel(), dtype=torch.int64)
 
 
 @_operator(
-    "advance(SymInt table, Tensor states, Tensor tokens, Tensor? parents=None, Tensor? which=None) -> Tensor",
+    "advance(SymInt set, Tensor states, Tensor codes, Tensor? parents=None, Tensor? which=None) -> Tensor",
     _empty_after,
 )
 def advance(
-    table: int, states: Tensor, tokens: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None
+    set: int, states: Tensor, codes: Tensor, parents: Optional[Tensor] = None, which: Optional[Tensor] = None
 ) -> Tensor:
-    """States int64 ``[n]`` after ``tokens`` ``[n]``, which are codes, in ``states[parents[i]]``, or in ``states[i]``.
+    """States int64 ``[n]`` after ``codes`` ``[n]`` in ``states[parents[i]]``, or in ``states[i]``.
 
-    -1 where the token may not follow; token -1 keeps an ended state.
+    -1 where the code may not follow; code -1 keeps an ended state.
     """
-    after = _empty_after(table, states, tokens)
-    _held(table, Table, "Table").advance(
+    after = _empty_after(set, states, codes)
+    _constraints(set).advance(
         _given(states, torch.int64, "states"),
-        _given(tokens, torch.int32, "tokens"),
-        parents=_given(parents, torch.int64, "parents"),
+        _given(codes, torch.int32, "codes"),
+        parents=_given(parents, torch.int32, "parents"),
         which=_given(which, torch.int32, "which"),
         out=_plain(after),
-        stream=stream_of(tokens),
+        stream=stream_of(codes),
     )
     return after
 
 
 def _empty_topk(
-    table: int, logits: Tensor, states: Tensor, k: int, normalization: str = "full", which: Optional[Tensor] = None
+    set: int, logits: Tensor, states: Tensor, k: int, normalization: str = "full", which: Optional[Tensor] = None
 ) -> tuple[Tensor, Tensor, Tensor]:
     shape = (logits.shape[0], k)
-    tokens, log_probs = logits.new_empty(shape, dtype=torch.int32), logits.new_empty(shape, dtype=torch.float32)
-    return tokens, log_probs, logits.new_empty(shape, dtype=torch.int64)
+    codes, log_probs = logits.new_empty(shape, dtype=torch.int32), logits.new_empty(shape, dtype=torch.float32)
+    return codes, log_probs, logits.new_empty(shape, dtype=torch.int64)
 
 
 @_operator(
-    'topk(SymInt table, Tensor logits, Tensor states, SymInt k, str normalization="full", Tensor? which=None)'
-    " -> (Tensor tokens, Tensor log_probs, Tensor states)",
+    'topk(SymInt set, Tensor logits, Tensor states, SymInt k, str normalization="full", Tensor? which=None)'
+    " -> (Tensor codes, Tensor log_probs, Tensor states)",
     _empty_topk,
 )
 def topk(
-    table: int, logits: Tensor, states: Tensor, k: int, normalization: str = "full", which: Optional[Tensor] = None
+    set: int, logits: Tensor, states: Tensor, k: int, normalization: str = "full", which: Optional[Tensor] = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(tokens int32, log_probs float32, states int64), each ``[n, k]``: the k best valid codes of rows ``[n, V]``.
+    """(codes int32, log_probs float32, states int64), each ``[n, k]``: the k best valid codes of logits ``[n, V]``.
 
-    Log-probability falling, then token rising; places left over: -1, -inf, -1. A bad row has NaN first.
+    Log-probability falling, then code rising; places left over: -1, -inf, -1. A bad row has NaN first.
     ``normalization``: "full", "level", "valid" or "none".
     """
     rows, dtype = _rows(logits)
-    tokens, log_probs, after = _empty_topk(table, logits, states, k)
-    _held(table, Table, "Table").topk(
+    codes, log_probs, after = _empty_topk(set, logits, states, k)
+    _constraints(set).topk(
         rows,
         _given(states, torch.int64, "states"),
         k,
         normalization=normalization,
         which=_given(which, torch.int32, "which"),
         dtype=dtype,
-        out=TopK(_plain(tokens), _plain(log_probs), _plain(after)),
+        out=TopK(_plain(codes), _plain(log_probs), _plain(after)),
         stream=stream_of(logits),
     )
-    return tokens, log_probs, after
+    return codes, log_probs, after
 
 
 def step_(
@@ -265,13 +279,16 @@ def step_(
     slots: Optional[Tensor] = None,
     row_map: Optional[Tensor] = None,
     lse: Optional[Tensor] = None,
-    inverse_temperature: float = 1.0,
+    inverse_temperature: float = 0.0,
     soft_cap: float = 0.0,
+    inverse_temperatures: Optional[Tensor] = None,
+    soft_caps: Optional[Tensor] = None,
 ) -> None:
     """:meth:`sidbeam.Session.step` as an operator. ``beams``, from :func:`beams`: what it changes.
 
-    Logits are ``[S, rows, V]``, or, with ``row_map`` int32 ``[S, M]``, ``[rows, V]``. Start and stop slots outside of
-    graphs.
+    Logits are ``[S, rows, V]``, or, with ``row_map`` int32 ``[S, M]``, ``[rows, V]``. ``inverse_temperature`` and
+    ``soft_cap`` serve all slots, ``inverse_temperatures`` and ``soft_caps`` float32 ``[S]`` each its own; 0: that of the
+    slot's start. Start and stop slots outside of graphs.
     """
     torch.ops.sidbeam.step_(
         session,
@@ -282,6 +299,8 @@ def step_(
         lse=lse,
         inverse_temperature=inverse_temperature,
         soft_cap=soft_cap,
+        inverse_temperatures=inverse_temperatures,
+        soft_caps=soft_caps,
     )
 
 
@@ -292,7 +311,8 @@ _ARRAYS = ", ".join(f"Tensor({letter}!) {name}" for letter, name in zip("abcdefg
 # it copies back over the originals. They must then hold what the step has made.
 @_operator(
     f"step_(SymInt session, Tensor logits, {_ARRAYS}, *, Tensor? slots=None, Tensor? row_map=None, Tensor? lse=None,"
-    " float inverse_temperature=1.0, float soft_cap=0.0) -> ()",
+    " float inverse_temperature=0.0, float soft_cap=0.0, Tensor? inverse_temperatures=None, Tensor? soft_caps=None)"
+    " -> ()",
     _nothing,
 )
 def _step_(
@@ -302,8 +322,10 @@ def _step_(
     slots: Optional[Tensor] = None,
     row_map: Optional[Tensor] = None,
     lse: Optional[Tensor] = None,
-    inverse_temperature: float = 1.0,
+    inverse_temperature: float = 0.0,
     soft_cap: float = 0.0,
+    inverse_temperatures: Optional[Tensor] = None,
+    soft_caps: Optional[Tensor] = None,
 ) -> None:
     held = _held(session, _Decoder, "Session")
     rows, dtype = _rows(logits)
@@ -312,8 +334,8 @@ def _step_(
         _given(slots, torch.int32, "slots"),
         row_map=_given(row_map, torch.int32, "row_map"),
         lse=_given(lse, torch.float32, "lse"),
-        inverse_temperature=inverse_temperature,
-        soft_cap=soft_cap,
+        inverse_temperature=_either(inverse_temperatures, inverse_temperature, "inverse_temperatures"),
+        soft_cap=_either(soft_caps, soft_cap, "soft_caps"),
         dtype=dtype,
         stream=stream_of(logits),
     )

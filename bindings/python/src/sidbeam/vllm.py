@@ -32,9 +32,9 @@ import torch
 from torch import Tensor
 
 from .arrays import stream_of
+from .constraint_set import TopK
 from .errors import BadState, InvalidArgument
 from .serving import Catalogue, Choice, choice_of, named
-from .table import TopK
 
 try:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
@@ -66,7 +66,7 @@ class _Mask:
 
     def __init__(self, catalogue: Catalogue, device: torch.device) -> None:
         self.levels = catalogue.levels
-        self.table = catalogue.table(str(device))
+        self.constraints = catalogue.constraints(str(device))
         self.codes = torch.from_numpy(catalogue.codes).to(device)
         self.end_column = catalogue.vocabulary.end_column
         self.level_numbers = torch.arange(self.levels, device=device)
@@ -80,7 +80,7 @@ class _Mask:
         keep = free if mine is None else free | ~mine
         masked = logits.clone()
         best = self._best(masked, states)
-        self.table.mask(masked, states, stream=stream_of(masked))
+        self.constraints.mask(masked, states, stream=stream_of(masked))
         end = rows.end[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
         masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
         return torch.where(keep[:, None], logits, masked, out=logits)
@@ -108,16 +108,16 @@ class _Mask:
         codes = self.codes[self.level_numbers, tokens.clamp(0, self.codes.shape[1] - 1)]
         codes = torch.where(known, codes, -1).to(torch.int32)
         states = torch.empty_like(length, dtype=torch.int64)
-        self.table.prefixes(codes, length.to(torch.int32), out=states, stream=stream_of(tail))
+        self.constraints.prefixes(codes, length.to(torch.int32), out=states, stream=stream_of(tail))
         return states
 
     def _best(self, logits: Tensor, states: Tensor) -> Tensor:
-        """The best valid code of each row, -1 where there is none: -inf and NaN are none. Reads valid codes only."""
-        tokens = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
-        out = TopK(tokens, torch.empty_like(tokens, dtype=torch.float32), None)
+        """The best valid code of each logits row, -1 where there is none: -inf and NaN are none. Reads valid codes only."""
+        codes = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
+        out = TopK(codes, torch.empty_like(codes, dtype=torch.float32), None)
         stream = stream_of(logits)
-        self.table.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream)
-        return tokens
+        self.constraints.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream)
+        return codes
 
 
 class _Masks:
@@ -133,7 +133,7 @@ class _Masks:
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
-            needed = catalogue.table(str(self.device)).columns
+            needed = catalogue.constraints(str(self.device)).columns
             if needed > self._columns:
                 name, most = catalogue.name, self._columns
                 raise InvalidArgument(

@@ -15,7 +15,8 @@ class Vocabulary:
     """Code t of level l is column ``offsets[l] + t``, or ``maps[l][t]`` where that level has a map.
 
     - ``offsets``: one number for all levels, or one per level; None: 0.
-    - ``maps``: per level its columns, int32 ``[codes[l]]``, or None; None: no maps.
+    - ``maps``: per level its columns, int32 ``[codes[l]]``, or None; None: no maps. -1 is a code without a column, which
+      no SID of the index may use.
     - ``end_column``: the column that ends a SID, which an index of variable length needs; -1: none.
     """
 
@@ -49,7 +50,7 @@ class Vocabulary:
         return 1 + max(self.end_column, *(int(self.columns_of(codes, level).max()) for level in range(len(codes))))
 
     def columns_of(self, codes: Sequence[int], level: int) -> np.ndarray:
-        """int64 ``[codes[level]]``: the columns of a level's codes, of levels of so many codes."""
+        """int64 ``[codes[level]]``: the columns of a level's codes, -1 for none, of levels of so many codes."""
         mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
         if mapped is not None and len(mapped):
             return mapped[: codes[level]].astype(np.int64)
