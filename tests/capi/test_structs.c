@@ -1,0 +1,480 @@
+/* Every public struct, of the size of its first version, of a later one, and of one that never was: inputs may ask for
+ * nothing that this library does not know, outputs have zeros there. SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
+#include "fixtures.h"
+
+enum { GROWTH = 24, GUARD = 0xA5 };
+
+/* What the first version of each struct had, by the record of the ABI. */
+static const struct {
+  const char* type;
+  size_t first, known;
+} versions[] = {
+#define STRUCT(type, bytes) {#type, bytes, sizeof(type)},
+#define FIELD(type, field, at, bytes)
+#define CONSTANT(name, value)
+#define ENTRY(place, name)
+#include "../abi/abi_v1.inc"
+};
+
+/* Of everything that calls take, one that is right. */
+static struct {
+  sidbeam_runtime* runtime;
+  sidbeam_plan* plan;
+  sidbeam_index* index;
+  sidbeam_constraint* constraint;
+  sidbeam_session* session;
+  sidbeam_constraint_set* set;
+  const char* path;
+  float row[4];
+  sidbeam_allocator allocator;
+  sidbeam_device_allocator device_allocator;
+  sidbeam_runtime_config runtime_config;
+  sidbeam_builder_config builder_config;
+  sidbeam_open_config open_config;
+  sidbeam_upload_config upload_config;
+  sidbeam_constraint_config constraint_config;
+  sidbeam_rows rows, logits; /* of a step, and of a stateless call */
+  sidbeam_vocabulary vocabulary;
+  sidbeam_session_config session_config;
+  sidbeam_start_args start_args;
+  sidbeam_step_args step_args;
+  sidbeam_items items;
+  sidbeam_constraint_set_config set_config;
+  sidbeam_plan_info plan_info;
+  sidbeam_index_info index_info;
+  sidbeam_section_info section_info;
+  sidbeam_upload_info upload_info;
+  sidbeam_constraint_info constraint_info;
+  sidbeam_beams beams;
+  sidbeam_stats stats;
+} w;
+
+static void* allocate(void* context, int64_t bytes, int64_t alignment) {
+  void* memory = NULL;
+  (void)context;
+  return posix_memalign(&memory, (size_t)(alignment < 8 ? 8 : alignment), (size_t)bytes) == 0 ? memory : NULL;
+}
+
+static void release(void* context, void* memory, int64_t bytes, int64_t alignment) {
+  (void)context, (void)bytes, (void)alignment;
+  free(memory);
+}
+
+static void* allocate_there(void* context, int32_t device_id, int64_t bytes, void* stream) {
+  (void)context, (void)device_id, (void)bytes, (void)stream;
+  return NULL;
+}
+
+static void release_there(void* context, int32_t device_id, void* memory, int64_t bytes, void* stream) {
+  (void)context, (void)device_id, (void)memory, (void)bytes, (void)stream;
+}
+
+static void fill_inputs(void) {
+  w.allocator = (sidbeam_allocator)SIDBEAM_ALLOCATOR_INIT;
+  w.allocator.allocate = allocate, w.allocator.release = release;
+  w.device_allocator = (sidbeam_device_allocator)SIDBEAM_DEVICE_ALLOCATOR_INIT;
+  w.device_allocator.allocate = allocate_there, w.device_allocator.release = release_there;
+  w.runtime_config = (sidbeam_runtime_config)SIDBEAM_RUNTIME_CONFIG_INIT;
+  w.builder_config = builder_config(&small, ALL_KINDS);
+  w.open_config = (sidbeam_open_config)SIDBEAM_OPEN_CONFIG_INIT;
+  w.upload_config = (sidbeam_upload_config)SIDBEAM_UPLOAD_CONFIG_INIT;
+  w.constraint_config = (sidbeam_constraint_config)SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  w.constraint_config.index = w.index;
+  w.rows = same_row(w.row, 1, 4, 4);
+  w.logits = make_rows(w.row, 0, 1, 4);
+  w.vocabulary = (sidbeam_vocabulary)SIDBEAM_VOCABULARY_INIT;
+  w.vocabulary.levels = 3;
+  w.session_config = session_config(w.constraint);
+  w.start_args = (sidbeam_start_args)SIDBEAM_START_ARGS_INIT;
+  w.step_args = (sidbeam_step_args)SIDBEAM_STEP_ARGS_INIT;
+  w.step_args.rows = &w.rows;
+  w.items = (sidbeam_items)SIDBEAM_ITEMS_INIT;
+  w.set_config = (sidbeam_constraint_set_config)SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  w.set_config.constraints = &w.constraint;
+  w.set_config.constraint_count = 1;
+}
+
+static void fill_outputs(void) {
+  w.plan_info = (sidbeam_plan_info)SIDBEAM_PLAN_INFO_INIT;
+  w.index_info = (sidbeam_index_info)SIDBEAM_INDEX_INFO_INIT;
+  w.section_info = (sidbeam_section_info)SIDBEAM_SECTION_INFO_INIT;
+  w.upload_info = (sidbeam_upload_info)SIDBEAM_UPLOAD_INFO_INIT;
+  w.constraint_info = (sidbeam_constraint_info)SIDBEAM_CONSTRAINT_INFO_INIT;
+  w.beams = (sidbeam_beams)SIDBEAM_BEAMS_INIT;
+  w.stats = (sidbeam_stats)SIDBEAM_STATS_INIT;
+}
+
+static void prepare(void) {
+  setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/libsidbeam_cuda.so.1", 1);
+  memcpy(w.row, halving, sizeof w.row);
+  w.path = temporary_path("structs.sidx");
+  w.runtime = make_runtime();
+  sidbeam_builder* builder = make_builder(&small, ALL_KINDS);
+  CHECK_OK(sidbeam_builder_plan(builder, &w.plan, &err));
+  CHECK_OK(sidbeam_builder_write(builder, w.path, &err));
+  CHECK_OK(sidbeam_builder_finish(builder, &w.index, &err));
+  sidbeam_builder_destroy(builder);
+  w.constraint = constrain(w.index);
+  w.set = make_set(&w.constraint, 1, NULL);
+  fill_inputs();
+  fill_outputs();
+  w.session = make_session(&w.session_config);
+  start_all(w.session);
+  step_all(w.session, halving);
+}
+
+static void finish(void) {
+  sidbeam_session_destroy(w.session);
+  sidbeam_constraint_set_destroy(w.set);
+  sidbeam_constraint_release(w.constraint);
+  sidbeam_index_release(w.index);
+  sidbeam_plan_destroy(w.plan);
+  sidbeam_runtime_release(w.runtime);
+}
+
+/* Calls that take a struct, each given one and the error of the test. */
+static sidbeam_status make_runtime_of(const sidbeam_runtime_config* config) {
+  sidbeam_runtime* made = NULL;
+  const sidbeam_status status = sidbeam_runtime_create(config, &made, &err);
+  sidbeam_runtime_release(made);
+  return status;
+}
+static sidbeam_status runtime_create(void* given) { return make_runtime_of(given); }
+static sidbeam_status runtime_create_allocator(void* given) {
+  sidbeam_runtime_config config = w.runtime_config;
+  config.allocator = given;
+  return make_runtime_of(&config);
+}
+static sidbeam_status runtime_create_device_allocator(void* given) {
+  sidbeam_runtime_config config = w.runtime_config;
+  config.device_allocator = given;
+  return make_runtime_of(&config);
+}
+static sidbeam_status builder_create(void* given) {
+  sidbeam_builder* made = NULL;
+  const sidbeam_status status = sidbeam_builder_create(w.runtime, given, &made, &err);
+  sidbeam_builder_destroy(made);
+  return status;
+}
+static sidbeam_status plan_estimate(void* given) {
+  sidbeam_plan* made = NULL;
+  const sidbeam_status status = sidbeam_plan_estimate(given, 30, &made, &err);
+  sidbeam_plan_destroy(made);
+  return status;
+}
+static sidbeam_status index_open(void* given) {
+  sidbeam_index* made = NULL;
+  const sidbeam_status status = sidbeam_index_open(w.runtime, w.path, given, &made, &err);
+  sidbeam_index_release(made);
+  return status;
+}
+static sidbeam_status index_upload(void* given) { return sidbeam_index_upload(w.index, given, &err); }
+static sidbeam_status constraint_create(void* given) {
+  sidbeam_constraint* made = NULL;
+  const sidbeam_status status = sidbeam_constraint_create(given, &made, &err);
+  sidbeam_constraint_release(made);
+  return status;
+}
+static sidbeam_status make_session_of(const sidbeam_session_config* config) {
+  sidbeam_session* made = NULL;
+  const sidbeam_status status = sidbeam_session_create(w.runtime, config, &made, &err);
+  sidbeam_session_destroy(made);
+  return status;
+}
+static sidbeam_status session_create(void* given) { return make_session_of(given); }
+static sidbeam_status session_create_vocabulary(void* given) {
+  sidbeam_session_config config = w.session_config;
+  config.vocabulary = given;
+  return make_session_of(&config);
+}
+static sidbeam_status session_start(void* given) { return sidbeam_session_start(w.session, given, &err); }
+static sidbeam_status session_step(void* given) {
+  start_all(w.session);
+  return sidbeam_session_step(w.session, given, &err);
+}
+static sidbeam_status session_step_rows(void* given) {
+  sidbeam_step_args args = w.step_args;
+  args.rows = given;
+  return session_step(&args);
+}
+static sidbeam_status session_get_items(void* given) {
+  return sidbeam_session_get_items(w.session, NULL, 0, given, &err);
+}
+static sidbeam_status make_set_of(const sidbeam_constraint_set_config* config) {
+  sidbeam_constraint_set* made = NULL;
+  const sidbeam_status status = sidbeam_constraint_set_create(w.runtime, config, &made, &err);
+  sidbeam_constraint_set_destroy(made);
+  return status;
+}
+static sidbeam_status set_create(void* given) { return make_set_of(given); }
+static sidbeam_status set_create_vocabulary(void* given) {
+  sidbeam_constraint_set_config config = w.set_config;
+  config.vocabulary = given;
+  return make_set_of(&config);
+}
+static const sidbeam_state beginning[1] = {0};
+static sidbeam_status set_mask(void* given) {
+  return sidbeam_constraint_set_mask(w.set, NULL, beginning, given, w.row, NULL, &err);
+}
+static sidbeam_status set_topk(void* given) {
+  int32_t code[1];
+  float log_prob[1];
+  return sidbeam_constraint_set_topk(w.set, NULL, beginning, given, SIDBEAM_NORMALIZE_NONE, 1, code, log_prob, NULL,
+                                     NULL, &err);
+}
+static sidbeam_status plan_get_info(void* given) { return sidbeam_plan_get_info(w.plan, given, &err); }
+static sidbeam_status plan_get_section(void* given) { return sidbeam_plan_get_section(w.plan, 1, given, &err); }
+static sidbeam_status index_get_info(void* given) { return sidbeam_index_get_info(w.index, given, &err); }
+static sidbeam_status index_peek(void* given) { return sidbeam_index_peek(w.path, given, &err); }
+static sidbeam_status index_get_section(void* given) { return sidbeam_index_get_section(w.index, 1, given, &err); }
+static sidbeam_status index_get_upload(void* given) { return sidbeam_index_get_upload(w.index, 0, given, &err); }
+static sidbeam_status constraint_get_info(void* given) {
+  return sidbeam_constraint_get_info(w.constraint, given, &err);
+}
+static sidbeam_status session_get_beams(void* given) { return sidbeam_session_get_beams(w.session, given, &err); }
+static sidbeam_status session_fetch(void* given) { return sidbeam_session_fetch(w.session, given, NULL, &err); }
+static sidbeam_status session_get_stats(void* given) { return sidbeam_session_get_stats(w.session, given, &err); }
+
+enum { INPUT, OUTPUT };
+typedef struct subject {
+  const char* type;
+  int kind;
+  const void* value;
+  sidbeam_status (*call)(void* given);
+  sidbeam_status status; /* where the struct is right */
+} subject;
+
+static const subject subjects[] = {
+    {"sidbeam_allocator", INPUT, &w.allocator, runtime_create_allocator, SIDBEAM_OK},
+    {"sidbeam_device_allocator", INPUT, &w.device_allocator, runtime_create_device_allocator, SIDBEAM_OK},
+    {"sidbeam_runtime_config", INPUT, &w.runtime_config, runtime_create, SIDBEAM_OK},
+    {"sidbeam_builder_config", INPUT, &w.builder_config, builder_create, SIDBEAM_OK},
+    {"sidbeam_builder_config", INPUT, &w.builder_config, plan_estimate, SIDBEAM_OK},
+    {"sidbeam_open_config", INPUT, &w.open_config, index_open, SIDBEAM_OK},
+    {"sidbeam_upload_config", INPUT, &w.upload_config, index_upload, SIDBEAM_NO_DEVICE},
+    {"sidbeam_constraint_config", INPUT, &w.constraint_config, constraint_create, SIDBEAM_OK},
+    {"sidbeam_rows", INPUT, &w.rows, session_step_rows, SIDBEAM_OK},
+    {"sidbeam_rows", INPUT, &w.logits, set_mask, SIDBEAM_OK},
+    {"sidbeam_rows", INPUT, &w.logits, set_topk, SIDBEAM_OK},
+    {"sidbeam_vocabulary", INPUT, &w.vocabulary, session_create_vocabulary, SIDBEAM_OK},
+    {"sidbeam_vocabulary", INPUT, &w.vocabulary, set_create_vocabulary, SIDBEAM_OK},
+    {"sidbeam_session_config", INPUT, &w.session_config, session_create, SIDBEAM_OK},
+    {"sidbeam_start_args", INPUT, &w.start_args, session_start, SIDBEAM_OK},
+    {"sidbeam_step_args", INPUT, &w.step_args, session_step, SIDBEAM_OK},
+    {"sidbeam_items", INPUT, &w.items, session_get_items, SIDBEAM_OK},
+    {"sidbeam_constraint_set_config", INPUT, &w.set_config, set_create, SIDBEAM_OK},
+    {"sidbeam_plan_info", OUTPUT, &w.plan_info, plan_get_info, SIDBEAM_OK},
+    {"sidbeam_index_info", OUTPUT, &w.index_info, index_get_info, SIDBEAM_OK},
+    {"sidbeam_index_info", OUTPUT, &w.index_info, index_peek, SIDBEAM_OK},
+    {"sidbeam_section_info", OUTPUT, &w.section_info, index_get_section, SIDBEAM_OK},
+    {"sidbeam_section_info", OUTPUT, &w.section_info, plan_get_section, SIDBEAM_OK},
+    {"sidbeam_upload_info", OUTPUT, &w.upload_info, index_get_upload, SIDBEAM_OK},
+    {"sidbeam_constraint_info", OUTPUT, &w.constraint_info, constraint_get_info, SIDBEAM_OK},
+    {"sidbeam_beams", OUTPUT, &w.beams, session_get_beams, SIDBEAM_OK},
+    {"sidbeam_beams", OUTPUT, &w.beams, session_fetch, SIDBEAM_OK},
+    {"sidbeam_stats", OUTPUT, &w.stats, session_get_stats, SIDBEAM_OK},
+};
+
+/* The subject's struct with another struct_size, in a room that is filled with GUARD where the struct has nothing. */
+typedef union room {
+  uint32_t struct_size;
+  int64_t words[512];
+  unsigned char bytes[4096];
+} room;
+
+static size_t first_of(const subject* s) {
+  for (size_t i = 0; i < COUNT(versions); ++i)
+    if (strcmp(versions[i].type, s->type) == 0) return versions[i].first;
+  fail_check(__FILE__, __LINE__, s->type, ": expected in tests/abi/abi_v1.inc");
+  return 0;
+}
+
+static size_t known_of(const subject* s) {
+  uint32_t size = 0;
+  memcpy(&size, s->value, sizeof size); /* as its _INIT macro says */
+  return size;
+}
+
+static void sized(const subject* s, size_t size, room* out) {
+  memset(out, GUARD, sizeof *out);
+  memcpy(out, s->value, known_of(s) < size ? known_of(s) : size);
+  if (size >= sizeof out->struct_size || size == 0) out->struct_size = (uint32_t)size;
+}
+
+static int all_are(const room* r, size_t from, size_t to, int byte) {
+  for (; from < to; ++from)
+    if (r->bytes[from] != byte) return 0;
+  return 1;
+}
+
+/* A call that must go as it goes with a struct that is right. */
+static void check_taken(const subject* s, room* given) {
+  clear_error();
+  const sidbeam_status status = s->call(given);
+  if (status != s->status) printf("%s:\n", s->type);
+  if (status != s->status) check_ok(__FILE__, __LINE__, "call", status);
+  CHECK_INT(status, s->status);
+}
+
+/* What an output says with the size of today. */
+static room answer_of(const subject* s) {
+  room now;
+  sized(s, known_of(s), &now);
+  check_taken(s, &now);
+  return now;
+}
+
+static void every_struct_has_a_subject(void) {
+  for (size_t i = 0; i < COUNT(versions); ++i) {
+    int found = strcmp(versions[i].type, "sidbeam_error") == 0;
+    for (size_t k = 0; k < COUNT(subjects); ++k) found += strcmp(versions[i].type, subjects[k].type) == 0;
+    if (!found) printf("%s:\n", versions[i].type);
+    CHECK(found);
+    CHECK(versions[i].first <= versions[i].known && versions[i].known + GROWTH < sizeof(room) / 2);
+  }
+}
+
+static void an_init_macro_says_the_size_and_leaves_all_else_to_the_call(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    for (size_t k = 0; k < COUNT(versions); ++k)
+      if (strcmp(versions[k].type, s->type) == 0) CHECK_INT(known_of(s), versions[k].known);
+    if (s->kind == OUTPUT) {
+      room empty;
+      sized(s, known_of(s), &empty);
+      CHECK(all_are(&empty, sizeof empty.struct_size, known_of(s), 0));
+    }
+  }
+}
+
+/* A caller compiled with the first header: what follows its struct is not its. */
+static void structs_of_the_first_version_are_taken(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    const size_t first = first_of(s);
+    room given, before;
+    sized(s, first, &given);
+    before = given;
+    check_taken(s, &given);
+    CHECK(all_are(&given, first, sizeof given, GUARD));
+    CHECK_INT(given.struct_size, first);
+    if (s->kind == INPUT) CHECK(memcmp(&given, &before, sizeof given) == 0);
+    if (s->kind == OUTPUT) {
+      const room now = answer_of(s);
+      CHECK(memcmp(given.bytes + 4, now.bytes + 4, first - 4) == 0);
+    }
+  }
+}
+
+static void a_longer_input_is_taken_while_its_tail_is_zero(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    if (s->kind != INPUT) continue;
+    const size_t known = known_of(s);
+    room given;
+    sized(s, known + GROWTH, &given);
+    memset(given.bytes + known, 0, GROWTH);
+    check_taken(s, &given);
+    for (size_t at = known; at < known + GROWTH; ++at) {
+      char expected[80];
+      snprintf(expected, sizeof expected, "asks for something at byte %zu that library ", at);
+      given.bytes[at] = 1;
+      CHECK_FAILS(s->call(&given), SIDBEAM_UNSUPPORTED, expected, "does not know, expected zero");
+      given.bytes[at] = 0;
+    }
+  }
+}
+
+static void a_longer_output_ends_in_zeros(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    if (s->kind != OUTPUT) continue;
+    const size_t known = known_of(s);
+    const room now = answer_of(s);
+    room given;
+    sized(s, known + GROWTH, &given);
+    check_taken(s, &given);
+    CHECK_INT(given.struct_size, known + GROWTH);
+    CHECK(memcmp(given.bytes + 4, now.bytes + 4, known - 4) == 0);
+    CHECK(all_are(&given, known, known + GROWTH, 0));
+    CHECK(all_are(&given, known + GROWTH, sizeof given, GUARD));
+  }
+}
+
+/* What outputs say is not all zero: else the tests above would pass for a library that writes nothing. */
+static void outputs_are_written(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    if (s->kind != OUTPUT || s->call == index_get_upload) continue; /* nothing is uploaded */
+    const room now = answer_of(s);
+    CHECK(!all_are(&now, 4, first_of(s), 0));
+  }
+}
+
+static void structs_below_the_first_version_are_refused(void) {
+  for (size_t i = 0; i < COUNT(subjects); ++i) {
+    const subject* s = &subjects[i];
+    const size_t first = first_of(s), sizes[] = {0, 4, first - 1};
+    for (size_t k = 0; k < COUNT(sizes); ++k) {
+      char expected[80];
+      room given, before;
+      snprintf(expected, sizeof expected, "struct_size is %zu, expected at least %zu: begin with its _INIT macro",
+               sizes[k], first);
+      sized(s, sizes[k], &given);
+      before = given;
+      CHECK_FAILS(s->call(&given), SIDBEAM_INVALID_ARGUMENT, expected);
+      CHECK(memcmp(&given, &before, sizeof given) == 0);
+    }
+  }
+}
+
+/* Fails with a message in `given`, which has room for its struct_size. */
+static void fail_into(room* given, size_t size) {
+  memset(given, GUARD, sizeof *given);
+  given->struct_size = (uint32_t)size;
+  CHECK_INT(sidbeam_runtime_create(NULL, NULL, (sidbeam_error*)given), SIDBEAM_INVALID_ARGUMENT);
+  CHECK_INT(given->struct_size, size);
+}
+
+static void an_error_grows_like_any_output(void) {
+  const size_t first = versions[0].first, known = sizeof(sidbeam_error);
+  const size_t sizes[] = {first, known, known + 1, known + GROWTH};
+  CHECK_TEXT(versions[0].type, "sidbeam_error");
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    room given;
+    fail_into(&given, sizes[i]);
+    const sidbeam_error* written = (const sidbeam_error*)&given;
+    CHECK_INT(written->code, SIDBEAM_INVALID_ARGUMENT);
+    CHECK_TEXT(written->message, "out is NULL, expected an object");
+    if (sizes[i] > known) CHECK(all_are(&given, known, sizes[i], 0));
+    CHECK(all_are(&given, sizes[i], sizeof given, GUARD));
+  }
+}
+
+static void an_error_below_its_first_version_is_left_unwritten(void) {
+  const size_t sizes[] = {0, 4, 8, versions[0].first - 1};
+  for (size_t i = 0; i < COUNT(sizes); ++i) {
+    room given;
+    fail_into(&given, sizes[i]);
+    CHECK(all_are(&given, sizeof given.struct_size, sizeof given, GUARD));
+  }
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(prepare),
+      TEST(every_struct_has_a_subject),
+      TEST(an_init_macro_says_the_size_and_leaves_all_else_to_the_call),
+      TEST(structs_of_the_first_version_are_taken),
+      TEST(a_longer_input_is_taken_while_its_tail_is_zero),
+      TEST(a_longer_output_ends_in_zeros),
+      TEST(outputs_are_written),
+      TEST(structs_below_the_first_version_are_refused),
+      TEST(an_error_grows_like_any_output),
+      TEST(an_error_below_its_first_version_is_left_unwritten),
+      TEST(finish),
+  };
+  return RUN_TESTS(tests);
+}
