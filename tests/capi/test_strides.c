@@ -157,7 +157,7 @@ static void strides_that_leave_the_address_space_are_refused(void) {
   STRIDES_FAIL(2, 3, INT64_MIN + 1, 4, "rows.row_stride is -9223372036854775807, which overflows over 3 of them");
   STRIDES_FAIL(2, 3, 0, INT64_MAX, "rows.slot_stride is 9223372036854775807, which overflows over 2 of them");
   STRIDES_FAIL(2, 3, 0, INT64_MIN + 1, "rows.slot_stride is -9223372036854775807, which overflows over 2 of them");
-  STRIDES_FAIL(2, 4, INT64_MAX / 64, 0, "rows.slot_stride is", "which overflows over 2 of them"); /* dense */
+  STRIDES_FAIL(2, 5, INT64_MAX / 64, 0, "rows.slot_stride is", "which overflows over 2 of them"); /* dense */
 }
 
 static void one_row_or_one_slot_has_no_stride_to_overflow(void) {
