@@ -1,6 +1,6 @@
 // What Python, Java and Go see of the C ABI: the flat functions of flat/, and the constants of the public headers. Each
-// language adds its typemaps for the few types there are (arrays by value, handles, the error) and, over what comes out,
-// a thin layer written by hand; no name of this file reaches a user. SPDX-License-Identifier: Apache-2.0
+// language adds its typemaps for the few types there are (arrays by value, handles, the error) and, over what comes
+// out, a thin layer written by hand; no name of this file reaches a user. SPDX-License-Identifier: Apache-2.0
 #if defined(SWIGJAVA)
 %module Native
 #else

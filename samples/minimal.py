@@ -5,12 +5,12 @@ import numpy as np
 import sidbeam
 
 catalogue = [(0, 1), (0, 3), (2, 2)]  # three items, each a SID of two codes
-logits = np.array([[3, 9, 2, 1], [1, 1, 4, 2]], np.float32)  # the model's: a row a level, here for every beam
+logits = np.array([[3, 9, 2, 1], [1, 1, 4, 2]], np.float32)  # the model's, per level, for every beam
 
 index = sidbeam.Index.build(catalogue, codes=[4, 4])
 with sidbeam.Session(index, beams=2) as session:
-    beams = session.start()  # once a request
-    while beams.active[0] > 0:  # once a level: run the model on beams.tokens, then
+    beams = session.start()  # per request
+    while beams.active[0] > 0:  # per level: run the model on beams.codes, then
         row = logits[beams.level[0]]
         session.step(np.broadcast_to(row, (2, 4)))
     items = session.items()

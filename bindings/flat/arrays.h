@@ -10,7 +10,7 @@
 #include <sidbeam/sidbeam.h>
 
 /* An array that is lent for one call: read (in) or written (out). Data NULL is "none". Passed by value, so that each
- * language needs one typemap a type, whatever the argument is called. On CUDA the same with a device's address. */
+ * language needs one typemap per type, whatever the argument is called. On CUDA the same with a device's address. */
 typedef struct flat_in_i32 {
   const int32_t* data;
   int64_t count;

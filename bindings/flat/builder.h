@@ -2,7 +2,7 @@
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is written down for whoever asks, and a cancellation read: languages poll, so that no callback enters them. */
+/* Progress is written down for whoever asks, and a cancellation is read: languages poll, no callback enters them. */
 static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   flat_handle* handle = (flat_handle*)context;
   atomic_store(&handle->phase, phase);

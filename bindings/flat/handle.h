@@ -1,8 +1,8 @@
 /* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
- * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close marks
- * it, and the last to leave destroys the object, so that a close during a call, or while views of a session's arrays
- * live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
+ * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close
+ * marks it, and the last to leave destroys the object, so that a close during a call, or while views of a session's
+ * arrays live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
 #ifndef SIDBEAM_FLAT_HANDLE_H
 #define SIDBEAM_FLAT_HANDLE_H
 

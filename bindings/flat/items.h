@@ -27,7 +27,8 @@ static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item
   fl_drop_user(index);
 }
 
-/* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of the names. */
+/* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
+ * the names. */
 static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
                                        flat_out_i64 name_bytes, sidbeam_error* err) {
   int64_t i, bytes = 0;

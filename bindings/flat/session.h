@@ -37,8 +37,8 @@ static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slo
   return slots.data == NULL && count == 0 ? beams->slots : count;
 }
 
-/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many as
- * are read. */
+/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many
+ * as are read. */
 static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths, int64_t count, int64_t stride,
                                          int32_t levels) {
   int64_t i, most = 0;
@@ -88,8 +88,9 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   fl_leave(session);
 }
 
-/* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one per
- * logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside them. */
+/* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one
+ * per logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside
+ * them. */
 static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, flat_memory logits, int64_t elements,
                                      int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
                                      int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,

@@ -3,8 +3,8 @@
 #define SIDBEAM_FLAT_VOCABULARY_H
 
 /* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
- * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it points
- * to. 1 if there is one to be passed. */
+ * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it
+ * points to. 1 if there is one to be passed. */
 static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {

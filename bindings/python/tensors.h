@@ -104,8 +104,8 @@ static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, in
   return managed == NULL ? NULL : &((py_managed_tensor*)managed)->tensor;
 }
 
-/* 1 where the object's type describes it in C, without a capsule: a small step takes 0.9 us of PyTorch then, not 5.4. Else,
- * also where it fails, the long way knows more, or says why not. */
+/* 1 where the object's type describes it in C, without a capsule: a small step takes 0.9 us of PyTorch then, not 5.4.
+ * Else, also where it fails, the long way knows more, or says why not. */
 static int py_describe(PyObject* object, sidbeam_dl_tensor* out) {
   static PyObject* attribute;
   PyObject* capsule;
@@ -148,8 +148,8 @@ static int py_buffer_tensor(const Py_buffer* buffer, const char* name, int bfloa
   return 1;
 }
 
-/* Takes an object's buffer: 1; 0: an exception; -1: the object has none for this (JAX's arrays on a device, say), but has
- * DLPack. What refuses to be written is not asked again that way, where it could not refuse. */
+/* Takes an object's buffer: 1; 0: an exception; -1: the object has none for this (JAX's arrays on a device, say), but
+ * has DLPack. What refuses to be written is not asked again that way, where it could not refuse. */
 static int py_take_buffer(PyObject* object, const char* name, int writable, py_rows* out, int* bfloat16) {
   const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
   *bfloat16 = 0;

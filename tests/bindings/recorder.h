@@ -1,5 +1,5 @@
-// Writes down every call that the differential test makes on sessions and constraint sets, and what came of it: the linker puts
-// recorder.cc between the test and the library (--wrap). SPDX-License-Identifier: Apache-2.0
+// Writes down every call that the differential test makes on sessions and constraint sets, and what came of it: the
+// linker puts recorder.cc between the test and the library (--wrap). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

@@ -121,7 +121,7 @@ static void a_late_comer_who_is_the_last_destroys(void) {
   free_rig(&r);
 }
 
-/* A close marks before it takes the object away. A late comer between the two destroys, and leaves the close nothing. */
+/* A close marks before it takes the object away. A late comer between the two destroys, and leaves nothing to it. */
 static void a_late_comer_in_the_middle_of_a_close_takes_the_object_from_it(void) {
   rig r = make_rig(11);
   int64_t range[2];

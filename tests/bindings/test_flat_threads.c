@@ -1,5 +1,6 @@
 /* Handles of the flat layer under many threads: closes while calls run, sessions that two threads want, views, loans, a
- * build that is watched and cancelled. Meant for ThreadSanitizer, true without it. SPDX-License-Identifier: Apache-2.0 */
+ * build that is watched and cancelled. Meant for ThreadSanitizer, true without it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 
 #include "flat_rig.h"

@@ -89,7 +89,7 @@ def real() -> tuple[Catalogue, str]:
 def allowed_tokens_fn(catalogue: Catalogue, prompt: int, end: int | None = None):
     """prefix_allowed_tokens_fn as its users write it: a dict from prefixes to lists of tokens."""
     children = {
-        prefix: [catalogue.column(len(prefix), t) for t in catalogue.tokens(prefix)] for prefix in catalogue.prefixes
+        prefix: [catalogue.column(len(prefix), t) for t in catalogue.children(prefix)] for prefix in catalogue.prefixes
     }
     tokens = {tuple(catalogue.column(l, c) for l, c in enumerate(prefix)): found for prefix, found in children.items()}
     after = [] if end is None else [end]

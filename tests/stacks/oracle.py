@@ -54,7 +54,7 @@ def real_catalogue(name: str = "Office_Products", limit: int | None = None) -> t
 def masked(catalogue: Catalogue, row: np.ndarray, prefix: Prefix) -> np.ndarray:
     """The row with -inf wherever no SID goes on from the prefix."""
     out = np.full_like(row, -np.inf)
-    columns = [catalogue.column(len(prefix), token) for token in catalogue.tokens(prefix)]
+    columns = [catalogue.column(len(prefix), code) for code in catalogue.children(prefix)]
     out[columns] = row[columns]
     return out
 

@@ -29,8 +29,8 @@ def catalogue(request) -> Catalogue:
     return request.param
 
 
-def table_of(*catalogues: Catalogue):
-    return sidbeam_jax.Table([index_of(c) for c in catalogues], vocabulary=vocabulary_of(catalogues[0]))
+def set_of(*catalogues: Catalogue):
+    return sidbeam_jax.ConstraintSet([index_of(c) for c in catalogues], vocabulary=vocabulary_of(catalogues[0]))
 
 
 def prefixes_of(catalogue: Catalogue) -> list[tuple[int, ...]]:
@@ -38,10 +38,10 @@ def prefixes_of(catalogue: Catalogue) -> list[tuple[int, ...]]:
     return sorted(catalogue.prefixes) + [(catalogue.codes[0] - 1,) * len(catalogue.codes)]
 
 
-def states_of(table, prefixes):
+def states_of(constraints, prefixes):
     longest = max(map(len, prefixes))
     codes = jnp.array([[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes])
-    return table.prefixes(codes, jnp.array([len(prefix) for prefix in prefixes]))
+    return constraints.prefixes(codes, jnp.array([len(prefix) for prefix in prefixes]))
 
 
 def logits_of(catalogue: Catalogue, *shape: int, dtype=jnp.float32):
@@ -50,13 +50,14 @@ def logits_of(catalogue: Catalogue, *shape: int, dtype=jnp.float32):
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
 def test_mask(catalogue: Catalogue, dtype) -> None:
-    table, prefixes = table_of(catalogue), prefixes_of(catalogue)
-    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(table, prefixes)
+    constraints, prefixes = set_of(catalogue), prefixes_of(catalogue)
+    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(constraints, prefixes)
     before = np.asarray(logits, np.float32)
     expected = np.stack([masked(catalogue, row, prefix) for row, prefix in zip(before, prefixes)])
-    for mask in (table.mask, jax.jit(table.mask), jax.vmap(table.mask), jax.jit(table.mask, donate_argnums=0)):
+    mask = constraints.mask
+    for mask in (mask, jax.jit(mask), jax.vmap(mask), jax.jit(mask, donate_argnums=0)):
         np.testing.assert_array_equal(np.asarray(mask(jnp.copy(logits), states), np.float32), expected)
-    out = jax.jit(lambda x, s: (table.mask(x, s), x))(logits, states)  # the logits are still wanted: no alias
+    out = jax.jit(lambda x, s: (constraints.mask(x, s), x))(logits, states)  # the logits are still wanted: no alias
     np.testing.assert_array_equal(np.asarray(out[1], np.float32), before)
     np.testing.assert_array_equal(np.asarray(out[0], np.float32), expected)
 
@@ -64,85 +65,86 @@ def test_mask(catalogue: Catalogue, dtype) -> None:
 @pytest.mark.parametrize("normalization", ["full", "valid", "none"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.__name__)
 def test_topk(catalogue: Catalogue, normalization: str, dtype) -> None:
-    table, prefixes, k = table_of(catalogue), prefixes_of(catalogue), 6
-    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(table, prefixes)
-    found = jax.jit(lambda x, s: table.topk(x, s, k, normalization=normalization))(logits, states)
-    tokens, log_probs = np.asarray(found.tokens), np.asarray(found.log_probs)
+    constraints, prefixes, k = set_of(catalogue), prefixes_of(catalogue), 6
+    logits, states = logits_of(catalogue, len(prefixes), dtype=dtype), states_of(constraints, prefixes)
+    found = jax.jit(lambda x, s: constraints.topk(x, s, k, normalization=normalization))(logits, states)
+    codes, log_probs = np.asarray(found.codes), np.asarray(found.log_probs)
     for row, prefix in enumerate(prefixes):
         expected = catalogue.log_probs(np.asarray(logits[row], np.float64), prefix, normalization)
         best = sorted(expected.items(), key=lambda item: (-item[1], item[0]))[:k]
-        kept = tokens[row, : len(best)].tolist()
+        kept = codes[row, : len(best)].tolist()
         assert set(kept) <= set(expected) and len(set(kept)) == len(kept)
         np.testing.assert_allclose(log_probs[row, : len(best)], [value for _, value in best], atol=2e-5)
         np.testing.assert_allclose([expected[token] for token in kept], [value for _, value in best], atol=2e-5)
-        assert (tokens[row, len(best) :] == -1).all() and (log_probs[row, len(best) :] == -math.inf).all()
-    after = table.advance(jnp.repeat(states, k, axis=0), found.tokens.reshape(-1))
+        assert (codes[row, len(best) :] == -1).all() and (log_probs[row, len(best) :] == -math.inf).all()
+    after = constraints.advance(jnp.repeat(states, k, axis=0), found.codes.reshape(-1))
     np.testing.assert_array_equal(after, found.states.reshape(-1, 2))
 
 
 def test_advance(catalogue: Catalogue) -> None:
-    table = table_of(catalogue)
+    constraints = set_of(catalogue)
     longest = max(map(len, catalogue.distinct))
     codes = np.array([sid for sid in catalogue.distinct if len(sid) == longest])
-    advance = jax.jit(table.advance)
-    states = table.start(len(codes))
+    advance = jax.jit(constraints.advance)
+    states = constraints.start(len(codes))
     for level in range(longest):
         order = np.random.default_rng(level).permutation(len(codes))  # rows trade places, as in a beam search
         states = advance(states, codes[order, level], order)
         codes = codes[order]
-        np.testing.assert_array_equal(states, states_of(table, codes[:, : level + 1].tolist()))
-    outside = table.advance(table.start(2), codes[:2, 0], parents=jnp.array([-1, 2]))
+        np.testing.assert_array_equal(states, states_of(constraints, codes[:, : level + 1].tolist()))
+    outside = constraints.advance(constraints.start(2), codes[:2, 0], parents=jnp.array([-1, 2]))
     assert (outside == -1).all()
 
 
-def test_tokens_that_int32_cannot_hold_are_dead() -> None:
+def test_codes_that_int32_cannot_hold_are_dead() -> None:
     """They are not the code, nor the -1, that their low halves are; without x64 JAX has no such numbers."""
-    table = table_of(BIGRAM_TRAP)
+    constraints = set_of(BIGRAM_TRAP)
     with jax.enable_x64(True):
         wrapped = jnp.array([0, 2**32, 2**32 - 1, -(2**32)])
         assert wrapped.dtype == jnp.int64
-        after = jax.jit(table.advance)(table.start(4), wrapped)
+        after = jax.jit(constraints.advance)(constraints.start(4), wrapped)
     assert (after[:, 0] >= 0).tolist() == [True, False, False, False]
     unsigned = jnp.array([0, 2**32 - 1], jnp.uint32)
-    variable = table_of(VARIABLE)
+    variable = set_of(VARIABLE)
     ended = variable.advance(states_of(variable, [(1,), (1,)]), jnp.full(2, VARIABLE.codes[1]))
     assert (variable.advance(ended, jnp.full(2, -1)) == ended).all() and (ended[:, 0] >= 0).all()
     assert (variable.advance(ended, unsigned)[:, 0] == -1).all()
 
 
 def test_wrong_dtypes_are_refused() -> None:
-    table = table_of(BIGRAM_TRAP)
-    states = table.start(2)
+    constraints = set_of(BIGRAM_TRAP)
+    states = constraints.start(2)
     for name, call in (
-        ("states", lambda: table.mask(jnp.zeros((2, 5)), states.astype(jnp.float32))),
-        ("tokens", lambda: table.advance(states, jnp.zeros(2))),
-        ("which", lambda: table.mask(jnp.zeros((2, 5)), states, which=jnp.zeros(2, bool))),
+        ("states", lambda: constraints.mask(jnp.zeros((2, 5)), states.astype(jnp.float32))),
+        ("codes", lambda: constraints.advance(states, jnp.zeros(2))),
+        ("which", lambda: constraints.mask(jnp.zeros((2, 5)), states, which=jnp.zeros(2, bool))),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"{name} has dtype .*, expected int32"):
             call()
 
 
 def test_bigrams_are_not_enough() -> None:
-    states = states_of(table_of(BIGRAM_TRAP), [(0, 1, 2), (0, 1, 4)])
+    states = states_of(set_of(BIGRAM_TRAP), [(0, 1, 2), (0, 1, 4)])
     assert (states == -1).all(axis=1).tolist() == [False, True]
 
 
 def test_rows_without_candidates() -> None:
-    table = table_of(BIGRAM_TRAP)
+    constraints = set_of(BIGRAM_TRAP)
     states = jnp.array([[-1, -1], [0, 0]])
     logits = jnp.zeros((2, 5)).at[1, jnp.array([0, 3])].set(-math.inf)
-    found = table.topk(logits, states, 3)
-    assert (found.tokens == -1).all() and (found.log_probs == -math.inf).all() and (found.states == -1).all()
-    assert (table.mask(logits, states) == -math.inf).all()
+    found = constraints.topk(logits, states, 3)
+    assert (found.codes == -1).all() and (found.log_probs == -math.inf).all() and (found.states == -1).all()
+    assert (constraints.mask(logits, states) == -math.inf).all()
 
 
 def test_constraints_of_rows() -> None:
-    table = table_of(BIGRAM_TRAP, Catalogue([(0, 0, 0), (4, 4, 4)], [5, 5, 5]))
+    constraints = set_of(BIGRAM_TRAP, Catalogue([(0, 0, 0), (4, 4, 4)], [5, 5, 5]))
     which = jnp.array([[0, 1], [1, 0]])
-    out = jax.jit(lambda x, s, w: table.mask(x, s, w))(jnp.zeros((2, 2, 5)), table.start(2, 2), which)
+    out = jax.jit(lambda x, s, w: constraints.mask(x, s, w))(jnp.zeros((2, 2, 5)), constraints.start(2, 2), which)
     allowed = [[set(np.flatnonzero(np.isfinite(row)).tolist()) for row in rows] for rows in np.asarray(out)]
     assert allowed == [[{0, 3}, {0, 4}], [{0, 4}, {0, 3}]]
-    each = jax.vmap(lambda x, s, w: table.topk(x, s, 2, which=w).tokens)(jnp.zeros((2, 2, 5)), table.start(2, 2), which)
+    best = jax.vmap(lambda x, s, w: constraints.topk(x, s, 2, which=w).codes)
+    each = best(jnp.zeros((2, 2, 5)), constraints.start(2, 2), which)
     assert each.tolist() == [[[0, 3], [0, 4]], [[0, 4], [0, 3]]]
 
 
@@ -152,11 +154,11 @@ def rows_of(catalogue: Catalogue, prefixes) -> np.ndarray:
 
 
 def search(catalogue: Catalogue, width: int, step) -> list[tuple[tuple[int, ...], float]]:
-    """A beam search in JAX of a step (level, logits [M, V], scores [M], carry) -> (parents, tokens, scores, carry)."""
+    """A beam search in JAX of a step (level, logits [M, V], scores [M], carry) -> (parents, codes, scores, carry)."""
     prefixes, scores, carry = [()] * width, jnp.full(width, -math.inf).at[0].set(0.0), None
     for level in range(len(catalogue.codes)):
-        parents, tokens, scores, carry = step(level, rows_of(catalogue, prefixes), scores, carry)
-        prefixes = [(*prefixes[p], t) for p, t in zip(parents.tolist(), tokens.tolist())]
+        parents, codes, scores, carry = step(level, rows_of(catalogue, prefixes), scores, carry)
+        prefixes = [(*prefixes[p], t) for p, t in zip(parents.tolist(), codes.tolist())]
     return [(prefix, score) for prefix, score in zip(prefixes, scores.tolist()) if score > -math.inf]
 
 
@@ -170,15 +172,15 @@ def assert_best(catalogue: Catalogue, width: int, found) -> None:
 @pytest.mark.parametrize("of", [BIGRAM_TRAP, RANDOM], ids=["bigrams", "random"])
 def test_beam_search(of: Catalogue, width: int) -> None:
     """Built of the masked top-K inside jit: as sidbeam.Session would."""
-    table, k = table_of(of), min(width, max(of.codes))
+    constraints, k = set_of(of), min(width, max(of.codes))
 
     @jax.jit
     def level(logits, scores, states):
-        found = table.topk(logits, states, k)
+        found = constraints.topk(logits, states, k)
         total, flat = jax.lax.top_k((scores[:, None] + found.log_probs).reshape(-1), width)
-        return flat // k, found.tokens.reshape(-1)[flat], total, found.states.reshape(-1, 2)[flat]
+        return flat // k, found.codes.reshape(-1)[flat], total, found.states.reshape(-1, 2)[flat]
 
-    start = table.start(width)
+    start = constraints.start(width)
     assert_best(
         of,
         width,
@@ -187,12 +189,12 @@ def test_beam_search(of: Catalogue, width: int) -> None:
 
 
 def static_step(arrays, level: int, log_probs, states, last):
-    """STATIC's masking step (Su et al. 2026): candidates (log_probs, tokens, next states), each [M, K], of rows [M, V]."""
-    tokens = jnp.broadcast_to(jnp.arange(arrays.vocab_size), log_probs.shape)
+    """STATIC's masking step (Su et al. 2026): candidates (log_probs, codes, next states), each [M, K], of [M, V]."""
+    codes = jnp.broadcast_to(jnp.arange(arrays.vocab_size), log_probs.shape)
     if level == 0:
-        return jnp.where(arrays.start_mask, log_probs, -math.inf), tokens, 1 + tokens
+        return jnp.where(arrays.start_mask, log_probs, -math.inf), codes, 1 + codes
     if level == 1 and arrays.dense_levels == 2:
-        return jnp.where(arrays.dense_mask[last], log_probs, -math.inf), tokens, arrays.dense_states[last]
+        return jnp.where(arrays.dense_mask[last], log_probs, -math.inf), codes, arrays.dense_states[last]
     slots = arrays.csr_indptr[states][:, None] + jnp.arange(arrays.layer_max_branches[level])
     inside = slots < arrays.csr_indptr[states + 1][:, None]
     edges = arrays.packed_csr[jnp.minimum(slots, len(arrays.packed_csr) - 1)]
@@ -215,36 +217,36 @@ def test_static_arrays(of: Catalogue, width: int, dense_levels: int) -> None:
     @functools.partial(jax.jit, static_argnums=0)
     def step(level, logits, scores, carry):
         states, last = (jnp.zeros((2, width), jnp.int32)) if carry is None else carry
-        found, tokens, after = static_step(arrays, level, jax.nn.log_softmax(logits), states, last)
+        found, codes, after = static_step(arrays, level, jax.nn.log_softmax(logits), states, last)
         total = (scores[:, None] + found).reshape(-1)
         total = jnp.pad(total, (0, max(0, width - len(total))), constant_values=-math.inf)
         total, flat = jax.lax.top_k(total, width)
         flat = jnp.minimum(flat, found.size - 1)
-        tokens = tokens.reshape(-1)[flat]
+        codes = codes.reshape(-1)[flat]
         return (
             flat // found.shape[1],
-            tokens,
+            codes,
             total,
-            (after.reshape(-1)[flat], jnp.minimum(tokens, arrays.vocab_size - 1)),
+            (after.reshape(-1)[flat], jnp.minimum(codes, arrays.vocab_size - 1)),
         )
 
     assert_best(of, width, search(of, width, step))
 
 
 def test_errors() -> None:
-    table = table_of(RANDOM)
+    constraints = set_of(RANDOM)
     for call, message in (
-        (lambda: table.mask(jnp.zeros((2, 3)), table.start(2)), "columns"),
-        (lambda: table.topk(jnp.zeros((2, 44)), table.start(3), 2), "states has 6 elements, expected 4"),
+        (lambda: constraints.mask(jnp.zeros((2, 3)), constraints.start(2)), "columns"),
+        (lambda: constraints.topk(jnp.zeros((2, 44)), constraints.start(3), 2), "states has 6 elements, expected 4"),
         (
-            lambda: table.topk(jnp.zeros((2, 44), jnp.int32), table.start(2), 2),
+            lambda: constraints.topk(jnp.zeros((2, 44), jnp.int32), constraints.start(2), 2),
             "logits have another dtype than float32",
         ),
         (
-            lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.zeros(3, int)),
+            lambda: constraints.topk(jnp.zeros((2, 44)), constraints.start(2), 2, which=jnp.zeros(3, int)),
             "which has 3 elements, expected 2",
         ),
-        (lambda: table.topk(jnp.zeros((2, 44)), table.start(2), 2, which=jnp.array([0, 7])), "which"),
+        (lambda: constraints.topk(jnp.zeros((2, 44)), constraints.start(2), 2, which=jnp.array([0, 7])), "which"),
     ):
         with pytest.raises(FAILS, match=f"sidbeam: .*{message}"):
             jax.block_until_ready(call())
@@ -252,22 +254,22 @@ def test_errors() -> None:
 
 def test_no_k() -> None:
     with pytest.raises(sidbeam.InvalidArgument, match="k is 0, expected at least 1"):
-        table_of(RANDOM).topk(logits_of(RANDOM, 2), sidbeam_jax.Table.start(2), 0)
+        set_of(RANDOM).topk(logits_of(RANDOM, 2), sidbeam_jax.ConstraintSet.start(2), 0)
 
 
 def test_closed() -> None:
-    """A program that was compiled before fails, rather than read what is gone; a new table is not taken for the old."""
-    table = table_of(RANDOM)
-    step = jax.jit(lambda x: table.mask(x, table.start(2)))
+    """A program that was compiled before fails, rather than read what is gone; a new set is not taken for the old."""
+    constraints = set_of(RANDOM)
+    step = jax.jit(lambda x: constraints.mask(x, constraints.start(2)))
     logits = logits_of(RANDOM, 2)
     assert np.isfinite(np.asarray(step(logits))).any()
-    table.close()
-    table.close()
-    another = table_of(RANDOM)
-    with pytest.raises(FAILS, match=r"sidbeam: table \d+ is closed"):
+    constraints.close()
+    constraints.close()
+    another = set_of(RANDOM)
+    with pytest.raises(FAILS, match=r"sidbeam: constraint set \d+ is closed"):
         jax.block_until_ready(step(logits))
-    with pytest.raises(sidbeam.BadState, match="table is closed"):
-        table.mask(logits, table.start(2))
+    with pytest.raises(sidbeam.BadState, match="constraint set is closed"):
+        constraints.mask(logits, constraints.start(2))
     another.close()
 
 
@@ -286,9 +288,9 @@ def test_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.skipif(not any(d.platform == "gpu" for d in jax.devices()), reason="CUDA: JAX has no GPU on this machine")
 def test_cuda() -> None:
-    table = sidbeam_jax.Table(index_of(RANDOM), vocabulary=vocabulary_of(RANDOM), device="cuda")
-    plain, logits = table_of(RANDOM), logits_of(RANDOM, 3)
-    found = jax.jit(lambda x: table.topk(x, table.start(3), 4))(logits)
+    constraints = sidbeam_jax.ConstraintSet(index_of(RANDOM), vocabulary=vocabulary_of(RANDOM), device="cuda")
+    plain, logits = set_of(RANDOM), logits_of(RANDOM, 3)
+    found = jax.jit(lambda x: constraints.topk(x, constraints.start(3), 4))(logits)
     cpu = jax.devices("cpu")[0]
-    expected = plain.topk(jax.device_put(logits, cpu), jax.device_put(table.start(3), cpu), 4)
-    np.testing.assert_array_equal(found.tokens, expected.tokens)
+    expected = plain.topk(jax.device_put(logits, cpu), jax.device_put(constraints.start(3), cpu), 4)
+    np.testing.assert_array_equal(found.codes, expected.codes)

@@ -30,8 +30,8 @@ def catalogue(request) -> Catalogue:
     return request.param
 
 
-def table_of(catalogue: Catalogue, device: str = "cpu") -> int:
-    return ops.register(sidbeam.Table(index_of(catalogue), vocabulary=vocabulary_of(catalogue), device=device))
+def set_of(catalogue: Catalogue, device: str = "cpu") -> int:
+    return ops.register(sidbeam.ConstraintSet(index_of(catalogue), vocabulary=vocabulary_of(catalogue), device=device))
 
 
 def prefixes_of(catalogue: Catalogue) -> list[tuple[int, ...]]:
@@ -51,15 +51,15 @@ def valid(catalogue: Catalogue, prefixes, columns: int):
     """bool [n, columns], from the list of SIDs alone."""
     mask = torch.zeros(len(prefixes), columns, dtype=torch.bool)
     for row, prefix in enumerate(prefixes):
-        for token in catalogue.tokens(prefix):
-            mask[row, catalogue.column(len(prefix), token)] = True
+        for code in catalogue.children(prefix):
+            mask[row, catalogue.column(len(prefix), code)] = True
     return mask
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_mask(catalogue: Catalogue, dtype, device: str) -> None:
-    handle, prefixes = table_of(catalogue, device), prefixes_of(catalogue)
+    handle, prefixes = set_of(catalogue, device), prefixes_of(catalogue)
     whole = torch.randn(len(prefixes), catalogue.width() + 9, dtype=dtype, device=device)
     logits = whole[:, 4 : 4 + catalogue.width()]  # strided rows
     before, around = logits.cpu().clone(), whole[:, -5:].cpu().clone()
@@ -71,7 +71,7 @@ def test_mask(catalogue: Catalogue, dtype, device: str) -> None:
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_bitmask(catalogue: Catalogue, device: str) -> None:
-    handle, prefixes = table_of(catalogue, device), prefixes_of(catalogue)
+    handle, prefixes = set_of(catalogue, device), prefixes_of(catalogue)
     columns = catalogue.width() + 40
     words = ops.bitmask(handle, states_of(handle, prefixes, device), columns).cpu()
     bits = (words[:, :, None] >> torch.arange(32, dtype=torch.int32)) & 1
@@ -83,19 +83,19 @@ def test_bitmask(catalogue: Catalogue, device: str) -> None:
 @pytest.mark.parametrize("normalization", ["full", "valid", "none"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_topk(catalogue: Catalogue, normalization: str, dtype, device: str) -> None:
-    handle, prefixes, k = table_of(catalogue, device), prefixes_of(catalogue), 6
+    handle, prefixes, k = set_of(catalogue, device), prefixes_of(catalogue), 6
     logits = torch.randn(len(prefixes), catalogue.width(), dtype=dtype, device=device)
-    tokens, log_probs, states = ops.topk(handle, logits, states_of(handle, prefixes, device), k, normalization)
-    assert (tokens.dtype, log_probs.dtype, states.dtype) == (torch.int32, torch.float32, torch.int64)
+    codes, log_probs, states = ops.topk(handle, logits, states_of(handle, prefixes, device), k, normalization)
+    assert (codes.dtype, log_probs.dtype, states.dtype) == (torch.int32, torch.float32, torch.int64)
     for row, prefix in enumerate(prefixes):
-        allowed = catalogue.tokens(prefix)
+        allowed = catalogue.children(prefix)
         columns = [catalogue.column(len(prefix), token) for token in allowed]
         x = logits[row].cpu().double()
         log_sum = {"full": x, "valid": x[columns]}[normalization].logsumexp(0) if normalization != "none" else 0
         best = sorted(zip((-(x[columns] - log_sum)).tolist(), allowed))[:k]
-        kept = [token for token in tokens[row].tolist() if token >= 0]
+        kept = [code for code in codes[row].tolist() if code >= 0]
         assert len(kept) == len(best) and len(set(kept)) == len(kept) and set(kept) <= set(allowed)
-        assert tokens[row, len(best) :].eq(-1).all() and states[row, len(best) :].eq(-1).all()
+        assert codes[row, len(best) :].eq(-1).all() and states[row, len(best) :].eq(-1).all()
         assert log_probs[row, len(best) :].eq(-math.inf).all()
         torch.testing.assert_close(
             log_probs[row, : len(best)].cpu().double(),
@@ -104,13 +104,13 @@ def test_topk(catalogue: Catalogue, normalization: str, dtype, device: str) -> N
             rtol=1e-5,
         )
         assert dtype != torch.float32 or kept == [token for _, token in best]
-    after = ops.advance(handle, states_of(handle, prefixes, device).repeat_interleave(k), tokens.flatten())
+    after = ops.advance(handle, states_of(handle, prefixes, device).repeat_interleave(k), codes.flatten())
     assert torch.equal(after, states.flatten())
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_advance(catalogue: Catalogue, device: str) -> None:
-    handle = table_of(catalogue, device)
+    handle = set_of(catalogue, device)
     whole = [sid for sid in catalogue.distinct if len(sid) == max(map(len, catalogue.distinct))]
     codes = torch.tensor(whole, device=device)  # int64, as argmax and topk of torch give
     states = torch.zeros(len(whole), dtype=torch.int64, device=device)
@@ -122,41 +122,41 @@ def test_advance(catalogue: Catalogue, device: str) -> None:
     assert ops.advance(handle, torch.full_like(states, -1), codes[:, 0]).eq(-1).all()
 
 
-def test_tokens_that_int32_cannot_hold_are_dead() -> None:
+def test_codes_that_int32_cannot_hold_are_dead() -> None:
     """They are not the code, nor the -1, that their low halves are."""
-    handle, wrapped = table_of(BIGRAM_TRAP), torch.tensor([0, 2**32, 2**32 - 1, -(2**32)])
+    handle, wrapped = set_of(BIGRAM_TRAP), torch.tensor([0, 2**32, 2**32 - 1, -(2**32)])
     states = torch.zeros(4, dtype=torch.int64)
     assert ops.advance(handle, states, wrapped).ge(0).tolist() == [True, False, False, False]
     lengths = torch.ones(4, dtype=torch.int32)
     assert ops.prefixes(handle, wrapped[:, None], lengths).ge(0).tolist() == [True, False, False, False]
-    variable = table_of(VARIABLE)
+    variable = set_of(VARIABLE)
     ended = ops.advance(variable, states_of(variable, [(1,)]), torch.tensor([VARIABLE.codes[1]]))
     assert ops.advance(variable, ended, torch.tensor([-1])).equal(ended) and ended.ge(0).all()
     assert ops.advance(variable, ended, torch.tensor([2**32 - 1])).eq(-1).all()
 
 
 def test_wrong_dtypes_are_refused() -> None:
-    handle = table_of(BIGRAM_TRAP)
-    states, tokens = torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.int32)
+    handle = set_of(BIGRAM_TRAP)
+    states, codes = torch.zeros(2, dtype=torch.int64), torch.zeros(2, dtype=torch.int32)
     for name, call in (
         ("states", lambda: ops.mask_(handle, torch.zeros(2, 5), states.float())),
-        ("tokens", lambda: ops.advance(handle, states, tokens.double())),
-        ("parents", lambda: ops.advance(handle, states, tokens, parents=states.half())),
-        ("which", lambda: ops.bitmask(handle, states, 5, which=tokens.bool())),
+        ("codes", lambda: ops.advance(handle, states, codes.double())),
+        ("parents", lambda: ops.advance(handle, states, codes, parents=states.half())),
+        ("which", lambda: ops.bitmask(handle, states, 5, which=codes.bool())),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"{name} has dtype torch.*, expected torch.int"):
             call()
 
 
 def test_bigrams_are_not_enough() -> None:
-    handle = table_of(BIGRAM_TRAP)
+    handle = set_of(BIGRAM_TRAP)
     assert states_of(handle, [(0, 1, 2), (0, 1, 4)]).ge(0).tolist() == [True, False]
 
 
 def test_constraints_of_rows() -> None:
     """One batch of two catalogues; no row follows its neighbour's."""
     other = Catalogue([(0, 0, 0), (4, 4, 4)], [5, 5, 5])
-    handle = ops.register(sidbeam.Table([index_of(BIGRAM_TRAP), index_of(other)]))
+    handle = ops.register(sidbeam.ConstraintSet([index_of(BIGRAM_TRAP), index_of(other)]))
     which = torch.tensor([0, 1, 1, 0], dtype=torch.int32)
     logits = torch.zeros(4, 5)
     ops.mask_(handle, logits, torch.zeros(4, dtype=torch.int64), which)
@@ -167,12 +167,12 @@ def test_constraints_of_rows() -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_rows_without_candidates(dtype) -> None:
     """A dead state, and a row whose valid codes are all -inf: nothing, and no error."""
-    handle = table_of(BIGRAM_TRAP)
+    handle = set_of(BIGRAM_TRAP)
     states = torch.tensor([-1, 0], dtype=torch.int64)
     logits = torch.zeros(2, 5, dtype=dtype)
     logits[1, [0, 3]] = -math.inf
-    tokens, log_probs, _ = ops.topk(handle, logits, states, 3)
-    assert tokens.eq(-1).all() and log_probs.eq(-math.inf).all()
+    codes, log_probs, _ = ops.topk(handle, logits, states, 3)
+    assert codes.eq(-1).all() and log_probs.eq(-math.inf).all()
     ops.mask_(handle, logits, states)
     assert logits.eq(-math.inf).all()
 
@@ -194,7 +194,7 @@ def test_step(catalogue: Catalogue, compiled: bool, device: str) -> None:
 
     def level(logits):
         ops.step_(handle, logits / 2, beams)
-        return beams.tokens + 0, beams.parents + 0, beams.scores.sum()  # reads what the step has written
+        return beams.codes + 0, beams.parents + 0, beams.scores.sum()  # reads what the step has written
 
     step = torch.compile(level, fullgraph=True, backend="aot_eager") if compiled else level
     session.start()
@@ -205,11 +205,11 @@ def test_step(catalogue: Catalogue, compiled: bool, device: str) -> None:
             for row, prefix in enumerate(prefixes[slot]):
                 if len(prefix) < levels:
                     logits[slot, row] = row_of(catalogue, slot, prefix)
-        tokens, parents, _ = (t.cpu() for t in step(logits))
-        assert torch.equal(tokens, beams.tokens.cpu())
+        codes, parents, _ = (t.cpu() for t in step(logits))
+        assert torch.equal(codes, beams.codes.cpu())
         for slot in range(slots):
             live = range(int(beams.live[slot]))
-            moved = [(prefixes[slot][parents[slot, m]], int(tokens[slot, m])) for m in live]
+            moved = [(prefixes[slot][parents[slot, m]], int(codes[slot, m])) for m in live]
             # Token -1: ended before; codes[level]: ends now.
             prefixes[slot] = [(*p, t) if 0 <= t < catalogue.codes[len(p)] else p for p, t in moved]
     for slot in range(slots):
@@ -221,18 +221,18 @@ def test_step(catalogue: Catalogue, compiled: bool, device: str) -> None:
 
 @pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
 def test_compile_whole(backend: str) -> None:
-    """A graph without breaks, one for tables of all numbers and batches of all sizes."""
+    """A graph without breaks, one for constraint sets of all numbers and batches of all sizes."""
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
-    handles = [table_of(RANDOM) for _ in range(3)]
+    handles = [set_of(RANDOM) for _ in range(3)]
 
     def level(handle: int, hidden, states):
         logits = hidden * 3
         ops.mask_(handle, logits, states)
-        tokens, log_probs, after = ops.topk(handle, logits, states, 4, "valid")
+        codes, log_probs, after = ops.topk(handle, logits, states, 4, "valid")
         return (
             log_probs.exp().sum(-1),
-            ops.advance(handle, after[:, 0], tokens[:, 1] * 0 - 1),
+            ops.advance(handle, after[:, 0], codes[:, 1] * 0 - 1),
             ops.bitmask(handle, states, 64),
         )
 
@@ -248,18 +248,18 @@ def test_compile_whole(backend: str) -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_opcheck(dtype) -> None:
-    handle, prefixes = table_of(RANDOM), prefixes_of(RANDOM)
+    handle, prefixes = set_of(RANDOM), prefixes_of(RANDOM)
     states, which = states_of(handle, prefixes), torch.zeros(len(prefixes), dtype=torch.int32)
     logits = torch.randn(len(prefixes), RANDOM.width(), dtype=dtype)
-    tokens = torch.zeros(len(prefixes), dtype=torch.int32)
+    codes = torch.zeros(len(prefixes), dtype=torch.int32)
     for operator, *arguments in (
         (ops.mask_, logits, states),
         (ops.mask_, logits[:, : RANDOM.width()], states, which),
         (ops.topk, logits, states, 3),
         (ops.topk, logits, states, 3, "level", which),
         (ops.bitmask, states, 100),
-        (ops.advance, states, tokens),
-        (ops.advance, states, tokens, torch.arange(len(states)), which),
+        (ops.advance, states, codes),
+        (ops.advance, states, codes, torch.arange(len(states)), which),
         (ops.prefixes, torch.zeros(4, 3, dtype=torch.int32), torch.arange(4, dtype=torch.int32)),
     ):
         torch.library.opcheck(operator, (handle, *arguments))
@@ -276,27 +276,27 @@ def test_opcheck_step() -> None:
 
 def test_handles() -> None:
     session = sidbeam.Session(index_of(RANDOM))
-    table = sidbeam.Table(index_of(RANDOM), vocabulary=vocabulary_of(RANDOM))
-    ofsession, handle = ops.register(session), ops.register(table)
+    constraints = sidbeam.ConstraintSet(index_of(RANDOM), vocabulary=vocabulary_of(RANDOM))
+    ofsession, handle = ops.register(session), ops.register(constraints)
     assert ofsession != handle
     states = torch.zeros(1, dtype=torch.int64)
-    with pytest.raises(sidbeam.InvalidArgument, match=f"handle {ofsession} is of another kind, .* for a Table"):
+    with pytest.raises(sidbeam.InvalidArgument, match=f"handle {ofsession} is of another kind, .* for a ConstraintSet"):
         ops.bitmask(ofsession, states, 64)
-    with pytest.raises(sidbeam.InvalidArgument, match="owner is Index, expected a Table or a Session"):
+    with pytest.raises(sidbeam.InvalidArgument, match="owner is Index, expected a ConstraintSet or a Session"):
         ops.register(index_of(RANDOM))
     ops.release(handle)
     ops.release(handle)
     with pytest.raises(sidbeam.InvalidArgument, match=f"handle {handle} is released, or never registered"):
         ops.bitmask(handle, states, 64)
-    again = ops.register(table)
+    again = ops.register(constraints)
     assert again != handle
-    table.close()
-    with pytest.raises(sidbeam.BadState, match="table is closed"):
+    constraints.close()
+    with pytest.raises(sidbeam.BadState, match="constraint set is closed"):
         ops.bitmask(again, states, 64)
 
 
 def test_bad_tensors() -> None:
-    handle = table_of(RANDOM)
+    handle = set_of(RANDOM)
     states = torch.zeros(2, dtype=torch.int64)
     with pytest.raises(sidbeam.InvalidArgument, match="columns"):
         ops.topk(handle, torch.zeros(2, 3), states, 2)
@@ -328,7 +328,7 @@ def test_cuda_graph() -> None:
         graph.replay()
         plain.step(level.numpy())
     torch.cuda.synchronize()
-    assert np.array_equal(beams.tokens.cpu().numpy(), plain.beams().tokens)
+    assert np.array_equal(beams.codes.cpu().numpy(), plain.beams().codes)
 
 
 @pytest.mark.parametrize(

@@ -207,6 +207,48 @@ def test_other_processors(model, requests) -> None:
     torch.testing.assert_close(scores, masked_scores, atol=1e-5, rtol=1e-5)
 
 
+def test_processors_that_generate_prepares(requests) -> None:
+    """generate() makes them for a row per beam, here of prompts that are padded on the left."""
+    sids, model = sids_of(real()[0]), model_of("decoder", VOCAB)
+    loop, scores = generate(model, requests, 6, repetition_penalty=1.3, custom_generate=SidBeamSearch(sids))
+    masked, masked_scores = by_processor(model, requests, sids, 6, repetition_penalty=1.3)
+    assert torch.equal(loop, masked)
+    torch.testing.assert_close(scores, masked_scores, atol=1e-5, rtol=1e-5)
+    # Guidance keeps a cache of its own, whose rows generate() never reorders: what it gives is not compared.
+    guided, scores = generate(model, requests, 6, guidance_scale=1.5, custom_generate=SidBeamSearch(sids))
+    assert (index_of(real()[0]).find_many(*sids.codes(guided.flatten(0, 1))) >= 0).all() and scores.isfinite().all()
+
+
+class Rows(transformers.LogitsProcessor):
+    """What a processor sees."""
+
+    def __init__(self) -> None:
+        self.seen = []
+
+    def __call__(self, input_ids, scores):
+        self.seen.append((tuple(input_ids.shape), tuple(scores.shape)))
+        return scores
+
+
+def test_processors_see_a_row_per_beam(model, requests) -> None:
+    rows, length = Rows(), prompt_length(model, requests)
+    generate(model, requests, 4, logits_processor=[rows], custom_generate=SidBeamSearch(sids_of(real()[0])))
+    assert rows.seen == [((12, length + level), (12, VOCAB)) for level in range(3)]
+
+
+def test_codes_without_a_token(model) -> None:
+    """A tokenizer has only the codes that occur."""
+    inputs = batch([[5, 6, 7], [8, 9]])
+    used = [{sid[level] for sid in BIGRAM_TRAP.sids} for level in range(3)]
+    maps = [[30 + 5 * level + code if code in used[level] else -1 for code in range(5)] for level in range(3)]
+    catalogue = Catalogue(BIGRAM_TRAP.sids, BIGRAM_TRAP.codes, maps=maps)
+    sids = sids_of(catalogue)
+    loop, scores = generate(model, inputs, 4, custom_generate=SidBeamSearch(sids))
+    for request in range(2):
+        assert_beams(catalogue, loop[request], scores[request], brute_force(model, inputs, catalogue, 4, request))
+    assert (index_of(catalogue).find_many(*sids.codes(loop.flatten(0, 1))) >= 0).all()
+
+
 def test_renormalised(requests) -> None:
     """renormalize_logits is a processor too; the mask stands before it in generate(), so scores are of SIDs alone."""
     sids, model = sids_of(real()[0]), model_of("decoder", VOCAB)

@@ -93,8 +93,16 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
         r"row_map has shape \(1, 3\), expected \(1, 2\)",
     ),
     (lambda s: s.step(zeros(2, 4), row_map=[[9, 0]]), sidbeam.InvalidArgument, "9"),
-    (lambda s: s.step(zeros(2, 4), lse=zeros(1)), sidbeam.InvalidArgument, "lse has 1 elements, expected 2, one per logits row"),
-    (lambda s: s.step(zeros(2, 4), lse=zeros(3)), sidbeam.InvalidArgument, "lse has 3 elements, expected 2, one per logits row"),
+    (
+        lambda s: s.step(zeros(2, 4), lse=zeros(1)),
+        sidbeam.InvalidArgument,
+        "lse has 1 elements, expected 2, one per logits row",
+    ),
+    (
+        lambda s: s.step(zeros(2, 4), lse=zeros(3)),
+        sidbeam.InvalidArgument,
+        "lse has 3 elements, expected 2, one per logits row",
+    ),
     (
         lambda s: s.step(zeros(3, 4), row_map=[[1, 0]], lse=zeros(4)),
         sidbeam.InvalidArgument,
@@ -234,7 +242,14 @@ def test_constraint_set_calls(index: sidbeam.Index) -> None:
 
 
 def test_pickle_and_copy_are_refused(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    for made in (index, session, index.constraint, sidbeam.ConstraintSet(index), sidbeam.Runtime(), sidbeam.Builder([4])):
+    for made in (
+        index,
+        session,
+        index.constraint,
+        sidbeam.ConstraintSet(index),
+        sidbeam.Runtime(),
+        sidbeam.Builder([4]),
+    ):
         with pytest.raises(TypeError, match=f"cannot pickle {type(made).__name__}"):
             pickle.dumps(made)
         with pytest.raises(TypeError, match="cannot"):

@@ -46,7 +46,11 @@ def test_mask_bitmask_topk(catalogue: Catalogue, seed: int, normalization: str) 
 
 
 def check_next(
-    catalogue: Catalogue, constraints: sidbeam.ConstraintSet, prefixes: list[tuple[int, ...]], states: np.ndarray, top: sidbeam.TopK
+    catalogue: Catalogue,
+    constraints: sidbeam.ConstraintSet,
+    prefixes: list[tuple[int, ...]],
+    states: np.ndarray,
+    top: sidbeam.TopK,
 ) -> None:
     """The states of topk, of advance and of the longer prefixes are the same."""
     parents, place = np.nonzero(top.codes >= 0)

@@ -196,7 +196,9 @@ def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     text.append(1)  # a buffer that is still lent cannot grow
 
 
-@pytest.mark.parametrize("keep", ["index", "session", "beams", "constraints", "builder", "tensors", "capsule", "runtime"])
+@pytest.mark.parametrize(
+    "keep", ["index", "session", "beams", "constraints", "builder", "tensors", "capsule", "runtime"]
+)
 def test_interpreter_exit_with_live_objects(keep: str) -> None:
     done = run(
         """

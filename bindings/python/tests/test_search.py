@@ -29,9 +29,7 @@ def logits_of(
 def check_level(search: Search, rows: np.ndarray, beams: sidbeam.Beams, slot: int, exact: bool) -> None:
     expected = search.candidates(rows)
     live = int(beams.live[slot])
-    kept = [
-        (float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.codes[slot, m])) for m in range(live)
-    ]
+    kept = [(float(beams.scores[slot, m]), int(beams.parents[slot, m]), int(beams.codes[slot, m])) for m in range(live)]
     assert live == min(search.width, len(expected))
     if exact:
         assert kept == expected[:live]

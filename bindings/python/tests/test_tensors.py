@@ -202,7 +202,10 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=f"^{name} is on cuda:0, expected cpu"):
             call()
-    for call in (lambda: constraints.mask(there((2, 4), np.float32), states), lambda: constraints.topk(there((2, 4), np.float32), states, 1)):
+    for call in (
+        lambda: constraints.mask(there((2, 4), np.float32), states),
+        lambda: constraints.topk(there((2, 4), np.float32), states, 1),
+    ):
         with pytest.raises(sidbeam.SidbeamError, match="device"):
             call()
     assert (logits == 0).all() and session.beams().level[0] == 0

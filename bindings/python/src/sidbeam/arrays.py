@@ -24,7 +24,7 @@ Device = tuple[int, int]  #: as :func:`device_of` has it
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
-    """A contiguous NumPy array of a dtype: the very object where it is one, else converted; integers stay what they are."""
+    """A contiguous NumPy array of a dtype: the very object where it is one; integers keep their value."""
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
@@ -49,9 +49,7 @@ def from_dlpack(value: Any, name: str) -> np.ndarray:
     return np.from_dlpack(value)
 
 
-def argument(
-    value: Any, dtype: Any, name: str, device: Device, shape: Optional[tuple[int, ...]] = None
-) -> NativeArray:
+def argument(value: Any, dtype: Any, name: str, device: Device, shape: Optional[tuple[int, ...]] = None) -> NativeArray:
     """The same for an argument that may be missing, or in the memory of its owner's device."""
     if value is None:
         return None

@@ -26,4 +26,3 @@ class Builder(Build):
     def finish(self, progress: Optional[Progress] = None) -> Index:
         """The same index in memory."""
         return Index._wrap(self._finish(progress), self._runtime)
-

@@ -43,8 +43,9 @@ class ConstraintSet(Handle):
     """Constraints by number, and the vocabulary of their logits rows. Immutable: many threads may use it.
 
     Entry i of a call follows constraint ``which[i]`` (None: all follow the first), so that one batch mixes catalogues.
-    States are int64: -1 dead, 0 the beginning; where a state is dead no code is valid. Indexes need "trie". On CUDA (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream``
-    without waiting.
+    States are int64: -1 dead, 0 the beginning; where a state is dead no code is valid. Indexes need "trie". On CUDA
+    (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream`` without
+    waiting.
     """
 
     __slots__ = ("_device", "columns")

@@ -1,4 +1,7 @@
-"""Constants of the C ABI. Wherever one is expected, its name will do: ``"trie"``. SPDX-License-Identifier: Apache-2.0"""
+"""Constants of the C ABI. Wherever one is expected, its name will do: ``"trie"``.
+
+SPDX-License-Identifier: Apache-2.0
+"""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ def _collect_loans() -> None:
 class Index(Handle):
     """A catalogue, ready to be decoded against. Immutable: any number of threads may share it.
 
-    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets hold
-    what they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items by ordinal.
+    Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets
+    hold what they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items
+    by ordinal.
     """
 
     __slots__ = ("_runtime", "_info", "_constraint")

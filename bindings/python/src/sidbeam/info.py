@@ -130,8 +130,8 @@ def sections_from(count: int, get_section: Callable[..., None], handle: Any) -> 
     for i in range(count):
         kind, encoding = bytearray(64), bytearray(64)
         get_section(handle, i, numbers, kind, encoding)
-        names = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
-        sections.append(Section(*names, *numbers.tolist()))
+        name, form = (text.split(b"\0", 1)[0].decode() for text in (kind, encoding))
+        sections.append(Section(name, form, *numbers.tolist()))
     return tuple(sections)
 
 

@@ -103,8 +103,9 @@ def _library() -> ctypes.CDLL:
 
 
 class ConstraintSet:
-    """:class:`sidbeam.ConstraintSet` for JAX. Many threads may use it; hold it as long as what was compiled with it may run:
-    a call after :meth:`close` is an error.
+    """:class:`sidbeam.ConstraintSet` for JAX. Many threads may use it.
+
+    Hold it as long as what was compiled with it may run: a call after :meth:`close` is an error.
 
     ``which`` int32, of the shape of the states: the constraint that each follows; None: all follow the first.
     """
@@ -144,7 +145,7 @@ class ConstraintSet:
         return jnp.zeros((*shape, 2), jnp.int32)
 
     def prefixes(self, codes: Array, lengths: Array, which: Optional[Array] = None) -> Array:
-        """States ``[.., 2]`` of prefixes: ``codes`` int32 ``[.., stride]``, ``lengths`` int32 ``[..]``; -1: no SID has it."""
+        """States ``[.., 2]`` of prefixes: ``codes`` int32 ``[.., stride]``, ``lengths`` int32 ``[..]``; -1: no SID."""
         result = jax.ShapeDtypeStruct((*lengths.shape, 2), jnp.int32)
         return self._call("prefixes", result, (_int32(codes, "codes"), _int32(lengths, "lengths")), which)
 
@@ -183,7 +184,9 @@ class ConstraintSet:
         results = [jax.ShapeDtypeStruct(shape, jnp.int32), jax.ShapeDtypeStruct(shape, jnp.float32)]
         results.append(jax.ShapeDtypeStruct((*shape, 2), jnp.int32))
         how = np.int64(member(Normalization, normalization))
-        return constraint_set.TopK(*self._call("topk", results, (logits, _int32(states, "states")), which, normalization=how))
+        return constraint_set.TopK(
+            *self._call("topk", results, (logits, _int32(states, "states")), which, normalization=how)
+        )
 
     def _call(
         self,

@@ -39,7 +39,7 @@ KEY = "sidbeam"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Catalogue:
-    """An index, and how its SIDs are written in a model's tokens. Constraint sets are made once per device, and held."""
+    """An index, and how its SIDs are written in a model's tokens. Its sets are made once per device, and held."""
 
     name: str
     index: Index
@@ -73,7 +73,7 @@ class Catalogue:
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
-        """int64 ``[levels, codes]``: the token of each code, the end's too; where there is none a token of the level."""
+        """int64 ``[levels, codes]``: the token of each code, the end's too; any of the level where there is none."""
         counts, end = self.index.info.codes, self.vocabulary.end_column
         padded = np.empty((self.levels, max(counts) + 1), np.int64)
         for level, count in enumerate(counts):

@@ -140,13 +140,14 @@ class Session(Handle):
 
         - ``logits`` ``[n, rows, columns]`` for n slots, row m for beam m, ``[rows, columns]`` for one slot, or, with
           ``row_map``, ``[rows, columns]``: float32, float16 or bfloat16; NumPy, the buffer protocol or DLPack, read in
-          place. Logits rows may be strided, or one for all (broadcast); columns lie side by side. uint16 arrays need ``dtype="bf16"``.
+          place. Logits rows may be strided, or one for all (broadcast); columns lie side by side. uint16 arrays need
+          ``dtype="bf16"``.
         - ``slots``: int32 ``[n]``; None: slot i of the logits is slot i, and slots that are idle or done are passed
           over.
         - ``row_map``: int32 ``[n, M]`` logits row of each beam, -1 where it is not fed; n is S without ``slots``.
         - ``lse``: float32, log-sum-exp of every logits row; None: computed.
-        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``: one number, or float32 ``[n]``,
-          one per slot. 0: that of :meth:`start`. ``soft_cap`` infinite: none.
+        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``: one number, or float32
+          ``[n]``, one per slot. 0: that of :meth:`start`. ``soft_cap`` infinite: none.
 
         Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
         ``Beams.errors``.
@@ -233,9 +234,7 @@ class Session(Handle):
             self._get_items(chosen, count, limit_per_sid, limit, items, number)
         return items
 
-    def _items_into(
-        self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int
-    ) -> Items:
+    def _items_into(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
         if limit == 0 and out.item_rows is not None:
             limit = int(out.item_rows.shape[-1])

@@ -9,11 +9,12 @@
 
 They take tensors of the CPU or of CUDA, work on torch's current stream without waiting, have fake kernels and schemas
 that say what they mutate, so that ``torch.compile`` and, on CUDA, graphs can hold them. They are also
-``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16, their rows strided as they like, or expanded: one for all beams.
+``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16, their rows strided as they like, or expanded: one for
+all beams.
 
-A constraint set or session is named by an int that :func:`register` gives: it goes into a compiled graph as a constant or as an
-argument, where an object would be a graph break or, as torch's own opaque types, private to one version. A number is
-never given twice; one that is released, or whose object is closed, is an error at the call, never a crash.
+A constraint set or session is named by an int that :func:`register` gives: it goes into a compiled graph as a constant
+or as an argument, where an object would be a graph break or, as torch's own opaque types, private to one version. A
+number is never given twice; one that is released, or whose object is closed, is an error at the call, never a crash.
 
 For inference: no operator has a gradient. SPDX-License-Identifier: Apache-2.0
 """
@@ -195,7 +196,7 @@ def _empty_states(set: int, codes: Tensor, lengths: Tensor, which: Optional[Tens
 
 @_operator("prefixes(SymInt set, Tensor codes, Tensor lengths, Tensor? which=None) -> Tensor", _empty_states)
 def prefixes(set: int, codes: Tensor, lengths: Tensor, which: Optional[Tensor] = None) -> Tensor:
-    """States int64 ``[n]`` of prefixes: ``codes`` int32 ``[n, stride]``, ``lengths`` int32 ``[n]``; -1: no SID has it."""
+    """States int64 ``[n]`` of prefixes: ``codes`` int32 ``[n, stride]``, ``lengths`` int32 ``[n]``; -1: of no SID."""
     states = _empty_states(set, codes, lengths)
     _constraints(set).prefixes(
         _given(codes, torch.int32, "codes"),
@@ -287,8 +288,8 @@ def step_(
     """:meth:`sidbeam.Session.step` as an operator. ``beams``, from :func:`beams`: what it changes.
 
     Logits are ``[S, rows, V]``, or, with ``row_map`` int32 ``[S, M]``, ``[rows, V]``. ``inverse_temperature`` and
-    ``soft_cap`` serve all slots, ``inverse_temperatures`` and ``soft_caps`` float32 ``[S]`` each its own; 0: that of the
-    slot's start. Start and stop slots outside of graphs.
+    ``soft_cap`` serve all slots, ``inverse_temperatures`` and ``soft_caps`` float32 ``[S]`` each its own; 0: that of
+    the slot's start. Start and stop slots outside of graphs.
     """
     torch.ops.sidbeam.step_(
         session,
@@ -307,8 +308,8 @@ def step_(
 _ARRAYS = ", ".join(f"Tensor({letter}!) {name}" for letter, name in zip("abcdefgh", Beams._fields))
 
 
-# The session's own memory is written, whatever is given: what torch.compile makes functional may be handed clones, which
-# it copies back over the originals. They must then hold what the step has made.
+# The session's own memory is written, whatever is given: what torch.compile makes functional may be handed clones,
+# which it copies back over the originals. They must then hold what the step has made.
 @_operator(
     f"step_(SymInt session, Tensor logits, {_ARRAYS}, *, Tensor? slots=None, Tensor? row_map=None, Tensor? lse=None,"
     " float inverse_temperature=0.0, float soft_cap=0.0, Tensor? inverse_temperatures=None, Tensor? soft_caps=None)"

@@ -5,9 +5,9 @@
     out = model.generate(**inputs, num_beams=20, num_return_sequences=20, custom_generate=search)
     ordinals = index.find_many(*sids.codes(out[:, inputs.input_ids.shape[1]:]))
 
-:class:`SidBeamSearch` is the whole loop: exact, and without what generate() repeats. Where the loop must be generate()'s
-own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``. Both score as generate() does:
-log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
+:class:`SidBeamSearch` is the whole loop: exact, and without what generate() repeats. Where the loop must be
+generate()'s own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``. Both score as
+generate() does: log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from torch import Tensor
 
 from . import torch as ops
 from .arrays import stream_of
+from .constraint_set import ConstraintSet
 from .errors import InvalidArgument
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .session import Session
-from .table import Table
 from .vocabulary import Vocabulary
 
 _SESSIONS = 8  # sizes of batch and beams for which a search keeps a session
@@ -38,7 +38,7 @@ class SidTokens:
 
     - ``constraints``: an index, or several that requests choose among by number (``which``).
     - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
-      token ``end_column``. No token may stand for two codes of a level.
+      token ``end_column``. No token may stand for two codes of a level; -1 in a map is a code without a token.
     - ``device``: where the model's logits are, "cpu" or "cuda".
     """
 
@@ -53,39 +53,40 @@ class SidTokens:
         self.constraints = [constraint_of(c) for c in several]
         self.vocabulary = vocabulary
         self.device = torch.device(device or "cpu")
-        self.table = Table(self.constraints, vocabulary=vocabulary, device=device)
-        self.levels = max(c._info.levels for c in self.constraints)
-        self.handle = ops.register(self.table)
+        self.set = ConstraintSet(self.constraints, vocabulary=vocabulary, device=device)
+        self.levels = max(c.info.levels for c in self.constraints)
+        self.handle = ops.register(self.set)
         self._tokens = self._tokens_of_codes(vocabulary or Vocabulary())
         self._codes = self._codes_of_tokens()
 
     def _tokens_of_codes(self, vocabulary: Vocabulary) -> Tensor:
-        """int64 [constraints, levels, most codes + 1]; the end after a level's last code."""
-        most = max(max(c._info.codes) for c in self.constraints)
+        """int64 [constraints, levels, most codes + 1], -1 for none; the end after a level's last code."""
+        most = max(max(c.info.codes) for c in self.constraints)
         tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
         for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint._info.codes):
-                tokens[which, level, :count] = torch.from_numpy(vocabulary.tokens(constraint._info.codes, level))
+            for level, count in enumerate(constraint.info.codes):
+                tokens[which, level, :count] = torch.from_numpy(vocabulary.columns_of(constraint.info.codes, level))
                 tokens[which, level, count] = vocabulary.end_column
         return tokens.to(self.device)
 
     def _codes_of_tokens(self) -> Tensor:
         """int32 [levels, columns], -1 where a token is no code."""
-        codes = torch.full((self.levels, self.table.columns), -1, dtype=torch.int32, device=self.device)
+        codes = torch.full((self.levels, self.set.columns), -1, dtype=torch.int32, device=self.device)
         for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint._info.codes):
+            for level, count in enumerate(constraint.info.codes):
                 tokens = self._tokens[which, level, :count]
-                codes[level, tokens] = torch.arange(count, dtype=torch.int32, device=self.device)
-                if len(tokens.unique()) < count:
+                named = tokens.ge(0).nonzero().flatten()
+                codes[level, tokens[named]] = named.int()
+                if len(tokens[named].unique()) < len(named):
                     raise InvalidArgument(
                         f"vocabulary has a token for two codes of level {level}, expected one for each"
                     )
         return codes
 
     def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]`` and their number ``[n]``, to the first token that is
-        none of its level; -1 beyond. On the CPU they are what :meth:`Index.find_many` takes: of a row that is no SID it
-        gives -1."""
+        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]`` and their number ``[n]``, to the first token
+        that is none of its level; -1 beyond. On the CPU they are what :meth:`Index.find_many` takes: of a row that is
+        no SID it gives -1."""
         found = self._code_matrix(tokens)
         lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
         beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]
@@ -113,7 +114,7 @@ class SidTokens:
         return torch.where(codes < 0, dead, found)
 
     def which_of(self, which: Optional[Sequence[int]], rows: int) -> Optional[Tensor]:
-        """The constraint of each of ``rows`` rows, from that of each request."""
+        """The constraint of each of ``rows`` sequences, from that of each request."""
         if which is None:
             return None
         chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
@@ -130,10 +131,11 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
     """Restricts generate(), with beams or without, to SIDs; make one for each call.
 
     generate() reorders rows between steps and says nothing of it, so a row's place is computed anew from its tokens:
-    those after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may hold SIDs itself.
-    After a whole SID comes ``end_token``, with the score that the model gives it; None: ``max_new_tokens`` must end
-    generate() there. A row that no SID continues is -inf throughout, never unconstrained. Where there are fewer SIDs than
-    beams, generate() fills up with repeats and bare prompts, of scores about -1e9; SIDs that do not exist have none.
+    those after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may hold SIDs
+    itself. After a whole SID comes ``end_token``, with the score that the model gives it; None: ``max_new_tokens`` must
+    end generate() there. A row that no SID continues is -inf throughout, never unconstrained. Where there are fewer
+    SIDs than beams, generate() fills up with repeats and bare prompts, of scores about -1e9; SIDs that do not exist
+    have none.
     """
 
     def __init__(
@@ -175,13 +177,14 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
 class SidBeamSearch:
     """A loop for ``generate(..., custom_generate=search)``: exact beam search over SIDs, of ``num_beams`` beams.
 
-    Unlike generate()'s own it runs the prompt once a request instead of once a beam, reads logits where they are, reorders
-    only the cache that differs between beams, and stops when the SIDs are complete. ``which=[..]``, an argument of
-    generate(): the constraint of each request. Other logits processors are applied, before the mask, to log-probabilities.
+    Unlike generate()'s own it runs the prompt once per request instead of once per beam, reads logits where they are,
+    reorders only the cache that differs between beams, and stops when the SIDs are complete. ``which=[..]``, an
+    argument of generate(): the constraint of each request. Other logits processors are applied, before the mask, to
+    log-probabilities, one logits row per beam.
 
-    It gives ``num_return_sequences`` sequences a request, best first, prompt included; dead beams (fewer SIDs than beams)
-    are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate() does;
-    the order, as the search itself, is that of the plain sums. One thread at a time.
+    It gives ``num_return_sequences`` sequences per request, best first, prompt included; dead beams (fewer SIDs than
+    beams) are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate()
+    does; the order, as the search itself, is that of the plain sums. One thread at a time.
     """
 
     def __init__(self, sids: SidTokens) -> None:
@@ -201,7 +204,7 @@ class SidBeamSearch:
     ) -> Any:
         self._check(input_ids, generation_config, model_kwargs)
         width, keep = generation_config.num_beams, generation_config.num_return_sequences
-        input_ids, model_kwargs = _one_row_a_request(input_ids, model_kwargs, max(width, keep))
+        input_ids, model_kwargs = _one_row_per_request(input_ids, model_kwargs, max(width, keep))
         pad = generation_config._pad_token_tensor
         search = _Search(self, model, input_ids, width, which, logits_processor, 0 if pad is None else int(pad))
         search.run(generation_config, model_kwargs)
@@ -227,7 +230,7 @@ class SidBeamSearch:
         if key not in self._sessions:
             if len(self._sessions) == _SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
-            longest = max(self.sids.constraints, key=lambda c: c._info.levels)
+            longest = max(self.sids.constraints, key=lambda c: c.info.levels)
             self._sessions[key] = Session(
                 longest,
                 slots=slots,
@@ -283,19 +286,20 @@ class _Search:
             outputs = model(**inputs, return_dict=True)
 
     def step(self, level: int, logits: Tensor) -> Tensor:
-        """Advances every request; gives the rows [requests * beams] that the beams go on from."""
+        """Advances every request; gives the places [requests * beams] that the beams go on from."""
         if len(self.processors):
-            rows = len(logits) // self.requests
-            said = self.sequences[:, :rows, : self.prompt_length + level].flatten(0, 1)
+            if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
+                logits = logits.repeat_interleave(self.width, 0)
+            said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
             logits = self.processors(said, logits.float().log_softmax(-1))
         over = self.beams.active.eq(0)[:, None]  # of these requests the step changes nothing
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
         self.session.step(rows, dtype=dtype, stream=stream_of(logits))
         parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
-        tokens = self.beams.tokens.masked_fill(over, -1)
+        codes = self.beams.codes.masked_fill(over, -1)
         self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
-        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, tokens, self.which, self.pad)
-        self.lengths = self.lengths.gather(1, parents) + (tokens >= 0)
+        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
+        self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
         return (self.first + parents).flatten()
 
     def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:
@@ -306,7 +310,7 @@ class _Search:
         return self.sequences[:, :keep].flatten(0, 1), scores[:, :keep].flatten()
 
 
-def _one_row_a_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
+def _one_row_per_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
     """Undoes what generate() does before it calls a loop: a row for every beam."""
     if copies == 1:
         return input_ids, model_kwargs

@@ -112,7 +112,7 @@ class _Mask:
         return states
 
     def _best(self, logits: Tensor, states: Tensor) -> Tensor:
-        """The best valid code of each logits row, -1 where there is none: -inf and NaN are none. Reads valid codes only."""
+        """The best valid code of each logits row, -1: none, as -inf and NaN are none. Reads valid codes only."""
         codes = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
         out = TopK(codes, torch.empty_like(codes, dtype=torch.float32), None)
         stream = stream_of(logits)

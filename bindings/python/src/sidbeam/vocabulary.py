@@ -15,8 +15,8 @@ class Vocabulary:
     """Code t of level l is column ``offsets[l] + t``, or ``maps[l][t]`` where that level has a map.
 
     - ``offsets``: one number for all levels, or one per level; None: 0.
-    - ``maps``: per level its columns, int32 ``[codes[l]]``, or None; None: no maps. -1 is a code without a column, which
-      no SID of the index may use.
+    - ``maps``: per level its columns, int32 ``[codes[l]]``, or None; None: no maps. -1 is a code without a column,
+      which no SID of the index may use.
     - ``end_column``: the column that ends a SID, which an index of variable length needs; -1: none.
     """
 
