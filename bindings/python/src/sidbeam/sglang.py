@@ -153,7 +153,7 @@ def _finalize(original: Any, group: Any) -> list[Any]:
     return results if getattr(group, "sidbeam", None) is None else [r for r in results if r.cum_logprob > -torch.inf]
 
 
-def _finish(original: Any, self: Any, group: Any) -> None:
+def _finish(original: Any, self: Any, group: Any) -> Any:
     if getattr(group, "sidbeam", None) is not None and not group.finalize():
         from sglang.srt.managers.schedule_batch import FINISH_ABORT
 

@@ -53,7 +53,8 @@ class Vocabulary:
         """int64 ``[codes[level]]``: the columns of a level's codes, -1 for none, of levels of so many codes."""
         mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
         if mapped is not None and len(mapped):
-            return mapped[: codes[level]].astype(np.int64)
+            columns: np.ndarray = mapped[: codes[level]].astype(np.int64)
+            return columns
         return self._offsets(len(codes))[level] + np.arange(codes[level])
 
     def __repr__(self) -> str:
