@@ -52,10 +52,12 @@ class Vocabulary:
     def columns_of(self, codes: Sequence[int], level: int) -> np.ndarray:
         """int64 ``[codes[level]]``: the columns of a level's codes, -1 for none, of levels of so many codes."""
         mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
+        columns: np.ndarray
         if mapped is not None and len(mapped):
-            columns: np.ndarray = mapped[: codes[level]].astype(np.int64)
-            return columns
-        return self._offsets(len(codes))[level] + np.arange(codes[level])
+            columns = mapped[: codes[level]].astype(np.int64)
+        else:
+            columns = self._offsets(len(codes))[level] + np.arange(codes[level])
+        return columns
 
     def __repr__(self) -> str:
         maps = None if self.maps is None else [None if m is None else len(m) for m in self.maps]
