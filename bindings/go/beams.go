@@ -42,9 +42,9 @@ func (v View[T]) Slice(from, to int) View[T] { return View[T]{v.data[from:to:to]
 // Beams are views of a session's arrays, at fixed addresses as long as it lives: ask for them once.
 type Beams struct {
 	Parents View[int32]   // [S, M] beam of the level before that this one continues; -1 dead. Reorder the KV cache by it
-	Tokens  View[int32]   // [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before
+	Codes   View[int32]   // [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before
 	Scores  View[float32] // [S, M] cumulative log-probability, falling; -inf dead
-	States  View[int64]   // [S, M, W]
+	States  View[int64]   // [S, M]
 	Live    View[int32]   // [S] beams that are not dead; they come first
 	Active  View[int32]   // [S] live beams that the model must be fed for; 0: the slot is done
 	Level   View[int32]   // [S] codes decided so far; -1 idle
@@ -53,7 +53,7 @@ type Beams struct {
 
 // DeviceBeams are the addresses of the same arrays on a CUDA device.
 type DeviceBeams struct {
-	Parents, Tokens, Scores, States, Live, Active, Level, Errors uintptr
+	Parents, Codes, Scores, States, Live, Active, Level, Errors uintptr
 
 	owner *viewOwner
 }
@@ -95,13 +95,13 @@ func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 		return nil, err
 	}
 	at := func(place int) uintptr { return uintptr(numbers[place]) }
-	return &DeviceBeams{at(native.FLAT_BEAMS_PARENTS), at(native.FLAT_BEAMS_TOKENS), at(native.FLAT_BEAMS_SCORES),
+	return &DeviceBeams{at(native.FLAT_BEAMS_PARENTS), at(native.FLAT_BEAMS_CODES), at(native.FLAT_BEAMS_SCORES),
 		at(native.FLAT_BEAMS_STATES), at(native.FLAT_BEAMS_LIVE), at(native.FLAT_BEAMS_ACTIVE),
 		at(native.FLAT_BEAMS_LEVEL), at(native.FLAT_BEAMS_ERRORS), owner}, nil
 }
 
 // places is what flat_session_get_beams fills: the arrays' shapes and addresses.
-type places [12]int64
+type places [11]int64
 
 func (s *Session) where() (numbers places, err error) {
 	f := newFailure()
@@ -129,12 +129,11 @@ func (s *Session) views(numbers *places) (*Beams, error) {
 	}
 	slots := int(numbers[native.FLAT_BEAMS_SLOTS])
 	beams := slots * int(numbers[native.FLAT_BEAMS_BEAMS])
-	states := beams * int(numbers[native.FLAT_BEAMS_STATE_WORDS])
 	return &Beams{
 		Parents: view[int32](owner, numbers, native.FLAT_BEAMS_PARENTS, beams),
-		Tokens:  view[int32](owner, numbers, native.FLAT_BEAMS_TOKENS, beams),
+		Codes:   view[int32](owner, numbers, native.FLAT_BEAMS_CODES, beams),
 		Scores:  view[float32](owner, numbers, native.FLAT_BEAMS_SCORES, beams),
-		States:  view[int64](owner, numbers, native.FLAT_BEAMS_STATES, states),
+		States:  view[int64](owner, numbers, native.FLAT_BEAMS_STATES, beams),
 		Live:    view[int32](owner, numbers, native.FLAT_BEAMS_LIVE, slots),
 		Active:  view[int32](owner, numbers, native.FLAT_BEAMS_ACTIVE, slots),
 		Level:   view[int32](owner, numbers, native.FLAT_BEAMS_LEVEL, slots),

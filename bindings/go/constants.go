@@ -16,7 +16,7 @@ type Kind int32
 
 // Kinds of an index.
 const (
-	KindTrie        Kind = 1 // stacked CSR: StrategyTrie, and tables
+	KindTrie        Kind = 1 // stacked CSR: StrategyTrie, and constraint sets
 	KindSorted      Kind = 2 // the SIDs in order: StrategySorted, StrategySortedTopK
 	KindHash        Kind = 4 // a hash set of whole SIDs: StrategyHashFinal
 	KindCompactTrie Kind = 8 // as KindTrie, in less space where prefixes are shared by few SIDs
@@ -88,12 +88,12 @@ const (
 	StrategyNone                       // unconstrained: SIDs that do not exist have ordinal -1
 )
 
-// Normalization says what rows of logits are turned into.
+// Normalization says how logits rows become log-probabilities.
 type Normalization int32
 
 // Normalizations.
 const (
-	NormalizeFull  Normalization = iota // log-softmax over all columns of the row, then restricted to valid codes
+	NormalizeFull  Normalization = iota // log-softmax over all columns of the logits row, then restricted to valid codes
 	NormalizeLevel                      // log-softmax over the columns of the level's codes, and the end's
 	NormalizeValid                      // log-softmax over the valid codes of the beam
 	NormalizeNone                       // rows are log-probabilities already
@@ -124,14 +124,14 @@ type Device struct {
 	ID   int
 }
 
-// SlotError says what was wrong with a slot's rows.
+// SlotError says what is wrong with a slot, or'ed together; 0 is nothing.
 type SlotError = int32
 
 // What is in Beams.Errors.
 const (
-	SlotOK     SlotError = 0
-	SlotBadRow SlotError = 1 // a row with NaN or +inf could have mattered
-	SlotBadMap SlotError = 2 // on CUDA: a beam that had to be fed had no row, or too narrow a one
+	SlotBadRow SlotError = 1 // a logits row with NaN or +inf could have mattered
+	SlotBadLSE SlotError = 2 // a given log-sum-exp of NaN or +inf could have mattered
+	SlotBadMap SlotError = 4 // on CUDA: a beam that had to be fed had no logits row, or too narrow a one
 )
 
 func name(n int32, names ...string) string {

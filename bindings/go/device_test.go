@@ -79,19 +79,19 @@ func TestSessionOnADevice(t *testing.T) {
 	}
 	beams, err := session.DeviceBeams()
 	must(t, err)
-	reads(t, "tokens", beams.Tokens, int32(2), 3)
+	reads(t, "tokens", beams.Codes, int32(2), 3)
 	fetched, err := session.Fetch(0)
 	must(t, err)
 	reads(t, "live", beams.Live, int32(2)) // and waits for the copies
-	if fetched.Tokens.At(0) != 2 || math.Abs(float64(fetched.Scores.At(1))+8.215) > 1e-3 {
-		t.Errorf("fetched: expected token 2 and score -8.215, got %d and %v", fetched.Tokens.At(0), fetched.Scores.At(1))
+	if fetched.Codes.At(0) != 2 || math.Abs(float64(fetched.Scores.At(1))+8.215) > 1e-3 {
+		t.Errorf("fetched: expected token 2 and score -8.215, got %d and %v", fetched.Codes.At(0), fetched.Scores.At(1))
 	}
 	ordinals := put[int64](t, 0, 0)
 	must(t, session.ItemsOn(nil, &sidbeam.Items{Ordinals: ordinals.slice}, 0))
 	ordinals.is("ordinals", 2, 1)
 	must(t, session.Close())
-	if fetched.Tokens.At(1) != 3 {
-		t.Errorf("pinned memory lives as long as its views: expected 3, got %d", fetched.Tokens.At(1))
+	if fetched.Codes.At(1) != 3 {
+		t.Errorf("pinned memory lives as long as its views: expected 3, got %d", fetched.Codes.At(1))
 	}
 }
 
@@ -101,7 +101,7 @@ func TestRowMapOnADevice(t *testing.T) {
 	must(t, err)
 	defer session.Close()
 	must(t, session.Start(sidbeam.StartArgs{}))
-	host := sidbeam.Rows{F32: append(append([]float32{}, twoLevels[0]...), twoLevels[1]...), Rows: 2, Columns: 4}.Dense()
+	host := sidbeam.Rows{F32: append(append([]float32{}, twoLevels[0]...), twoLevels[1]...), Rows: 2, Columns: 4}
 	rows := host
 	rows.F32, rows.Device = put(t, host.F32...).slice, onCUDA
 	rowMap, lse := put[int32](t, 1, -1), put[float32](t, 5, 7)
@@ -118,7 +118,7 @@ func TestRowMapOnADevice(t *testing.T) {
 
 func TestTableOnADevice(t *testing.T) {
 	with, index := emulated(t)
-	table, err := sidbeam.NewTable(sidbeam.TableConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
+	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
 	must(t, err)
 	defer table.Close()
 	states, after := put[int64](t, 9, 9), put[int64](t, 9, 9)
@@ -129,10 +129,10 @@ func TestTableOnADevice(t *testing.T) {
 	must(t, table.Bitmask(nil, states.slice, words.slice, 1, 0))
 	words.is("after 0: 1 and 3; after 1: nothing", 1<<1|1<<3, 0)
 	logits := put[float32](t, 1, 2, 3, 4, 1, 2, 3, 4)
-	rows := sidbeam.Rows{F32: logits.slice, Device: onCUDA, Rows: 2, Columns: 4}.Dense()
+	rows := sidbeam.Rows{F32: logits.slice, Device: onCUDA, Rows: 2, Columns: 4}
 	tokens := put[int32](t, 9, 9)
 	top := sidbeam.TopK{States: states.slice, Logits: rows, K: 1, Normalization: sidbeam.NormalizeNone,
-		Tokens: tokens.slice, LogProbs: put[float32](t, 9, 9).slice}
+		Codes: tokens.slice, LogProbs: put[float32](t, 9, 9).slice}
 	must(t, table.TopK(top))
 	tokens.is("tokens", 3, -1)
 	must(t, table.Mask(nil, states.slice, rows, 0))

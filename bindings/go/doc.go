@@ -7,7 +7,7 @@
 //
 //	session.Start(sidbeam.StartArgs{})                         // once a request
 //	session.Step(sidbeam.StepArgs{Rows: rows})                 // once a level, on the model's logits
-//	beams.Tokens, beams.Parents, beams.Scores                  // views of the session's arrays: what to feed next
+//	beams.Codes, beams.Parents, beams.Scores                  // views of the session's arrays: what to feed next
 //	session.Items(nil, items)                                  // the items of the beams
 //
 // samples/go/minimal is a whole program. It is a face on the C ABI, whose headers (include/sidbeam) are the contract.
@@ -24,7 +24,7 @@
 //
 // # Life and threads
 //
-// Runtime, Index, Constraint and Table are immutable: share them among goroutines. A Builder or Session serves one
+// Runtime, Index, Constraint and ConstraintSet are immutable: share them among goroutines. A Builder or Session serves one
 // goroutine at a time; a second one gets BadState, never a crash. Close may be called again, and while calls run: memory
 // goes with the last of them, and the last view of a session's arrays. What is not closed goes with the garbage
 // collector, which does not see how large it is. Every object holds what it was made from. What is used after Close

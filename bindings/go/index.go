@@ -72,7 +72,7 @@ func newIndex(box uintptr) (*Index, error) {
 	return index, err
 }
 
-// Close gives the index back. Sessions, tables and constraints that follow it go on. Again does nothing.
+// Close gives the index back. Sessions, constraint sets and constraints that follow it go on. Again does nothing.
 func (x *Index) Close() error {
 	x.mutex.Lock()
 	whole := x.whole
@@ -108,6 +108,39 @@ func NewConstraint(index *Index) (*Constraint, error) {
 		return nil, err
 	}
 	return &Constraint{newHandle(box)}, nil
+}
+
+// ConstraintInfo is what a host must know to shape its arrays.
+type ConstraintInfo struct {
+	Levels         int // L
+	VariableLength bool
+	Kinds          Kind
+	SIDs, Items    int64
+	Codes          []int32 // [L] V_l, without the end
+	Fingerprint    string  // of the index
+}
+
+// Info gives levels, codes and kinds, so that a host needs no index at hand.
+func (c *Constraint) Info() (*ConstraintInfo, error) {
+	numbers, fingerprint := make([]int64, native.FLAT_CONSTRAINT_COUNT), make([]byte, 32)
+	f := newFailure()
+	native.Flat_constraint_get_info(c.handle.raw(), numbers, fingerprint, f.bytes())
+	runtime.KeepAlive(c)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	info := &ConstraintInfo{
+		Levels:         int(numbers[native.FLAT_CONSTRAINT_LEVELS]),
+		VariableLength: numbers[native.FLAT_CONSTRAINT_VARIABLE_LENGTH] != 0,
+		Kinds:          Kind(numbers[native.FLAT_CONSTRAINT_KINDS]),
+		SIDs:           numbers[native.FLAT_CONSTRAINT_SIDS],
+		Items:          numbers[native.FLAT_CONSTRAINT_ITEMS],
+		Fingerprint:    string(fingerprint),
+	}
+	for l := 0; l < info.Levels; l++ {
+		info.Codes = append(info.Codes, int32(numbers[native.FLAT_CONSTRAINT_CODES+l]))
+	}
+	return info, nil
 }
 
 // Close gives the constraint back; sessions that follow it go on. Again does nothing.

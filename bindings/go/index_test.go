@@ -93,13 +93,13 @@ func TestNamesAndVariableLength(t *testing.T) {
 	must(t, session.Start(sidbeam.StartArgs{}))
 	rows := sidbeam.Rows{F32: []float32{0, 0, 0, 9, 5}, Slots: 1, Rows: 1, Columns: 5}
 	must(t, session.Step(sidbeam.StepArgs{Rows: rows}))
-	if beams.Tokens.At(0) != 0 {
-		t.Errorf("the first level's map has code 0 in column 3: expected 0, got %d", beams.Tokens.At(0))
+	if beams.Codes.At(0) != 0 {
+		t.Errorf("the first level's map has code 0 in column 3: expected 0, got %d", beams.Codes.At(0))
 	}
 	rows.Rows = 2
 	must(t, session.Step(sidbeam.StepArgs{Rows: rows}))
-	if beams.Tokens.At(0) != 3 {
-		t.Errorf("the second level: expected code 3 of column 3, got %d", beams.Tokens.At(0))
+	if beams.Codes.At(0) != 3 {
+		t.Errorf("the second level: expected code 3 of column 3, got %d", beams.Codes.At(0))
 	}
 	_, err = sidbeam.NewSession(sidbeam.SessionConfig{Constraint: index})
 	fails(t, err, sidbeam.InvalidArgument, "end_column")

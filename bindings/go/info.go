@@ -100,13 +100,19 @@ type Section struct {
 
 // Sections lists the parts of the file, in its order.
 func (x *Index) Sections() ([]Section, error) {
-	sections := make([]Section, x.header().Sections)
+	return readSections(x.header().Sections, func(i int, numbers []int64, kind, encoding []byte, f *failure) {
+		native.Flat_index_get_section(x.handle.raw(), int64(i), numbers, kind, encoding, f.bytes())
+		runtime.KeepAlive(x)
+	})
+}
+
+func readSections(count int, call func(i int, numbers []int64, kind, encoding []byte, f *failure)) ([]Section, error) {
+	sections := make([]Section, count)
 	for i := range sections {
 		var numbers [4]int64
 		kind, encoding := make([]byte, 64), make([]byte, 64)
 		f := newFailure()
-		native.Flat_index_get_section(x.handle.raw(), i, numbers[:], kind, encoding, f.bytes())
-		runtime.KeepAlive(x)
+		call(i, numbers[:], kind, encoding, f)
 		if err := f.done(); err != nil {
 			return nil, err
 		}
@@ -122,7 +128,7 @@ func (x *Index) Metadata() (map[string]string, error) {
 		var lengths [2]int64
 		read := func(key, value []byte) error {
 			f := newFailure()
-			native.Flat_index_get_metadata(x.handle.raw(), i, lengths[:], key, value, f.bytes())
+			native.Flat_index_get_metadata(x.handle.raw(), int64(i), lengths[:], key, value, f.bytes())
 			runtime.KeepAlive(x)
 			return f.done()
 		}

@@ -24,7 +24,7 @@ func TestClosed(t *testing.T) {
 	constraint, err := sidbeam.NewConstraint(index)
 	must(t, err)
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: index})
-	table, err := sidbeam.NewTable(sidbeam.TableConfig{Constraints: []sidbeam.Constrainer{index}})
+	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{2}}, sidbeam.Pairs{Codes: []int32{1}})
 	for i := 0; i < 2; i++ {
@@ -59,7 +59,7 @@ func TestZeroObjects(t *testing.T) {
 	var index sidbeam.Index
 	var session sidbeam.Session
 	var builder sidbeam.Builder
-	var table sidbeam.Table
+	var table sidbeam.ConstraintSet
 	must(t, index.Close())
 	must(t, session.Close())
 	must(t, builder.Close())
@@ -91,7 +91,7 @@ func TestViewAfterClose(t *testing.T) {
 	decodeThree(t, session)
 	scores := beams.Scores
 	tokens := [2]int32{}
-	beams.Tokens.CopyTo(tokens[:])
+	beams.Codes.CopyTo(tokens[:])
 	must(t, session.Close())
 	must(t, index.Close())
 	session, beams, index = nil, nil, nil
@@ -183,7 +183,7 @@ func decode(session *sidbeam.Session, logits []float32) ([]int64, error) {
 		return nil, err
 	}
 	slots, beams, levels := session.Shape()
-	rows := sidbeam.Rows{F32: logits, Slots: slots, Rows: beams, Columns: len(logits) / beams}.Dense()
+	rows := sidbeam.Rows{F32: logits, Slots: slots, Rows: beams, Columns: len(logits) / beams}
 	for l := 0; l < levels; l++ {
 		if err := session.Step(sidbeam.StepArgs{Rows: rows}); err != nil {
 			return nil, err

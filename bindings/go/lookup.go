@@ -105,10 +105,10 @@ func (x *Index) ItemRows(ordinal int64) (lo, hi int64, err error) {
 }
 
 // ItemOrdinals gives the ordinals that item rows belong to: [N].
-func (x *Index) ItemOrdinals(rows []int64) ([]int64, error) {
-	ordinals := make([]int64, len(rows))
+func (x *Index) ItemOrdinals(itemRows []int64) ([]int64, error) {
+	ordinals := make([]int64, len(itemRows))
 	f := newFailure()
-	native.Flat_index_item_ordinals(x.handle.raw(), rows, ordinals, f.bytes())
+	native.Flat_index_item_ordinals(x.handle.raw(), itemRows, ordinals, f.bytes())
 	runtime.KeepAlive(x)
 	if err := f.done(); err != nil {
 		return nil, err

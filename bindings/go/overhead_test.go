@@ -12,7 +12,7 @@ import (
 func overheadSession(t testing.TB) (*sidbeam.Session, sidbeam.StepArgs) {
 	index := build(t, sidbeam.BuilderConfig{Codes: []int32{2048, 2048, 2048}}, sidbeam.Pairs{Codes: randomSIDs(100000, 3, 2048)})
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: index, Slots: 2, Beams: 70})
-	rows := sidbeam.Rows{F32: randomLogits(2 * 70 * 2048), Slots: 2, Rows: 70, Columns: 2048}.Dense()
+	rows := sidbeam.Rows{F32: randomLogits(2 * 70 * 2048), Slots: 2, Rows: 70, Columns: 2048}
 	return session, sidbeam.StepArgs{Rows: rows}
 }
 
@@ -24,13 +24,13 @@ func TestStepAllocatesNothing(t *testing.T) {
 	session, args := overheadSession(t)
 	beams, err := session.Beams()
 	must(t, err)
-	tokens := make([]int32, beams.Tokens.Len())
+	tokens := make([]int32, beams.Codes.Len())
 	items := session.NewItems(2, 70)
 	count := testing.AllocsPerRun(100, func() {
 		must(t, session.Start(sidbeam.StartArgs{}))
 		for l := 0; l < 3; l++ {
 			must(t, session.Step(args))
-			beams.Tokens.CopyTo(tokens)
+			beams.Codes.CopyTo(tokens)
 		}
 		must(t, session.Items(nil, items))
 	})

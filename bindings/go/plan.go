@@ -10,31 +10,23 @@ import (
 
 // Plan is the sizes of an index that has not been built, in bytes unless it says otherwise.
 type Plan struct {
-	Exact       bool  // counted; else expected for SIDs drawn uniformly (real SIDs share prefixes and need less)
-	SIDs, Items int64 // distinct SIDs; (SID, item) pairs
-	FileBytes   int64 // the whole file
-	PeakBytes   int64 // memory that the build takes at most, the file's pages included
-	HashBytes   int64
-	ItemBytes   int64 // item rows, ids, names
-	Levels      []LevelPlan
-}
-
-// LevelPlan is what a level takes of a [Plan].
-type LevelPlan struct {
-	Nodes                                                           int64 // distinct prefixes of l+1 codes
-	RowPointerBytes, TokenBytes, DenseBytes, OrdinalBytes, EndBytes int64 // of the trie
-	SortedBytes                                                     int64 // the column of the sorted SIDs
+	Exact       bool      // counted; else expected for SIDs drawn uniformly (real SIDs share prefixes and need less)
+	SIDs, Items int64     // distinct SIDs; (SID, item) pairs
+	FileBytes   int64     // the whole file
+	PeakBytes   int64     // memory that the build takes at most, the file's pages included
+	Nodes       []int64   // [L] distinct prefixes of l+1 codes
+	Sections    []Section // of the file, in its order; their checksums are 0
 }
 
 // Plan sorts what was added (Write and Finish then need not) and gives exact sizes. Errors: as Finish.
 func (b *Builder) Plan(ctx context.Context) (*Plan, error) {
-	numbers := make([]int64, native.FLAT_PLAN_COUNT)
+	var box uintptr
 	if err := b.cancellable(ctx, func(f *failure) {
-		native.Flat_builder_plan(b.handle.raw(), numbers, f.bytes())
+		box = native.Flat_builder_plan(b.handle.raw(), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
-	return newPlan(numbers, b.levels), nil
+	return readPlan(box, b.levels)
 }
 
 // EstimatePlan gives the sizes expected for a number of distinct SIDs drawn uniformly, one item each, without building
@@ -43,36 +35,35 @@ func EstimatePlan(config BuilderConfig, sids int64) (*Plan, error) {
 	if err := checkABI(); err != nil {
 		return nil, err
 	}
-	numbers := make([]int64, native.FLAT_PLAN_COUNT)
 	f := newFailure()
-	native.Flat_plan_estimate(config.Codes, flag(config.VariableLength), int(config.IDType), int(config.Kinds), sids,
-		numbers, f.bytes())
+	box := native.Flat_plan_estimate(config.Codes, flag(config.VariableLength), int(config.IDType), int(config.Kinds), sids,
+		f.bytes())
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	return newPlan(numbers, len(config.Codes)), nil
+	return readPlan(box, len(config.Codes))
 }
 
-func newPlan(numbers []int64, levels int) *Plan {
-	plan := &Plan{
+// readPlan reads a plan of the library's out, and gives it back.
+func readPlan(box uintptr, levels int) (*Plan, error) {
+	defer native.Flat_free(box)
+	numbers := make([]int64, native.FLAT_PLAN_COUNT)
+	f := newFailure()
+	native.Flat_plan_get_info(box, numbers, f.bytes())
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	sections, err := readSections(int(numbers[native.FLAT_PLAN_SECTION_COUNT]),
+		func(i int, numbers []int64, kind, encoding []byte, f *failure) {
+			native.Flat_plan_get_section(box, int64(i), numbers, kind, encoding, f.bytes())
+		})
+	return &Plan{
 		Exact:     numbers[native.FLAT_PLAN_EXACT] != 0,
 		SIDs:      numbers[native.FLAT_PLAN_SIDS],
 		Items:     numbers[native.FLAT_PLAN_ITEMS],
 		FileBytes: numbers[native.FLAT_PLAN_FILE_BYTES],
 		PeakBytes: numbers[native.FLAT_PLAN_PEAK_BYTES],
-		HashBytes: numbers[native.FLAT_PLAN_HASH_BYTES],
-		ItemBytes: numbers[native.FLAT_PLAN_ITEM_BYTES],
-	}
-	for l := 0; l < levels; l++ {
-		plan.Levels = append(plan.Levels, LevelPlan{
-			Nodes:           numbers[native.FLAT_PLAN_NODES+l],
-			RowPointerBytes: numbers[native.FLAT_PLAN_ROW_POINTER_BYTES+l],
-			TokenBytes:      numbers[native.FLAT_PLAN_TOKEN_BYTES+l],
-			DenseBytes:      numbers[native.FLAT_PLAN_DENSE_BYTES+l],
-			OrdinalBytes:    numbers[native.FLAT_PLAN_ORDINAL_BYTES+l],
-			EndBytes:        numbers[native.FLAT_PLAN_END_BYTES+l],
-			SortedBytes:     numbers[native.FLAT_PLAN_SORTED_BYTES+l],
-		})
-	}
-	return plan
+		Nodes:     numbers[native.FLAT_PLAN_NODES:][:levels],
+		Sections:  sections,
+	}, err
 }

@@ -67,9 +67,9 @@ func TestBadSessions(t *testing.T) {
 		_, err := sidbeam.NewSession(bad.config)
 		fails(t, err, bad.code, bad.text)
 	}
-	_, err := sidbeam.NewTable(sidbeam.TableConfig{})
+	_, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{})
 	fails(t, err, sidbeam.InvalidArgument, "constraint")
-	_, err = sidbeam.NewTable(sidbeam.TableConfig{Constraints: []sidbeam.Constrainer{nil}})
+	_, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{nil}})
 	fails(t, err, sidbeam.InvalidArgument, "constraints[0]")
 	_, err = sidbeam.NewRuntime(sidbeam.RuntimeConfig{CPUTarget: "z80"})
 	fails(t, err, sidbeam.Unsupported, "config.cpu_target is \"z80\"")
@@ -96,7 +96,7 @@ func TestBadCalls(t *testing.T) {
 		fails(t, session.Start(bad.args), sidbeam.InvalidArgument, bad.text)
 	}
 	must(t, session.Start(sidbeam.StartArgs{}))
-	good := sidbeam.Rows{F32: make([]float32, 16), Slots: 2, Rows: 2, Columns: 4}.Dense()
+	good := sidbeam.Rows{F32: make([]float32, 16), Slots: 2, Rows: 2, Columns: 4}
 	for _, bad := range []struct {
 		change func(args *sidbeam.StepArgs)
 		text   string
@@ -147,14 +147,14 @@ func TestBadLookups(t *testing.T) {
 	fails(t, err, sidbeam.InvalidArgument, "length")
 	_, err = index.FindItemNamed("a", 0)
 	fails(t, err, sidbeam.InvalidArgument, "ids of this index are numbers")
-	table, err := sidbeam.NewTable(sidbeam.TableConfig{Constraints: []sidbeam.Constrainer{index}})
+	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	defer table.Close()
 	fails(t, table.Bitmask(nil, []int64{0, 0}, make([]uint32, 1), 1, 0), sidbeam.InvalidArgument, "words has 1 elements, expected at least 2")
 	fails(t, table.Prefixes([]int32{5}, []int32{0}, 1, []int32{1}, make([]int64, 1), 0), sidbeam.InvalidArgument, "which[0] is 5")
 	fails(t, table.Mask(nil, []int64{0}, sidbeam.Rows{F32: make([]float32, 3), Rows: 1, Columns: 4}, 0), sidbeam.InvalidArgument, "logits has 3 elements")
 	fails(t, table.TopK(sidbeam.TopK{States: []int64{0}, Logits: sidbeam.Rows{F32: make([]float32, 4), Rows: 1, Columns: 4}, K: 2,
-		Tokens: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument, "tokens has 1 elements, expected at least 2")
+		Codes: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument, "tokens has 1 elements, expected at least 2")
 }
 
 // Without a plugin or a device, what asks for CUDA says so, and the CPU goes on.
@@ -181,7 +181,7 @@ func TestNoDevice(t *testing.T) {
 	if fetched.Scores.At(0) != beams.Scores.At(0) {
 		t.Errorf("on the CPU fetch gives the beams, got %v and %v", fetched.Scores.At(0), beams.Scores.At(0))
 	}
-	if addresses, err := session.DeviceBeams(); err != nil || addresses.Tokens == 0 {
+	if addresses, err := session.DeviceBeams(); err != nil || addresses.Codes == 0 {
 		t.Errorf("expected addresses, got %+v %v", addresses, err)
 	}
 }

@@ -2,26 +2,25 @@
 
 package sidbeam
 
-// Rows are logits or log-probabilities, read in place: one of F32, F16, BF16 is given.
+import "math"
+
+// Broadcast is the stride of what is the same for all: all beams of a slot, or all slots, read the same logits row.
+const Broadcast = math.MinInt64
+
+// Rows are logits rows, or rows of log-probabilities, read in place: one of F32, F16, BF16 is given.
 //
-//	Slots > 0  [Slots, Rows, Columns]: the row of beam m of the i-th slot of the call is (i, m); a slot that has only
-//	           just started uses beam 0 alone
-//	Slots = 0  [Rows, Columns], and the call has a row map that names each beam's row
+//	Slots > 0  [Slots, Rows, Columns]: beam m of the i-th slot of the call has the logits row (i, m); a slot that has only
+//	           just started reads that of beam 0 alone
+//	Slots = 0  [Rows, Columns], and the call has a row map that names each beam's logits row
 //
-// Element (i, r, c) is at i*SlotStride + r*RowStride + c, in elements. Strides of 0 make every beam of every slot read
-// the same row; Dense sets those of rows that lie side by side.
+// Element (i, r, c) is at i*SlotStride + r*RowStride + c, in elements. Strides of 0 are dense: Columns, and
+// Rows*RowStride.
 type Rows struct {
 	F32                   []float32
 	F16, BF16             []uint16 // the elements' bits
 	Device                Device   // where the slice lies (see DeviceSlice)
 	Slots, Rows, Columns  int
 	SlotStride, RowStride int
-}
-
-// Dense gives the same rows without gaps: [Slots, Rows, Columns], or [Rows, Columns].
-func (r Rows) Dense() Rows {
-	r.SlotStride, r.RowStride = r.Rows*r.Columns, r.Columns
-	return r
 }
 
 // memory gives the elements' address, as a slice of bytes whose length means nothing, their number and type.
@@ -42,7 +41,7 @@ func (r *Rows) memory() (address []byte, elements int64, dtype DType, err error)
 	return address, elements, dtype, err
 }
 
-// Vocabulary says where codes stand in a row: code t of level l is column Offsets[l] + t, or Maps[l][t] where that level
+// Vocabulary says which column of a logits row a code has: code t of level l is column Offsets[l] + t, or Maps[l][t] where that level
 // has a map. Levels may share columns.
 type Vocabulary struct {
 	Offsets   []int64   // [L]; nil: all 0
@@ -52,14 +51,14 @@ type Vocabulary struct {
 }
 
 // flat gives the maps one after the other, and how many codes each covers.
-func (v *Vocabulary) flat() (offsets []int64, maps, mapCodes []int32, end int64) {
+func (v *Vocabulary) flat() (offsets []int64, maps, mapCodes []int64, end int64) {
 	if v == nil {
 		return nil, nil, nil, -1
 	}
 	if v.Maps != nil {
-		maps, mapCodes = []int32{}, make([]int32, len(v.Maps))
+		maps, mapCodes = []int32{}, make([]int64, len(v.Maps))
 		for l, columns := range v.Maps {
-			maps, mapCodes[l] = append(maps, columns...), int32(len(columns))
+			maps, mapCodes[l] = append(maps, columns...), int64(len(columns))
 		}
 	}
 	end = -1

@@ -16,17 +16,17 @@ type SessionConfig struct {
 	Beams            int         // M: beams of a request, 1 .. MaxBeams; 0: 1
 	Strategy         Strategy
 	Normalization    Normalization
-	TopK             int         // codes that SortedTopK and HashFinal look up a beam; 0: M
+	TopK             int         // codes per beam that SortedTopK and HashFinal look up; 0: M
 	Vocabulary       *Vocabulary // copied; nil: code t is column t at every level
 	Device           Device      // what the strategy needs of the index is uploaded where it is not there yet
-	LogProbsPromised bool        // NormalizeNone rows, or element - LSE, never exceed 0: rows that cannot matter are skipped
+	LogProbsPromised bool        // NormalizeNone rows, or element - LSE, never exceed 0: logits rows that cannot matter are skipped
 }
 
-// Session decodes: slots x beams, one level a step. A slot is a request, at a level of its own. Creation takes all
-// memory: a step never allocates, in C or in Go, and never copies logits. One goroutine at a time, but for Close.
+// Session decodes: slots x beams, one level per step. A slot is a request, at a level of its own. Creation takes all
+// memory: a step never allocates, in C or in Go, and never copies logits. One goroutine at a time, except Close.
 //
-// A step keeps the best min(width, candidates) of every slot, in the order score falling, parent rising, token rising,
-// the same bits whatever the batch, the threads or the instruction set. Slots left over are dead: parent -1, token -1,
+// A step keeps the best min(width, candidates) of every slot, in the order score falling, parent rising, code rising,
+// the same bits whatever the batch, the threads or the instruction set. Beams left over are dead: parent -1, code -1,
 // score -inf, state -1. What -inf, NaN, ends of SIDs and CUDA mean is written in sidbeam/session.h.
 type Session struct {
 	handle *handle
@@ -90,30 +90,29 @@ func (s *Session) Shape() (slots, beams, levels int) { return s.slots, s.beams, 
 
 // StartArgs says which slots start, and how. The zero value starts all of them at the beginning.
 type StartArgs struct {
-	Slots       []int32       // [N] different slots; running ones are restarted. nil: 0 .. Count-1
-	Count       int           // without Slots: N; 0: all
+	Slots       []int32       // [N] different slots; running ones are restarted. nil: all S
 	Constraints []Constrainer // [N] of at most L levels; an entry, or all of it, may be nil: the session's
 	Widths      []int32       // [N] 1 .. M, or 0 for M; nil: M
 	Prefixes    [][]int32     // [N] codes that are already decided, 0 .. L of them; nil: none
-	Stream      uintptr       // cudaStream_t; not read on the CPU
+	// [N] of the slots' steps, unless a step brings its own; nil: 0, which stands for 1 and for none.
+	InverseTemperatures, SoftCaps []float32
+	Stream                        uintptr // cudaStream_t; not read on the CPU
 }
 
-// Start starts slots at their prefix: one live beam of score 0, parent and token -1, or none where no SID has the
+// Start starts slots at their prefix: one live beam of score 0, parent and code -1, or none where no SID has the
 // prefix. Errors: InvalidArgument (slot out of range or repeated, width, prefix code), MissingSection, Unsupported,
 // OutOfMemory, BadState, DeviceError; then no slot has changed.
 func (s *Session) Start(args StartArgs) error {
-	count := args.Count
+	count := s.slots
 	if args.Slots != nil {
 		count = len(args.Slots)
-	} else if count == 0 {
-		count = s.slots
 	}
 	constraints, alive, err := boxes(args.Constraints)
 	if err != nil {
 		return err
 	}
 	if args.Prefixes != nil && len(args.Prefixes) != count {
-		return invalid("Prefixes has %d elements, expected %d, one a slot", len(args.Prefixes), count)
+		return invalid("Prefixes has %d elements, expected %d, one per slot", len(args.Prefixes), count)
 	}
 	var prefixes, lengths []int32
 	stride := 0
@@ -122,7 +121,7 @@ func (s *Session) Start(args StartArgs) error {
 	}
 	f := newFailure()
 	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths, prefixes, lengths,
-		int64(stride), int64(args.Stream), f.bytes())
+		int64(stride), args.InverseTemperatures, args.SoftCaps, int64(args.Stream), f.bytes())
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(alive)
 	return f.done()
@@ -130,20 +129,23 @@ func (s *Session) Start(args StartArgs) error {
 
 // StepArgs are the logits of a level. Only Rows is needed.
 type StepArgs struct {
-	// [N] different slots that are started and not done. nil: slot i of the rows is slot i of the session, for all S, and
-	// slots that are idle or done are passed over.
+	// [N] different slots that are started and not done. nil: all S, of which those that are idle or done are passed over;
+	// where nothing is left to do the step fails with BadState.
 	Slots  []int32
 	Rows   Rows      // Rows.Slots is N (S without Slots), or 0 with a RowMap
-	RowMap []int32   // [N, M] row of each beam, -1 for beams that are not fed; only with Rows.Slots = 0
-	LSE    []float32 // log-sum-exp of every row: [Rows.Slots, Rows.Rows] or [Rows.Rows]; nil: computed
-	// x = InverseTemperature * softcap(element), softcap(v) = SoftCap * tanh(v / SoftCap); 0: 1 and none.
+	RowMap []int32   // [N, M] logits row of each beam, -1 for beams that are not fed; only with Rows.Slots = 0
+	LSE    []float32 // log-sum-exp of every logits row: [Rows.Slots, Rows.Rows] or [Rows.Rows]; nil: computed
+	// x = InverseTemperature * softcap(element), softcap(v) = SoftCap * tanh(v / SoftCap); 0: that of the slot (StartArgs),
+	// which is 1, or none, where it is 0. A SoftCap of +Inf is none, whatever the slot has.
 	InverseTemperature, SoftCap float32
-	Stream                      uintptr // cudaStream_t; not read on the CPU
+	// [N] the same per slot; nil: the scalars, which must be 0 where there are slices.
+	InverseTemperatures, SoftCaps []float32
+	Stream                        uintptr // cudaStream_t; not read on the CPU
 }
 
 // Step advances slots by one level. Errors: InvalidArgument (slots, rows, row map, lse, temperature: the message says
-// which, what was expected and what came), BadState (a slot that is idle or done), NoDevice, DeviceError; then no slot has
-// changed. A row with NaN or +inf is no error of the call: Beams.Errors flags the slot.
+// which, what was expected and what came), BadState (a slot that is idle or done, or nothing to do), NoDevice, DeviceError; then no slot has
+// changed. A logits row with NaN or +inf is no error of the call: Beams.Errors flags the slot.
 func (s *Session) Step(args StepArgs) error {
 	rows := &args.Rows
 	logits, elements, dtype, err := rows.memory()
@@ -153,7 +155,8 @@ func (s *Session) Step(args StepArgs) error {
 	f := newFailure()
 	native.Flat_session_step(s.handle.raw(), args.Slots, logits, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
-		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.SoftCap, int64(args.Stream), f.bytes())
+		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.SoftCap,
+		args.InverseTemperatures, args.SoftCaps, int64(args.Stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }

@@ -27,7 +27,7 @@ func TestDecode(t *testing.T) {
 		t.Errorf("a slot that has not started: expected level -1, got %d", beams.Level.At(0))
 	}
 	decodeThree(t, session)
-	if beams.Active.At(0) != 0 || beams.Live.At(0) != 2 || beams.Errors.At(0) != sidbeam.SlotOK {
+	if beams.Active.At(0) != 0 || beams.Live.At(0) != 2 || beams.Errors.At(0) != 0 {
 		t.Errorf("expected a slot that is done with 2 beams, got active %d, live %d", beams.Active.At(0), beams.Live.At(0))
 	}
 	if first := beams.Scores.Slice(1, 2).At(0); math.Abs(float64(first)+8.215) > 1e-3 {
@@ -35,7 +35,7 @@ func TestDecode(t *testing.T) {
 	}
 	items := session.NewItems(1, 4)
 	must(t, session.Items(nil, items))
-	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.RowsOf(0, 0)) != 1 || items.RowsOf(0, 1)[0] != 1 {
+	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.ItemRowsOf(0, 0)) != 1 || items.ItemRowsOf(0, 1)[0] != 1 {
 		t.Errorf("expected items 2 and 1, got %+v", items)
 	}
 	stats, err := session.Stats()
@@ -55,8 +55,8 @@ func TestNaNFlagsItsSlot(t *testing.T) {
 	must(t, session.Start(sidbeam.StartArgs{}))
 	nan := float32(math.NaN())
 	logits := []float32{0, 0, 0, 0, 9, 9, 9, 9, nan, 0, 0, 0, 9, 9, 9, 9}
-	must(t, session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: logits, Slots: 2, Rows: 2, Columns: 4}.Dense()}))
-	if beams.Errors.At(0) != sidbeam.SlotOK || beams.Errors.At(1) != sidbeam.SlotBadRow {
+	must(t, session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: logits, Slots: 2, Rows: 2, Columns: 4}}))
+	if beams.Errors.At(0) != 0 || beams.Errors.At(1) != sidbeam.SlotBadRow {
 		t.Errorf("errors: expected 0 and 1, got %d and %d", beams.Errors.At(0), beams.Errors.At(1))
 	}
 	if beams.Live.At(0) != 2 || beams.Live.At(1) != 0 {
@@ -72,8 +72,8 @@ func TestHalves(t *testing.T) {
 		rows.Slots, rows.Rows, rows.Columns = 1, 1, 4
 		must(t, session.Start(sidbeam.StartArgs{}))
 		must(t, session.Step(sidbeam.StepArgs{Rows: rows}))
-		if beams.Tokens.At(0) != 2 {
-			t.Errorf("the best of 1, 2: expected code 2, got %d", beams.Tokens.At(0))
+		if beams.Codes.At(0) != 2 {
+			t.Errorf("the best of 1, 2: expected code 2, got %d", beams.Codes.At(0))
 		}
 	}
 }
@@ -94,13 +94,13 @@ func TestPrefixesWidthsAndConstraints(t *testing.T) {
 	must(t, only.Close())
 	runtime.GC() // the session holds the constraint, that its index
 	must(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: sidbeam.Rows{F32: twoLevels[1], Slots: 2, Rows: 2, Columns: 4}}))
-	if beams.Tokens.At(0) != 3 || beams.Live.At(0) != 1 || beams.Tokens.At(2) != 3 || beams.Live.At(1) != 1 {
-		t.Errorf("expected code 3 twice, got %d and %d", beams.Tokens.At(0), beams.Tokens.At(2))
+	if beams.Codes.At(0) != 3 || beams.Live.At(0) != 1 || beams.Codes.At(2) != 3 || beams.Live.At(1) != 1 {
+		t.Errorf("expected code 3 twice, got %d and %d", beams.Codes.At(0), beams.Codes.At(2))
 	}
 }
 
 func TestTable(t *testing.T) {
-	table, err := sidbeam.NewTable(sidbeam.TableConfig{Constraints: []sidbeam.Constrainer{threeItems(t)}})
+	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{threeItems(t)}})
 	must(t, err)
 	defer table.Close()
 	states := make([]int64, 2)
@@ -121,10 +121,10 @@ func TestTable(t *testing.T) {
 		t.Errorf("after code 0 only 1 and 3 may follow, got %v", logits)
 	}
 	top := sidbeam.TopK{States: states[:1], Logits: sidbeam.Rows{F32: twoLevels[0], Rows: 1, Columns: 4}, K: 3,
-		Tokens: make([]int32, 3), LogProbs: make([]float32, 3)}
+		Codes: make([]int32, 3), LogProbs: make([]float32, 3)}
 	must(t, table.TopK(top))
-	if top.Tokens[0] != 0 || top.Tokens[1] != 2 || top.Tokens[2] != -1 {
-		t.Errorf("tokens: expected 0 2 -1, got %v", top.Tokens)
+	if top.Codes[0] != 0 || top.Codes[1] != 2 || top.Codes[2] != -1 {
+		t.Errorf("tokens: expected 0 2 -1, got %v", top.Codes)
 	}
 }
 

@@ -54,7 +54,7 @@ type world struct {
 	opened     []*sidbeam.Index
 	session    *sidbeam.Session
 	beams      *sidbeam.Beams
-	table      *sidbeam.Table
+	table      *sidbeam.ConstraintSet
 }
 
 func (w *world) close() {
@@ -162,7 +162,7 @@ func (w *world) newSession(r record) {
 func (w *world) checkBeams(r record) {
 	w.Helper()
 	sameView(w, "parents", w.beams.Parents, numbers[int32](w, r, "want_parents"))
-	sameView(w, "tokens", w.beams.Tokens, numbers[int32](w, r, "want_tokens"))
+	sameView(w, "tokens", w.beams.Codes, numbers[int32](w, r, "want_codes"))
 	scores := make([]float32, w.beams.Scores.Len())
 	w.beams.Scores.CopyTo(scores)
 	sameBits(w, "scores", scores, numbers[uint32](w, r, "want_scores"))
@@ -238,7 +238,7 @@ func (w *world) itemsArgs(r record) (slots []int32, items *sidbeam.Items) {
 	items = w.session.NewItems(len(slots), one(w, r, "limit"))
 	items.LimitPerSID = one(w, r, "limit_per_sid")
 	if one(w, r, "with_rows") == 0 {
-		items.Rows = nil
+		items.ItemRows = nil
 	}
 	return slots, items
 }
@@ -251,14 +251,14 @@ func (w *world) items(r record) {
 	same(w, "lengths", items.Lengths, numbers[int32](w, r, "want_lengths"))
 	same(w, "offsets", items.Offsets, numbers[int64](w, r, "want_offsets"))
 	same(w, "truncated", items.Truncated, numbers[int32](w, r, "want_truncated"))
-	if items.Rows == nil {
+	if items.ItemRows == nil {
 		return
 	}
 	_, beams, _ := w.session.Shape()
 	got := []int64{}
 	for i := range slots {
 		for m := 0; m < beams; m++ {
-			got = append(got, items.RowsOf(i, m)...)
+			got = append(got, items.ItemRowsOf(i, m)...)
 		}
 	}
 	same(w, "rows", got, numbers[int64](w, r, "want_rows"))
@@ -295,7 +295,7 @@ func (w *world) newTable(r record) {
 		w.must(w.table.Close())
 	}
 	var err error
-	w.table, err = sidbeam.NewTable(sidbeam.TableConfig{Constraints: follow, Vocabulary: w.vocabulary(r)})
+	w.table, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: follow, Vocabulary: w.vocabulary(r)})
 	w.must(err)
 }
 
@@ -334,10 +334,10 @@ func (w *world) bitmask(r record) {
 func (w *world) topK(r record) {
 	states, k := numbers[int64](w, r, "states"), one(w, r, "k")
 	top := sidbeam.TopK{Which: numbers[int32](w, r, "which"), States: states, Logits: w.rows(r, 0), K: k,
-		Normalization: sidbeam.Normalization(one(w, r, "normalization")), Tokens: make([]int32, len(states)*k),
+		Normalization: sidbeam.Normalization(one(w, r, "normalization")), Codes: make([]int32, len(states)*k),
 		LogProbs: make([]float32, len(states)*k), Next: make([]int64, len(states)*k)}
 	w.must(w.table.TopK(top))
-	same(w, "tokens", top.Tokens, numbers[int32](w, r, "want_tokens"))
+	same(w, "tokens", top.Codes, numbers[int32](w, r, "want_codes"))
 	sameBits(w, "log_probs", top.LogProbs, numbers[uint32](w, r, "want_log_probs"))
 	same(w, "next", top.Next, numbers[int64](w, r, "want_next"))
 }

@@ -70,7 +70,7 @@ func (w *worker) recommend(histories [][]int64, k int) (answers [][]scored, beam
 			if w.items.Ordinals[i*width+m] >= 0 {
 				legal++
 			}
-			for _, row := range w.items.RowsOf(i, m) {
+			for _, row := range w.items.ItemRowsOf(i, m) {
 				if len(answers[i]) < k {
 					answers[i] = append(answers[i], scored{w.catalogue.jsonID(row), w.beams.Scores.At(i*width + m)})
 				}
@@ -107,7 +107,7 @@ func (w *worker) step(histories [][]int64) error {
 		}
 	}
 	rows := sidbeam.Rows{F32: w.logits, Slots: slots, Rows: width, Columns: columns}
-	return w.session.Step(sidbeam.StepArgs{Rows: rows.Dense()})
+	return w.session.Step(sidbeam.StepArgs{Rows: rows})
 }
 
 func (c *catalogue) jsonID(row int64) json.RawMessage {

@@ -31,43 +31,43 @@ typedef _goslice_ swig_type_1;
 typedef _goslice_ swig_type_2;
 typedef _goslice_ swig_type_3;
 typedef long long swig_type_4;
-typedef _goslice_ swig_type_5;
+typedef long long swig_type_5;
 typedef _goslice_ swig_type_6;
 typedef _goslice_ swig_type_7;
-typedef long long swig_type_8;
-typedef _gostring_ swig_type_9;
+typedef _goslice_ swig_type_8;
+typedef long long swig_type_9;
 typedef _gostring_ swig_type_10;
-typedef long long swig_type_11;
+typedef _gostring_ swig_type_11;
 typedef long long swig_type_12;
 typedef long long swig_type_13;
-typedef _goslice_ swig_type_14;
+typedef long long swig_type_14;
 typedef _goslice_ swig_type_15;
-typedef long long swig_type_16;
-typedef _gostring_ swig_type_17;
-typedef _goslice_ swig_type_18;
+typedef _goslice_ swig_type_16;
+typedef long long swig_type_17;
+typedef _gostring_ swig_type_18;
 typedef _goslice_ swig_type_19;
 typedef _goslice_ swig_type_20;
 typedef _goslice_ swig_type_21;
 typedef _goslice_ swig_type_22;
-typedef long long swig_type_23;
-typedef _goslice_ swig_type_24;
+typedef _goslice_ swig_type_23;
+typedef long long swig_type_24;
 typedef _goslice_ swig_type_25;
 typedef _goslice_ swig_type_26;
 typedef _goslice_ swig_type_27;
 typedef _goslice_ swig_type_28;
-typedef long long swig_type_29;
-typedef _goslice_ swig_type_30;
+typedef _goslice_ swig_type_29;
+typedef long long swig_type_30;
 typedef _goslice_ swig_type_31;
 typedef _goslice_ swig_type_32;
 typedef _goslice_ swig_type_33;
-typedef _gostring_ swig_type_34;
+typedef _goslice_ swig_type_34;
 typedef _gostring_ swig_type_35;
-typedef _goslice_ swig_type_36;
+typedef _gostring_ swig_type_36;
 typedef _goslice_ swig_type_37;
-typedef _goslice_ swig_type_38;
+typedef _gostring_ swig_type_38;
 typedef _goslice_ swig_type_39;
-typedef long long swig_type_40;
-typedef _goslice_ swig_type_41;
+typedef _goslice_ swig_type_40;
+typedef long long swig_type_41;
 typedef _goslice_ swig_type_42;
 typedef _gostring_ swig_type_43;
 typedef _goslice_ swig_type_44;
@@ -77,55 +77,55 @@ typedef _goslice_ swig_type_47;
 typedef _gostring_ swig_type_48;
 typedef _goslice_ swig_type_49;
 typedef _goslice_ swig_type_50;
-typedef long long swig_type_51;
+typedef _goslice_ swig_type_51;
 typedef _goslice_ swig_type_52;
-typedef _gostring_ swig_type_53;
+typedef _goslice_ swig_type_53;
 typedef _goslice_ swig_type_54;
 typedef _goslice_ swig_type_55;
-typedef _goslice_ swig_type_56;
+typedef long long swig_type_56;
 typedef _goslice_ swig_type_57;
 typedef _goslice_ swig_type_58;
 typedef _goslice_ swig_type_59;
 typedef _goslice_ swig_type_60;
-typedef _goslice_ swig_type_61;
+typedef long long swig_type_61;
 typedef _goslice_ swig_type_62;
 typedef _goslice_ swig_type_63;
 typedef _goslice_ swig_type_64;
 typedef _goslice_ swig_type_65;
-typedef _goslice_ swig_type_66;
+typedef long long swig_type_66;
 typedef _goslice_ swig_type_67;
 typedef _goslice_ swig_type_68;
-typedef long long swig_type_69;
+typedef _goslice_ swig_type_69;
 typedef _goslice_ swig_type_70;
 typedef _goslice_ swig_type_71;
 typedef _goslice_ swig_type_72;
 typedef _goslice_ swig_type_73;
-typedef _goslice_ swig_type_74;
+typedef long long swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef _goslice_ swig_type_76;
-typedef long long swig_type_77;
+typedef _goslice_ swig_type_77;
 typedef _goslice_ swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
-typedef _goslice_ swig_type_81;
+typedef long long swig_type_81;
 typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
-typedef long long swig_type_84;
+typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef _goslice_ swig_type_86;
-typedef _goslice_ swig_type_87;
-typedef _goslice_ swig_type_88;
-typedef long long swig_type_89;
-typedef long long swig_type_90;
-typedef long long swig_type_91;
+typedef long long swig_type_86;
+typedef long long swig_type_87;
+typedef long long swig_type_88;
+typedef _goslice_ swig_type_89;
+typedef _goslice_ swig_type_90;
+typedef _goslice_ swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
-typedef _goslice_ swig_type_95;
+typedef long long swig_type_95;
 typedef _goslice_ swig_type_96;
-typedef long long swig_type_97;
+typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
-typedef _goslice_ swig_type_99;
+typedef long long swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
@@ -133,304 +133,322 @@ typedef _goslice_ swig_type_103;
 typedef _goslice_ swig_type_104;
 typedef _goslice_ swig_type_105;
 typedef _goslice_ swig_type_106;
-typedef long long swig_type_107;
-typedef _goslice_ swig_type_108;
+typedef _goslice_ swig_type_107;
+typedef long long swig_type_108;
 typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
-typedef long long swig_type_111;
-typedef long long swig_type_112;
+typedef _goslice_ swig_type_111;
+typedef _goslice_ swig_type_112;
 typedef _goslice_ swig_type_113;
-typedef long long swig_type_114;
+typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
-typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
+typedef long long swig_type_118;
+typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef long long swig_type_122;
-typedef _goslice_ swig_type_123;
+typedef long long swig_type_123;
 typedef _goslice_ swig_type_124;
-typedef _goslice_ swig_type_125;
+typedef long long swig_type_125;
 typedef _goslice_ swig_type_126;
-typedef long long swig_type_127;
-typedef long long swig_type_128;
+typedef _goslice_ swig_type_127;
+typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
-typedef _goslice_ swig_type_130;
+typedef long long swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef long long swig_type_132;
+typedef _goslice_ swig_type_132;
 typedef long long swig_type_133;
-typedef long long swig_type_134;
-typedef long long swig_type_135;
-typedef long long swig_type_136;
-typedef long long swig_type_137;
-typedef _goslice_ swig_type_138;
+typedef _goslice_ swig_type_134;
+typedef _goslice_ swig_type_135;
+typedef _goslice_ swig_type_136;
+typedef _goslice_ swig_type_137;
+typedef long long swig_type_138;
 typedef _goslice_ swig_type_139;
-typedef long long swig_type_140;
-typedef _goslice_ swig_type_141;
+typedef _goslice_ swig_type_140;
+typedef long long swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
 typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
-typedef _goslice_ swig_type_147;
+typedef long long swig_type_146;
+typedef long long swig_type_147;
 typedef long long swig_type_148;
 typedef long long swig_type_149;
-typedef _goslice_ swig_type_150;
+typedef long long swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
-typedef _goslice_ swig_type_155;
-typedef long long swig_type_156;
+typedef long long swig_type_155;
+typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
 typedef _goslice_ swig_type_158;
-typedef long long swig_type_159;
+typedef _goslice_ swig_type_159;
 typedef long long swig_type_160;
 typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
-typedef _goslice_ swig_type_163;
-typedef _goslice_ swig_type_164;
-typedef _goslice_ swig_type_165;
+typedef long long swig_type_163;
+typedef long long swig_type_164;
+typedef long long swig_type_165;
 typedef _goslice_ swig_type_166;
 typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
+typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
 typedef long long swig_type_172;
 typedef _goslice_ swig_type_173;
-typedef long long swig_type_174;
-typedef _goslice_ swig_type_175;
+typedef _goslice_ swig_type_174;
+typedef long long swig_type_175;
 typedef long long swig_type_176;
 typedef _goslice_ swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef _goslice_ swig_type_179;
-typedef _goslice_ swig_type_180;
+typedef long long swig_type_180;
 typedef _goslice_ swig_type_181;
-typedef long long swig_type_182;
+typedef _goslice_ swig_type_182;
 typedef _goslice_ swig_type_183;
-typedef long long swig_type_184;
+typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
 typedef _goslice_ swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
-typedef long long swig_type_190;
-typedef long long swig_type_191;
+typedef long long swig_type_188;
+typedef _goslice_ swig_type_189;
+typedef _goslice_ swig_type_190;
+typedef _goslice_ swig_type_191;
 typedef long long swig_type_192;
-typedef long long swig_type_193;
-typedef _goslice_ swig_type_194;
+typedef _goslice_ swig_type_193;
+typedef long long swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef _goslice_ swig_type_196;
-typedef long long swig_type_197;
+typedef long long swig_type_196;
+typedef _goslice_ swig_type_197;
 typedef _goslice_ swig_type_198;
-typedef long long swig_type_199;
-typedef long long swig_type_200;
+typedef _goslice_ swig_type_199;
+typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
-typedef _goslice_ swig_type_202;
+typedef long long swig_type_202;
 typedef _goslice_ swig_type_203;
-typedef _goslice_ swig_type_204;
-typedef long long swig_type_205;
-typedef long long swig_type_206;
-typedef long long swig_type_207;
-typedef long long swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef _goslice_ swig_type_210;
-typedef _goslice_ swig_type_211;
+typedef long long swig_type_204;
+typedef _goslice_ swig_type_205;
+typedef _goslice_ swig_type_206;
+typedef _goslice_ swig_type_207;
+typedef _goslice_ swig_type_208;
+typedef long long swig_type_209;
+typedef long long swig_type_210;
+typedef long long swig_type_211;
 typedef long long swig_type_212;
-typedef _goslice_ swig_type_213;
-extern void _wrap_Swig_free_native_2817ab1fb8309edb(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_2817ab1fb8309edb(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_OK_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_2817ab1fb8309edb(void);
-extern swig_type_1 _wrap_sidbeam_version_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_2817ab1fb8309edb(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_2817ab1fb8309edb(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_F32_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_F16_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_BF16_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_CPU_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_CUDA_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_OK_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_TABLE_native_2817ab1fb8309edb(void);
-extern swig_type_4 _wrap_FLAT_CLOSED_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_close_native_2817ab1fb8309edb(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_2817ab1fb8309edb(uintptr_t arg1);
-extern void _wrap_flat_free_native_2817ab1fb8309edb(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_5 arg2);
-extern void _wrap_flat_view_release_native_2817ab1fb8309edb(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_2817ab1fb8309edb(swig_type_6 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_flat_log_take_native_2817ab1fb8309edb(swig_type_7 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_2817ab1fb8309edb(swig_intgo arg1, swig_intgo arg2, swig_type_8 arg3, swig_intgo arg4, swig_type_9 arg5, swig_type_10 arg6, swig_type_11 arg7, swig_type_12 arg8, swig_type_13 arg9, swig_type_14 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_15 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
-extern void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_19 arg2, swig_type_20 arg3);
-extern void _wrap_flat_builder_cancel_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_21 arg2, swig_intgo arg3, swig_type_22 arg4, swig_type_23 arg5, swig_type_24 arg6, swig_type_25 arg7, swig_type_26 arg8);
-extern void _wrap_flat_builder_add_named_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_27 arg2, swig_intgo arg3, swig_type_28 arg4, swig_type_29 arg5, swig_type_30 arg6, swig_type_31 arg7, swig_type_32 arg8, swig_type_33 arg9);
-extern void _wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_34 arg2, swig_type_35 arg3, swig_type_36 arg4);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_HASH_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEM_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_ROW_POINTER_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_TOKEN_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_DENSE_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_ORDINAL_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_END_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_SORTED_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_builder_plan_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3);
-extern void _wrap_flat_plan_estimate_native_2817ab1fb8309edb(swig_type_39 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_40 arg5, swig_type_41 arg6, swig_type_42 arg7);
-extern void _wrap_flat_builder_write_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_45 arg2);
-extern swig_type_46 _wrap_flat_returned_loans_native_2817ab1fb8309edb(swig_type_47 arg1);
-extern uintptr_t _wrap_flat_index_open_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_48 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_49 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_50 arg2, swig_type_51 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_52 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_index_peek_native_2817ab1fb8309edb(swig_type_53 arg1, swig_type_54 arg2, swig_type_55 arg3, swig_type_56 arg4);
-extern void _wrap_flat_index_get_info_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4);
-extern void _wrap_flat_index_verify_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_60 arg3);
-extern void _wrap_flat_index_get_section_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_61 arg3, swig_type_62 arg4, swig_type_63 arg5, swig_type_64 arg6);
-extern void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_65 arg3, swig_type_66 arg4, swig_type_67 arg5, swig_type_68 arg6);
-extern swig_type_69 _wrap_flat_index_codebook_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_flat_index_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_72 arg2, swig_intgo arg3, swig_type_73 arg4, swig_type_74 arg5, swig_type_75 arg6);
-extern void _wrap_flat_index_find_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4, swig_type_79 arg5, swig_type_80 arg6);
-extern void _wrap_flat_index_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4);
-extern swig_type_84 _wrap_flat_index_children_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4, swig_type_88 arg5);
-extern void _wrap_flat_index_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_89 arg5, swig_type_90 arg6, swig_type_91 arg7, swig_type_92 arg8);
-extern void _wrap_flat_index_get_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3, swig_type_94 arg4);
-extern void _wrap_flat_index_unload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_95 arg3);
-extern uintptr_t _wrap_flat_constraint_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_96 arg2);
-extern void _wrap_flat_index_item_rows_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
-extern void _wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
-extern void _wrap_flat_index_item_ids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3, swig_type_105 arg4, swig_type_106 arg5);
-extern swig_type_107 _wrap_flat_index_item_names_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_type_110 arg4);
-extern swig_type_111 _wrap_flat_index_find_item_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_type_115 arg5);
-extern uintptr_t _wrap_flat_session_create_native_2817ab1fb8309edb(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_116 arg8, swig_type_117 arg9, swig_type_118 arg10, swig_type_119 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_120 arg15);
-extern void _wrap_flat_session_start_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6, swig_type_126 arg7, swig_type_127 arg8, swig_type_128 arg9, swig_type_129 arg10);
-extern void _wrap_flat_session_step_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_133 arg8, swig_type_134 arg9, swig_type_135 arg10, swig_type_136 arg11, swig_type_137 arg12, swig_type_138 arg13, swig_type_139 arg14, float arg15, float arg16, swig_type_140 arg17, swig_type_141 arg18);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATE_WORDS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_TOKENS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_session_get_beams_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3);
-extern void _wrap_flat_session_fetch_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4);
-extern void _wrap_flat_session_get_items_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_intgo arg4, swig_type_149 arg5, swig_type_150 arg6, swig_type_151 arg7, swig_type_152 arg8, swig_type_153 arg9, swig_type_154 arg10, swig_type_155 arg11, swig_type_156 arg12, swig_type_157 arg13);
-extern void _wrap_flat_session_stop_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_type_161 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_SLOT_STEPS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_CANDIDATES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_SHRINKS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_LIST_ROWS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_DENSE_ROWS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_UNCONSTRAINED_ROWS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_PROBED_ROWS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_SINGLE_ROWS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_SPLIT_SLOTS_native_2817ab1fb8309edb(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_session_get_stats_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3);
-extern uintptr_t _wrap_flat_table_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5, swig_type_168 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_169 arg9);
-extern void _wrap_flat_table_prefixes_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_type_173 arg5, swig_type_174 arg6, swig_type_175 arg7, swig_type_176 arg8, swig_type_177 arg9);
-extern void _wrap_flat_table_advance_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3, swig_type_180 arg4, swig_type_181 arg5, swig_type_182 arg6, swig_type_183 arg7, swig_type_184 arg8, swig_type_185 arg9);
-extern void _wrap_flat_table_mask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3, swig_type_188 arg4, swig_type_189 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_190 arg9, swig_type_191 arg10, swig_type_192 arg11, swig_type_193 arg12, swig_type_194 arg13);
-extern void _wrap_flat_table_bitmask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5, swig_type_199 arg6, swig_type_200 arg7, swig_type_201 arg8);
-extern void _wrap_flat_table_topk_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_202 arg2, swig_type_203 arg3, swig_type_204 arg4, swig_type_205 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_206 arg9, swig_type_207 arg10, swig_type_208 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_209 arg14, swig_type_210 arg15, swig_type_211 arg16, swig_type_212 arg17, swig_type_213 arg18);
+typedef long long swig_type_213;
+typedef _goslice_ swig_type_214;
+typedef _goslice_ swig_type_215;
+typedef _goslice_ swig_type_216;
+typedef long long swig_type_217;
+typedef long long swig_type_218;
+typedef _goslice_ swig_type_219;
+typedef long long swig_type_220;
+typedef _goslice_ swig_type_221;
+typedef _goslice_ swig_type_222;
+typedef _goslice_ swig_type_223;
+typedef _goslice_ swig_type_224;
+typedef long long swig_type_225;
+typedef long long swig_type_226;
+typedef long long swig_type_227;
+typedef long long swig_type_228;
+typedef _goslice_ swig_type_229;
+typedef _goslice_ swig_type_230;
+typedef _goslice_ swig_type_231;
+typedef long long swig_type_232;
+typedef _goslice_ swig_type_233;
+extern void _wrap_Swig_free_native_ab05b97165371884(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_ab05b97165371884(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884(void);
+extern swig_type_1 _wrap_sidbeam_version_native_ab05b97165371884(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_ab05b97165371884(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_ab05b97165371884(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_ab05b97165371884(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_ab05b97165371884(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_ab05b97165371884(void);
+extern void _wrap_flat_close_native_ab05b97165371884(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_ab05b97165371884(uintptr_t arg1);
+extern void _wrap_flat_free_native_ab05b97165371884(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_ab05b97165371884(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_ab05b97165371884(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_ab05b97165371884(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_flat_log_take_native_ab05b97165371884(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_ab05b97165371884(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_ab05b97165371884(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10);
+extern void _wrap_flat_builder_get_progress_native_ab05b97165371884(uintptr_t arg1, swig_type_20 arg2, swig_type_21 arg3);
+extern void _wrap_flat_builder_cancel_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_ab05b97165371884(uintptr_t arg1, swig_type_22 arg2, swig_intgo arg3, swig_type_23 arg4, swig_type_24 arg5, swig_type_25 arg6, swig_type_26 arg7, swig_type_27 arg8);
+extern void _wrap_flat_builder_add_named_native_ab05b97165371884(uintptr_t arg1, swig_type_28 arg2, swig_intgo arg3, swig_type_29 arg4, swig_type_30 arg5, swig_type_31 arg6, swig_type_32 arg7, swig_type_33 arg8, swig_type_34 arg9);
+extern void _wrap_flat_builder_set_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, swig_type_37 arg4);
+extern void _wrap_flat_builder_write_native_ab05b97165371884(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_ab05b97165371884(uintptr_t arg1, swig_type_40 arg2);
+extern swig_type_41 _wrap_flat_returned_loans_native_ab05b97165371884(swig_type_42 arg1);
+extern uintptr_t _wrap_flat_index_open_native_ab05b97165371884(uintptr_t arg1, swig_type_43 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_44 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_ab05b97165371884(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_47 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884(void);
+extern void _wrap_flat_index_peek_native_ab05b97165371884(swig_type_48 arg1, swig_type_49 arg2, swig_type_50 arg3, swig_type_51 arg4);
+extern void _wrap_flat_index_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3, swig_type_54 arg4);
+extern void _wrap_flat_index_verify_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_55 arg3);
+extern void _wrap_flat_index_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4, swig_type_59 arg5, swig_type_60 arg6);
+extern void _wrap_flat_index_get_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3, swig_type_63 arg4, swig_type_64 arg5, swig_type_65 arg6);
+extern swig_type_66 _wrap_flat_index_codebook_native_ab05b97165371884(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
+extern void _wrap_flat_index_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_69 arg2, swig_intgo arg3, swig_type_70 arg4, swig_type_71 arg5, swig_type_72 arg6);
+extern void _wrap_flat_index_find_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4, swig_type_76 arg5, swig_type_77 arg6);
+extern void _wrap_flat_index_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
+extern swig_type_81 _wrap_flat_index_children_native_ab05b97165371884(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5);
+extern void _wrap_flat_index_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_86 arg5, swig_type_87 arg6, swig_type_88 arg7, swig_type_89 arg8);
+extern void _wrap_flat_index_get_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_90 arg3, swig_type_91 arg4);
+extern void _wrap_flat_index_unload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_92 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_ab05b97165371884(uintptr_t arg1, swig_type_93 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_ab05b97165371884(swig_type_94 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_95 arg5, swig_type_96 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884(void);
+extern void _wrap_flat_plan_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
+extern void _wrap_flat_plan_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_type_103 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_ab05b97165371884(uintptr_t arg1, swig_type_104 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884(void);
+extern void _wrap_flat_constraint_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3, swig_type_107 arg4);
+extern void _wrap_flat_index_item_rows_native_ab05b97165371884(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_type_110 arg4);
+extern void _wrap_flat_index_item_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3, swig_type_113 arg4);
+extern void _wrap_flat_index_item_ids_native_ab05b97165371884(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5);
+extern swig_type_118 _wrap_flat_index_item_names_native_ab05b97165371884(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4);
+extern swig_type_122 _wrap_flat_index_find_item_native_ab05b97165371884(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3, swig_type_125 arg4, swig_type_126 arg5);
+extern uintptr_t _wrap_flat_session_create_native_ab05b97165371884(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_127 arg8, swig_type_128 arg9, swig_type_129 arg10, swig_type_130 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_131 arg15);
+extern void _wrap_flat_session_start_native_ab05b97165371884(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4, swig_type_135 arg5, swig_type_136 arg6, swig_type_137 arg7, swig_type_138 arg8, swig_type_139 arg9, swig_type_140 arg10, swig_type_141 arg11, swig_type_142 arg12);
+extern void _wrap_flat_session_step_native_ab05b97165371884(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_146 arg8, swig_type_147 arg9, swig_type_148 arg10, swig_type_149 arg11, swig_type_150 arg12, swig_type_151 arg13, swig_type_152 arg14, float arg15, float arg16, swig_type_153 arg17, swig_type_154 arg18, swig_type_155 arg19, swig_type_156 arg20);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884(void);
+extern void _wrap_flat_session_get_beams_native_ab05b97165371884(uintptr_t arg1, swig_type_157 arg2, swig_type_158 arg3);
+extern void _wrap_flat_session_fetch_native_ab05b97165371884(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4);
+extern void _wrap_flat_session_get_items_native_ab05b97165371884(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6, swig_type_167 arg7, swig_type_168 arg8, swig_type_169 arg9, swig_type_170 arg10, swig_type_171 arg11, swig_type_172 arg12, swig_type_173 arg13);
+extern void _wrap_flat_session_stop_native_ab05b97165371884(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3, swig_type_176 arg4, swig_type_177 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884(void);
+extern void _wrap_flat_session_get_stats_native_ab05b97165371884(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884(void);
+extern swig_type_180 _wrap_flat_session_get_counters_native_ab05b97165371884(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3, swig_type_183 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_ab05b97165371884(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4, swig_type_187 arg5, swig_type_188 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_189 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_type_192 arg4, swig_type_193 arg5, swig_type_194 arg6, swig_type_195 arg7, swig_type_196 arg8, swig_type_197 arg9);
+extern void _wrap_flat_constraint_set_advance_native_ab05b97165371884(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_type_203 arg7, swig_type_204 arg8, swig_type_205 arg9);
+extern void _wrap_flat_constraint_set_mask_native_ab05b97165371884(uintptr_t arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_210 arg9, swig_type_211 arg10, swig_type_212 arg11, swig_type_213 arg12, swig_type_214 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_type_217 arg4, swig_type_218 arg5, swig_type_219 arg6, swig_type_220 arg7, swig_type_221 arg8);
+extern void _wrap_flat_constraint_set_topk_native_ab05b97165371884(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_226 arg9, swig_type_227 arg10, swig_type_228 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_229 arg14, swig_type_230 arg15, swig_type_231 arg16, swig_type_232 arg17, swig_type_233 arg18);
 #undef intgo
 */
 import "C"
@@ -458,13 +476,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_2817ab1fb8309edb(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_ab05b97165371884(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -473,9 +491,105 @@ const SIDBEAM_VERSION_MINOR int = 1
 const SIDBEAM_VERSION_PATCH int = 0
 const SIDBEAM_ABI_VERSION uint = 1
 
+func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
+
+func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
+
+func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
+
+func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
+
+func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
+
+func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
+
+func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
+
+func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
+
+func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
+
+func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
+
+func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
+
+func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
+
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -483,7 +597,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -491,7 +605,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -499,7 +613,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -507,7 +621,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -515,7 +629,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -523,7 +637,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -531,7 +645,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -539,7 +653,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -547,7 +661,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -555,7 +669,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -563,7 +677,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -571,7 +685,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -579,7 +693,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_2817ab1fb8309edb()
+	swig_r_p := C._wrap_sidbeam_version_native_ab05b97165371884()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -588,14 +702,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_2817ab1fb8309edb())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_ab05b97165371884())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_2817ab1fb8309edb(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_ab05b97165371884(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -604,16 +718,24 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_2817ab1fb8309edb()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_ab05b97165371884()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
 	return swig_r_1
 }
 
+func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
+	var swig_r int64
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
+
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -621,7 +743,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -629,71 +751,15 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884())
 	return swig_r
 }
 
 var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
-func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
-
-func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
-
-func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
-
-func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
-
-func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
-
-func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
-
-func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
-
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -701,7 +767,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -709,7 +775,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -717,7 +783,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -725,7 +791,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -733,7 +799,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -741,7 +807,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -749,7 +815,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -757,7 +823,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -765,7 +831,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -773,7 +839,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -781,7 +847,7 @@ var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -789,7 +855,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -797,7 +863,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -805,7 +871,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -813,7 +879,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -821,7 +887,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -829,55 +895,15 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884())
 	return swig_r
 }
 
 var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
-func _swig_getSIDBEAM_F32() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_F32_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_F32 int = _swig_getSIDBEAM_F32()
-
-func _swig_getSIDBEAM_F16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_F16_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_F16 int = _swig_getSIDBEAM_F16()
-
-func _swig_getSIDBEAM_BF16() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BF16_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_BF16 int = _swig_getSIDBEAM_BF16()
-
-func _swig_getSIDBEAM_CPU() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CPU_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_CPU int = _swig_getSIDBEAM_CPU()
-
-func _swig_getSIDBEAM_CUDA() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CUDA_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_CUDA int = _swig_getSIDBEAM_CUDA()
-
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -885,7 +911,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -893,7 +919,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -901,7 +927,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -909,7 +935,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -917,7 +943,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -925,7 +951,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -933,7 +959,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -941,31 +967,31 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884())
 	return swig_r
 }
 
 var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
-func _swig_getSIDBEAM_SLOT_OK() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_OK_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var SIDBEAM_SLOT_OK int = _swig_getSIDBEAM_SLOT_OK()
-
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884())
 	return swig_r
 }
 
 var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
+func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884())
+	return swig_r
+}
+
+var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
+
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -973,7 +999,7 @@ var SIDBEAM_SLOT_BAD_MAP int = _swig_getSIDBEAM_SLOT_BAD_MAP()
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -981,7 +1007,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -989,7 +1015,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -997,7 +1023,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1005,23 +1031,31 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
-func _swig_getFLAT_TABLE() (_swig_ret int) {
+func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TABLE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884())
 	return swig_r
 }
 
-var FLAT_TABLE int = _swig_getFLAT_TABLE()
+var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
+
+func _swig_getFLAT_PLAN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_2817ab1fb8309edb())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1029,25 +1063,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_ab05b97165371884(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_5)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1055,12 +1089,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_2817ab1fb8309edb(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_ab05b97165371884(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1068,7 +1102,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1076,7 +1110,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1085,7 +1119,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_2817ab1fb8309edb(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_ab05b97165371884(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1104,7 +1138,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_2817ab1fb8309edb(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_8(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_5)), C.swig_type_11(_swig_i_6), C.swig_type_12(_swig_i_7), C.swig_type_13(_swig_i_8), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_ab05b97165371884(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1129,7 +1163,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_16(_swig_i_7), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1146,7 +1180,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1158,7 +1192,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1170,7 +1204,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_3)), C.swig_type_23(_swig_i_4), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_3)), C.swig_type_24(_swig_i_4), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1198,7 +1232,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_3)), C.swig_type_30(_swig_i_4), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1224,7 +1258,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1236,164 +1270,11 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	}
 }
 
-func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
-
-func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
-
-func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
-
-func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
-
-func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
-
-func _swig_getFLAT_PLAN_HASH_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_HASH_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_HASH_BYTES int = _swig_getFLAT_PLAN_HASH_BYTES()
-
-func _swig_getFLAT_PLAN_ITEM_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEM_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_ITEM_BYTES int = _swig_getFLAT_PLAN_ITEM_BYTES()
-
-func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
-
-func _swig_getFLAT_PLAN_ROW_POINTER_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ROW_POINTER_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_ROW_POINTER_BYTES int = _swig_getFLAT_PLAN_ROW_POINTER_BYTES()
-
-func _swig_getFLAT_PLAN_TOKEN_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_TOKEN_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_TOKEN_BYTES int = _swig_getFLAT_PLAN_TOKEN_BYTES()
-
-func _swig_getFLAT_PLAN_DENSE_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_DENSE_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_DENSE_BYTES int = _swig_getFLAT_PLAN_DENSE_BYTES()
-
-func _swig_getFLAT_PLAN_ORDINAL_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ORDINAL_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_ORDINAL_BYTES int = _swig_getFLAT_PLAN_ORDINAL_BYTES()
-
-func _swig_getFLAT_PLAN_END_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_END_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_END_BYTES int = _swig_getFLAT_PLAN_END_BYTES()
-
-func _swig_getFLAT_PLAN_SORTED_BYTES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SORTED_BYTES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_SORTED_BYTES int = _swig_getFLAT_PLAN_SORTED_BYTES()
-
-func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_PLAN_COUNT int = _swig_getFLAT_PLAN_COUNT()
-
-func Flat_builder_plan(arg1 uintptr, arg2 []int64, arg3 []byte) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	C._wrap_flat_builder_plan_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_2)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg3
-	}
-}
-
-func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, arg6 []int64, arg7 []byte) {
-	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	_swig_i_2 := arg3
-	_swig_i_3 := arg4
-	_swig_i_4 := arg5
-	_swig_i_5 := arg6
-	_swig_i_6 := arg7
-	C._wrap_flat_plan_estimate_native_2817ab1fb8309edb(*(*C.swig_type_39)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_40(_swig_i_4), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_6)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg1
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg6
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg7
-	}
-}
-
 func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1406,7 +1287,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1416,7 +1297,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_2817ab1fb8309edb(*(*C.swig_type_47)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_ab05b97165371884(*(*C.swig_type_42)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1430,7 +1311,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1448,7 +1329,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), C.swig_type_51(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_type_46(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1460,7 +1341,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1468,7 +1349,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1476,7 +1357,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1484,7 +1365,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1492,7 +1373,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1500,7 +1381,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1508,7 +1389,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1516,7 +1397,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1524,7 +1405,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1532,7 +1413,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1540,7 +1421,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1548,7 +1429,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1556,7 +1437,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1564,7 +1445,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1572,7 +1453,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1580,7 +1461,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1588,7 +1469,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1596,7 +1477,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1604,7 +1485,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1612,7 +1493,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -1623,7 +1504,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_2817ab1fb8309edb(*(*C.swig_type_53)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_ab05b97165371884(*(*C.swig_type_48)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1643,7 +1524,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1659,20 +1540,20 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 }
 
-func Flat_index_get_section(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
+func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1687,14 +1568,14 @@ func Flat_index_get_section(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, a
 	}
 }
 
-func Flat_index_get_metadata(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
+func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1714,7 +1595,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1731,7 +1612,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1753,7 +1634,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.swig_type_77(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.swig_type_74(_swig_i_2), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1773,7 +1654,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1792,7 +1673,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1817,7 +1698,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_type_90(_swig_i_5), C.swig_type_91(_swig_i_6), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_86(_swig_i_4), C.swig_type_87(_swig_i_5), C.swig_type_88(_swig_i_6), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1828,7 +1709,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1841,9 +1722,137 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
+	}
+}
+
+func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, arg6 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_ab05b97165371884(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_95(_swig_i_4), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
+func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
+
+func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
+
+func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
+
+func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
+
+func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
+
+func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
+
+func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
+
+func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_PLAN_COUNT int = _swig_getFLAT_PLAN_COUNT()
+
+func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_plan_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	C._wrap_flat_plan_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_5)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
 	}
 }
 
@@ -1851,11 +1860,84 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
+}
+
+func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
+
+func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH()
+
+func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
+
+func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
+
+func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
+
+func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
+
+func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_COUNT int = _swig_getFLAT_CONSTRAINT_COUNT()
+
+func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_constraint_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
 }
 
 func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
@@ -1863,7 +1945,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1877,7 +1959,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1895,7 +1977,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1916,7 +1998,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1936,7 +2018,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), C.swig_type_114(_swig_i_3), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_2)), C.swig_type_125(_swig_i_3), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1946,7 +2028,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	return swig_r
 }
 
-func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 []int64, arg9 []int32, arg10 []int32, arg11 int64, arg12 int, arg13 int, arg14 int, arg15 []byte) (_swig_ret uintptr) {
+func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 []int64, arg9 []int32, arg10 []int64, arg11 int64, arg12 int, arg13 int, arg14 int, arg15 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1963,7 +2045,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_9)), C.swig_type_119(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_9)), C.swig_type_130(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1979,7 +2061,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	return swig_r
 }
 
-func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, arg5 []int32, arg6 []int32, arg7 []int32, arg8 int64, arg9 int64, arg10 []byte) {
+func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, arg5 []int32, arg6 []int32, arg7 []int32, arg8 int64, arg9 []float32, arg10 []float32, arg11 int64, arg12 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -1990,7 +2072,9 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_flat_session_start_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.swig_type_122(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_6)), C.swig_type_127(_swig_i_7), C.swig_type_128(_swig_i_8), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_9)))
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_session_start_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_type_133(_swig_i_2), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_6)), C.swig_type_138(_swig_i_7), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_9)), C.swig_type_141(_swig_i_10), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2007,11 +2091,17 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 		Swig_escape_val = arg7
 	}
 	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
 		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
 	}
 }
 
-func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 float32, arg17 int64, arg18 []byte) {
+func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 float32, arg17 []float32, arg18 []float32, arg19 int64, arg20 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2030,7 +2120,9 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_session_step_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), C.swig_type_132(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_133(_swig_i_7), C.swig_type_134(_swig_i_8), C.swig_type_135(_swig_i_9), C.swig_type_136(_swig_i_10), C.swig_type_137(_swig_i_11), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), C.swig_type_140(_swig_i_16), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_17)))
+	_swig_i_18 := arg19
+	_swig_i_19 := arg20
+	C._wrap_flat_session_step_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)), C.swig_type_145(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_146(_swig_i_7), C.swig_type_147(_swig_i_8), C.swig_type_148(_swig_i_9), C.swig_type_149(_swig_i_10), C.swig_type_150(_swig_i_11), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_17)), C.swig_type_155(_swig_i_18), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2044,13 +2136,19 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
+		Swig_escape_val = arg17
+	}
+	if Swig_escape_always_false {
 		Swig_escape_val = arg18
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg20
 	}
 }
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2058,7 +2156,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2066,39 +2164,31 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
-func _swig_getFLAT_BEAMS_STATE_WORDS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATE_WORDS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_BEAMS_STATE_WORDS int = _swig_getFLAT_BEAMS_STATE_WORDS()
-
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
-func _swig_getFLAT_BEAMS_TOKENS() (_swig_ret int) {
+func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_TOKENS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_ab05b97165371884())
 	return swig_r
 }
 
-var FLAT_BEAMS_TOKENS int = _swig_getFLAT_BEAMS_TOKENS()
+var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2106,7 +2196,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2114,7 +2204,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2122,7 +2212,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2130,7 +2220,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2138,7 +2228,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2146,7 +2236,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2156,7 +2246,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2170,7 +2260,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_type_145(_swig_i_2), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_type_160(_swig_i_2), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2179,7 +2269,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	}
 }
 
-func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg5 int64, arg6 []int64, arg7 []int32, arg8 []int32, arg9 []int64, arg10 []int64, arg11 []int32, arg12 int64, arg13 []byte) {
+func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 int64, arg6 []int64, arg7 []int32, arg8 []int32, arg9 []int64, arg10 []int64, arg11 []int32, arg12 int64, arg13 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2193,7 +2283,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_149(_swig_i_4), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_10)), C.swig_type_156(_swig_i_11), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_type_163(_swig_i_2), C.swig_type_164(_swig_i_3), C.swig_type_165(_swig_i_4), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_10)), C.swig_type_172(_swig_i_11), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2226,7 +2316,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_type_159(_swig_i_2), C.swig_type_160(_swig_i_3), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_type_175(_swig_i_2), C.swig_type_176(_swig_i_3), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2237,23 +2327,15 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
-func _swig_getFLAT_STATS_SLOT_STEPS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_SLOT_STEPS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_SLOT_STEPS int = _swig_getFLAT_STATS_SLOT_STEPS()
-
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2261,7 +2343,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2269,95 +2351,31 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
-func _swig_getFLAT_STATS_CANDIDATES() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_CANDIDATES_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_CANDIDATES int = _swig_getFLAT_STATS_CANDIDATES()
-
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
-func _swig_getFLAT_STATS_SHRINKS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_SHRINKS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_SHRINKS int = _swig_getFLAT_STATS_SHRINKS()
-
-func _swig_getFLAT_STATS_LIST_ROWS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_LIST_ROWS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_LIST_ROWS int = _swig_getFLAT_STATS_LIST_ROWS()
-
-func _swig_getFLAT_STATS_DENSE_ROWS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DENSE_ROWS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_DENSE_ROWS int = _swig_getFLAT_STATS_DENSE_ROWS()
-
-func _swig_getFLAT_STATS_UNCONSTRAINED_ROWS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_UNCONSTRAINED_ROWS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_UNCONSTRAINED_ROWS int = _swig_getFLAT_STATS_UNCONSTRAINED_ROWS()
-
-func _swig_getFLAT_STATS_PROBED_ROWS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_PROBED_ROWS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_PROBED_ROWS int = _swig_getFLAT_STATS_PROBED_ROWS()
-
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884())
 	return swig_r
 }
 
 var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
-func _swig_getFLAT_STATS_SINGLE_ROWS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_SINGLE_ROWS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_SINGLE_ROWS int = _swig_getFLAT_STATS_SINGLE_ROWS()
-
-func _swig_getFLAT_STATS_SPLIT_SLOTS() (_swig_ret int) {
-	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_SPLIT_SLOTS_native_2817ab1fb8309edb())
-	return swig_r
-}
-
-var FLAT_STATS_SPLIT_SLOTS int = _swig_getFLAT_STATS_SPLIT_SLOTS()
-
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_2817ab1fb8309edb())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_ab05b97165371884())
 	return swig_r
 }
 
@@ -2367,7 +2385,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2376,7 +2394,42 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	}
 }
 
-func Flat_table_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 []int32, arg6 int64, arg7 int, arg8 int, arg9 []byte) (_swig_ret uintptr) {
+func _swig_getFLAT_COUNTERS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
+
+func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_COUNTER_NAME_BYTES int = _swig_getFLAT_COUNTER_NAME_BYTES()
+
+func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 []int64, arg6 int64, arg7 int, arg8 int, arg9 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -2387,7 +2440,7 @@ func Flat_table_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_table_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)), C.swig_type_168(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), C.swig_type_188(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2406,7 +2459,7 @@ func Flat_table_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, a
 	return swig_r
 }
 
-func Flat_table_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 int64, arg5 []int32, arg6 int64, arg7 []int64, arg8 int64, arg9 []byte) {
+func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 int64, arg5 []int32, arg6 int64, arg7 []int64, arg8 int64, arg9 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2416,7 +2469,7 @@ func Flat_table_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 int64, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_table_prefixes_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_2)), C.swig_type_172(_swig_i_3), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_4)), C.swig_type_174(_swig_i_5), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_6)), C.swig_type_176(_swig_i_7), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.swig_type_192(_swig_i_3), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_4)), C.swig_type_194(_swig_i_5), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_6)), C.swig_type_196(_swig_i_7), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2434,7 +2487,7 @@ func Flat_table_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 int64, a
 	}
 }
 
-func Flat_table_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []int64, arg5 []int32, arg6 int64, arg7 []int64, arg8 int64, arg9 []byte) {
+func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []int32, arg5 []int32, arg6 int64, arg7 []int64, arg8 int64, arg9 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2444,7 +2497,7 @@ func Flat_table_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []int64, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_table_advance_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_4)), C.swig_type_182(_swig_i_5), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_6)), C.swig_type_184(_swig_i_7), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_6)), C.swig_type_204(_swig_i_7), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2465,7 +2518,7 @@ func Flat_table_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []int64, 
 	}
 }
 
-func Flat_table_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []byte) {
+func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2479,7 +2532,7 @@ func Flat_table_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_table_mask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_3)), C.swig_type_189(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_190(_swig_i_8), C.swig_type_191(_swig_i_9), C.swig_type_192(_swig_i_10), C.swig_type_193(_swig_i_11), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_3)), C.swig_type_209(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_210(_swig_i_8), C.swig_type_211(_swig_i_9), C.swig_type_212(_swig_i_10), C.swig_type_213(_swig_i_11), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2494,7 +2547,7 @@ func Flat_table_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5
 	}
 }
 
-func Flat_table_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 int64, arg5 []int32, arg6 int64, arg7 int64, arg8 []byte) {
+func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 int64, arg5 int64, arg6 []int32, arg7 int64, arg8 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2503,7 +2556,7 @@ func Flat_table_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 int64, ar
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_table_bitmask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_4)), C.swig_type_199(_swig_i_5), C.swig_type_200(_swig_i_6), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_2)), C.swig_type_217(_swig_i_3), C.swig_type_218(_swig_i_4), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_5)), C.swig_type_220(_swig_i_6), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2511,14 +2564,14 @@ func Flat_table_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 int64, ar
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg5
+		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
 }
 
-func Flat_table_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int, arg13 int, arg14 []int32, arg15 []float32, arg16 []int64, arg17 int64, arg18 []byte) {
+func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int, arg13 int, arg14 []int32, arg15 []float32, arg16 []int64, arg17 int64, arg18 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2537,7 +2590,7 @@ func Flat_table_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_table_topk_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), C.swig_type_205(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_206(_swig_i_8), C.swig_type_207(_swig_i_9), C.swig_type_208(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_15)), C.swig_type_212(_swig_i_16), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)), C.swig_type_225(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_226(_swig_i_8), C.swig_type_227(_swig_i_9), C.swig_type_228(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_15)), C.swig_type_232(_swig_i_16), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -183,7 +183,7 @@ static void* Swig_malloc(int c) {
 #include <sidbeam/sidbeam.h>
 
 /* An array that is lent for one call: read (in) or written (out). Data NULL is "none". Passed by value, so that each
- * language needs one typemap a type, whatever the argument is called. On CUDA the same with a device's address. */
+ * language needs one typemap per type, whatever the argument is called. On CUDA the same with a device's address. */
 typedef struct flat_in_i32 {
   const int32_t* data;
   int64_t count;
@@ -274,16 +274,24 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 
 /* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
- * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close marks
- * it, and the last to leave destroys the object, so that a close during a call, or while views of a session's arrays
- * live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
+ * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close
+ * marks it, and the last to leave destroys the object, so that a close during a call, or while views of a session's
+ * arrays live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
 #ifndef SIDBEAM_FLAT_HANDLE_H
 #define SIDBEAM_FLAT_HANDLE_H
 
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { FLAT_RUNTIME = 0, FLAT_BUILDER = 1, FLAT_INDEX = 2, FLAT_CONSTRAINT = 3, FLAT_SESSION = 4, FLAT_TABLE = 5 };
+enum {
+  FLAT_RUNTIME = 0,
+  FLAT_BUILDER = 1,
+  FLAT_INDEX = 2,
+  FLAT_CONSTRAINT = 3,
+  FLAT_SESSION = 4,
+  FLAT_CONSTRAINT_SET = 5,
+  FLAT_PLAN = 6
+};
 
 typedef struct flat_handle flat_handle;
 #ifndef SWIG
@@ -293,7 +301,8 @@ struct flat_handle {
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
-  int32_t levels;      /* of a builder: codes of its SIDs */
+  int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
+  int32_t device_type; /* of a constraint set */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;
@@ -304,7 +313,7 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "table"};
+  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "constraint set", "plan"};
   return names[kind];
 }
 
@@ -335,8 +344,11 @@ static inline void fl_destroy(int32_t kind, void* object) {
     case FLAT_SESSION:
       sidbeam_session_destroy((sidbeam_session*)object);
       break;
+    case FLAT_CONSTRAINT_SET:
+      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+      break;
     default:
-      sidbeam_table_destroy((sidbeam_table*)object);
+      sidbeam_plan_destroy((sidbeam_plan*)object);
   }
 }
 
@@ -506,7 +518,7 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is written down for whoever asks, and a cancellation read: languages poll, so that no callback enters them. */
+/* Progress is written down for whoever asks, and a cancellation is read: languages poll, no callback enters them. */
 static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   flat_handle* handle = (flat_handle*)context;
   atomic_store(&handle->phase, phase);
@@ -571,8 +583,8 @@ static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
   if (builder != NULL) atomic_store(&builder->cancel, cancel);
 }
 
-/* The builder reads its own number of levels from every row, whatever the caller's array has. */
-static inline int fl_rows_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
+/* The builder reads its own number of levels per SID, whatever the caller's array has. */
+static inline int fl_sids_of_levels(flat_handle* builder, int32_t levels, sidbeam_error* err) {
   if (fl_is(builder, FLAT_BUILDER, err) && builder->levels != levels)
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %d levels, expected %d, those of the builder", levels,
             builder->levels);
@@ -584,7 +596,7 @@ static inline void flat_builder_add(flat_handle* builder, flat_in_i32 codes, int
                                     int64_t count, flat_in_i64 ids, flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_NEED(err, ids, count) || !FLAT_NEED(err, priorities, count))
     return;
   object = fl_enter(builder, FLAT_BUILDER, err);
@@ -599,7 +611,7 @@ static inline void flat_builder_add_named(flat_handle* builder, flat_in_i32 code
                                           flat_in_i64 priorities, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!fl_rows_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
+  if (!fl_sids_of_levels(builder, levels, err) || !FLAT_GIVEN(err, codes, fl_product(count, levels)) ||
       !FLAT_NEED(err, lengths, count) || !FLAT_GIVEN(err, id_offsets, count + 1) ||
       !FLAT_NEED(err, priorities, count) || !FLAT_GIVEN(err, id_bytes, count > 0 ? id_offsets.data[count] : 0))
     return;
@@ -618,63 +630,6 @@ static inline void flat_builder_set_metadata(flat_handle* builder, const char* k
   if (object == NULL) return;
   (void)!sidbeam_builder_set_metadata((sidbeam_builder*)object, key, value, err);
   fl_leave(builder);
-}
-
-/* Where the numbers of a plan stand in an array of FLAT_PLAN_COUNT; arrays are by level, 64 each. */
-enum {
-  FLAT_PLAN_EXACT,
-  FLAT_PLAN_SIDS,
-  FLAT_PLAN_ITEMS,
-  FLAT_PLAN_FILE_BYTES,
-  FLAT_PLAN_PEAK_BYTES,
-  FLAT_PLAN_HASH_BYTES,
-  FLAT_PLAN_ITEM_BYTES,
-  FLAT_PLAN_NODES,
-  FLAT_PLAN_ROW_POINTER_BYTES = FLAT_PLAN_NODES + 64,
-  FLAT_PLAN_TOKEN_BYTES = FLAT_PLAN_ROW_POINTER_BYTES + 64,
-  FLAT_PLAN_DENSE_BYTES = FLAT_PLAN_TOKEN_BYTES + 64,
-  FLAT_PLAN_ORDINAL_BYTES = FLAT_PLAN_DENSE_BYTES + 64,
-  FLAT_PLAN_END_BYTES = FLAT_PLAN_ORDINAL_BYTES + 64,
-  FLAT_PLAN_SORTED_BYTES = FLAT_PLAN_END_BYTES + 64,
-  FLAT_PLAN_COUNT = FLAT_PLAN_SORTED_BYTES + 64
-};
-
-static inline void fl_put_plan(const sidbeam_plan* plan, int64_t* out) {
-  out[FLAT_PLAN_EXACT] = plan->exact;
-  out[FLAT_PLAN_SIDS] = plan->sids;
-  out[FLAT_PLAN_ITEMS] = plan->items;
-  out[FLAT_PLAN_FILE_BYTES] = plan->file_bytes;
-  out[FLAT_PLAN_PEAK_BYTES] = plan->peak_bytes;
-  out[FLAT_PLAN_HASH_BYTES] = plan->hash_bytes;
-  out[FLAT_PLAN_ITEM_BYTES] = plan->item_bytes;
-  memcpy(out + FLAT_PLAN_NODES, plan->nodes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_ROW_POINTER_BYTES, plan->row_pointer_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_TOKEN_BYTES, plan->token_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_DENSE_BYTES, plan->dense_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_ORDINAL_BYTES, plan->ordinal_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_END_BYTES, plan->end_bytes, sizeof(plan->nodes));
-  memcpy(out + FLAT_PLAN_SORTED_BYTES, plan->sorted_bytes, sizeof(plan->nodes));
-}
-
-static inline void flat_builder_plan(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  void* object;
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
-  object = fl_enter(builder, FLAT_BUILDER, err);
-  if (object == NULL) return;
-  if (sidbeam_builder_plan((sidbeam_builder*)object, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
-  fl_leave(builder);
-}
-
-static inline void flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type, int32_t kinds,
-                                      int64_t sids, flat_out_i64 out, sidbeam_error* err) {
-  const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
-  sidbeam_plan plan = SIDBEAM_PLAN_INIT;
-  fl_clear(err);
-  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
-  if (sidbeam_plan_estimate(&config, sids, &plan, err) == SIDBEAM_OK) fl_put_plan(&plan, out.data);
 }
 
 static inline void flat_builder_write(flat_handle* builder, const char* path, sidbeam_error* err) {
@@ -699,7 +654,7 @@ static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_err
 
 #endif
 
-/* An opened index, and the constraint that sessions follow. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+/* An opened index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_INDEX_H
 #define SIDBEAM_FLAT_INDEX_H
 
@@ -862,8 +817,18 @@ static inline void flat_index_verify(flat_handle* index, int32_t depth, sidbeam_
   fl_drop_user(index);
 }
 
-/* numbers: level, offset, bytes, checksum. */
-static inline void flat_index_get_section(flat_handle* index, int32_t i, flat_out_i64 numbers, flat_out_bytes kind,
+static inline void fl_put_section(const sidbeam_section_info* info, int64_t* numbers, flat_out_bytes kind,
+                                  flat_out_bytes encoding) {
+  numbers[0] = info->level;
+  numbers[1] = info->offset;
+  numbers[2] = info->bytes;
+  numbers[3] = info->checksum;
+  fl_text(kind, info->kind, (int64_t)strlen(info->kind) + 1);
+  fl_text(encoding, info->encoding, (int64_t)strlen(info->encoding) + 1);
+}
+
+/* numbers [4]: level, offset, bytes, checksum; kind, encoding: NUL-terminated, at most 24 bytes each. */
+static inline void flat_index_get_section(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_bytes kind,
                                           flat_out_bytes encoding, sidbeam_error* err) {
   sidbeam_section_info info = SIDBEAM_SECTION_INFO_INIT;
   void* object;
@@ -871,19 +836,13 @@ static inline void flat_index_get_section(flat_handle* index, int32_t i, flat_ou
   if (!FLAT_GIVEN(err, numbers, 4)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  if (sidbeam_index_get_section((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK) {
-    numbers.data[0] = info.level;
-    numbers.data[1] = info.offset;
-    numbers.data[2] = info.bytes;
-    numbers.data[3] = info.checksum;
-    fl_text(kind, info.kind, (int64_t)strlen(info.kind) + 1);
-    fl_text(encoding, info.encoding, (int64_t)strlen(info.encoding) + 1);
-  }
+  if (sidbeam_index_get_section((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK)
+    fl_put_section(&info, numbers.data, kind, encoding);
   fl_drop_user(index);
 }
 
 /* bytes [2]: the lengths of key and value; key and value get as much as fits (none: nothing). */
-static inline void flat_index_get_metadata(flat_handle* index, int32_t i, flat_out_i64 bytes, flat_out_bytes key,
+static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_out_i64 bytes, flat_out_bytes key,
                                            flat_out_bytes value, sidbeam_error* err) {
   const char *name = NULL, *text = NULL;
   void* object;
@@ -969,7 +928,7 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
 }
 
 /* The number of codes that may follow, of which as many as fit are written; end [1]: 1 where the prefix is a SID. */
-static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 tokens, flat_out_i32 end,
+static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 codes, flat_out_i32 end,
                                           sidbeam_error* err) {
   int64_t count = 0;
   void* object;
@@ -977,8 +936,8 @@ static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix
   if (!FLAT_GIVEN(err, end, 1)) return 0;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return 0;
-  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix), tokens.data,
-                                tokens.data == NULL ? 0 : tokens.count, &count, end.data, err);
+  (void)!sidbeam_index_children((sidbeam_index*)object, prefix.data, fl_length(prefix),
+                                codes.data == NULL ? 0 : codes.count, codes.data, &count, end.data, err);
   fl_drop_user(index);
   return count;
 }
@@ -1026,15 +985,128 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
   fl_drop_user(index);
 }
 
-static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
-  sidbeam_constraint* constraint = NULL;
+#endif
+
+/* Sizes of an index that has not been built. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_PLAN_H
+#define SIDBEAM_FLAT_PLAN_H
+
+static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error* err) {
+  sidbeam_plan* plan = NULL;
   void* object;
   fl_clear(err);
-  object = fl_share(index, FLAT_INDEX, err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) return NULL;
-  (void)!sidbeam_constraint_create((sidbeam_index*)object, &constraint, err);
+  (void)!sidbeam_builder_plan((sidbeam_builder*)object, &plan, err);
+  fl_leave(builder);
+  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan);
+}
+
+/* The arguments are those of flat_builder_create. */
+static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
+                                              int32_t kinds, int64_t sids, sidbeam_error* err) {
+  const sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
+  sidbeam_plan* plan = NULL;
+  fl_clear(err);
+  if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
+  return fl_box(FLAT_PLAN, plan);
+}
+
+/* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, 64 of them. */
+enum {
+  FLAT_PLAN_EXACT,
+  FLAT_PLAN_SIDS,
+  FLAT_PLAN_ITEMS,
+  FLAT_PLAN_FILE_BYTES,
+  FLAT_PLAN_PEAK_BYTES,
+  FLAT_PLAN_SECTION_COUNT,
+  FLAT_PLAN_NODES,
+  FLAT_PLAN_COUNT = FLAT_PLAN_NODES + 64
+};
+
+static inline void flat_plan_get_info(flat_handle* plan, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
+  object = fl_share(plan, FLAT_PLAN, err);
+  if (object == NULL) return;
+  if (sidbeam_plan_get_info((sidbeam_plan*)object, &info, err) == SIDBEAM_OK) {
+    out.data[FLAT_PLAN_EXACT] = info.exact;
+    out.data[FLAT_PLAN_SIDS] = info.sids;
+    out.data[FLAT_PLAN_ITEMS] = info.items;
+    out.data[FLAT_PLAN_FILE_BYTES] = info.file_bytes;
+    out.data[FLAT_PLAN_PEAK_BYTES] = info.peak_bytes;
+    out.data[FLAT_PLAN_SECTION_COUNT] = info.section_count;
+    memcpy(out.data + FLAT_PLAN_NODES, info.nodes, sizeof(info.nodes));
+  }
+  fl_drop_user(plan);
+}
+
+/* As flat_index_get_section; the checksum is 0. */
+static inline void flat_plan_get_section(flat_handle* plan, int64_t i, flat_out_i64 numbers, flat_out_bytes kind,
+                                         flat_out_bytes encoding, sidbeam_error* err) {
+  sidbeam_section_info info = SIDBEAM_SECTION_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, 4)) return;
+  object = fl_share(plan, FLAT_PLAN, err);
+  if (object == NULL) return;
+  if (sidbeam_plan_get_section((sidbeam_plan*)object, i, &info, err) == SIDBEAM_OK)
+    fl_put_section(&info, numbers.data, kind, encoding);
+  fl_drop_user(plan);
+}
+
+#endif
+
+/* The constraint that sessions and stateless calls follow. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_CONSTRAINT_H
+#define SIDBEAM_FLAT_CONSTRAINT_H
+
+static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint* constraint = NULL;
+  fl_clear(err);
+  config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
+  if (config.index == NULL) return NULL;
+  (void)!sidbeam_constraint_create(&config, &constraint, err);
   fl_drop_user(index);
   return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
+}
+
+/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64 of
+ * them. */
+enum {
+  FLAT_CONSTRAINT_LEVELS,
+  FLAT_CONSTRAINT_VARIABLE_LENGTH,
+  FLAT_CONSTRAINT_KINDS,
+  FLAT_CONSTRAINT_SIDS,
+  FLAT_CONSTRAINT_ITEMS,
+  FLAT_CONSTRAINT_CODES,
+  FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + 64
+};
+
+/* fingerprint: 32 bytes. */
+static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i64 out, flat_out_bytes fingerprint,
+                                            sidbeam_error* err) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  int32_t l;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_CONSTRAINT_COUNT)) return;
+  object = fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (object == NULL) return;
+  if (sidbeam_constraint_get_info((sidbeam_constraint*)object, &info, err) == SIDBEAM_OK) {
+    out.data[FLAT_CONSTRAINT_LEVELS] = info.levels;
+    out.data[FLAT_CONSTRAINT_VARIABLE_LENGTH] = info.variable_length;
+    out.data[FLAT_CONSTRAINT_KINDS] = info.kinds;
+    out.data[FLAT_CONSTRAINT_SIDS] = info.sids;
+    out.data[FLAT_CONSTRAINT_ITEMS] = info.items;
+    for (l = 0; l < 64; l++) out.data[FLAT_CONSTRAINT_CODES + l] = info.codes[l];
+    fl_text(fingerprint, info.fingerprint, 32);
+  }
+  fl_drop_user(constraint);
 }
 
 #endif
@@ -1054,48 +1126,49 @@ static inline void flat_index_item_rows(flat_handle* index, int64_t ordinal, fla
   fl_drop_user(index);
 }
 
-/* The ordinals of many item rows: ordinals [rows]. */
-static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 rows, flat_out_i64 ordinals,
+/* The ordinals of many item rows: ordinals [item_rows]. */
+static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
                                             sidbeam_error* err) {
   int64_t i;
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, ordinals, rows.count)) return;
+  if (!FLAT_GIVEN(err, ordinals, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  for (i = 0; i < rows.count && err->code == 0; i++)
-    (void)!sidbeam_index_item_ordinal((sidbeam_index*)object, rows.data[i], ordinals.data + i, err);
+  for (i = 0; i < item_rows.count && err->code == 0; i++)
+    (void)!sidbeam_index_item_ordinal((sidbeam_index*)object, item_rows.data[i], ordinals.data + i, err);
   fl_drop_user(index);
 }
 
-/* The ids of many item rows: ids [rows] (-1 where ids are names); name_bytes [rows], if given: the lengths of the names. */
-static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 rows, flat_out_i64 ids, flat_out_i64 name_bytes,
-                                       sidbeam_error* err) {
+/* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
+ * the names. */
+static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
+                                       flat_out_i64 name_bytes, sidbeam_error* err) {
   int64_t i, bytes = 0;
   void* object;
   fl_clear(err);
-  if (!FLAT_GIVEN(err, ids, rows.count) || !FLAT_NEED(err, name_bytes, rows.count)) return;
+  if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
-  for (i = 0; i < rows.count && err->code == 0; i++) {
-    (void)!sidbeam_index_item_id((sidbeam_index*)object, rows.data[i], ids.data + i, NULL, &bytes, err);
+  for (i = 0; i < item_rows.count && err->code == 0; i++) {
+    (void)!sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], ids.data + i, NULL, &bytes, err);
     if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
   }
   fl_drop_user(index);
 }
 
 /* The names of many item rows, one after the other, as many bytes as fit; the return is how many there are. */
-static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 rows, flat_out_bytes names,
+static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 item_rows, flat_out_bytes names,
                                             sidbeam_error* err) {
   int64_t i, id = 0, used = 0;
   void* object;
   fl_clear(err);
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return 0;
-  for (i = 0; i < rows.count; i++) {
+  for (i = 0; i < item_rows.count; i++) {
     const char* name = NULL;
     int64_t bytes = 0;
-    if (sidbeam_index_item_id((sidbeam_index*)object, rows.data[i], &id, &name, &bytes, err) != SIDBEAM_OK) break;
+    if (sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], &id, &name, &bytes, err) != SIDBEAM_OK) break;
     if (names.data != NULL && name != NULL && used + bytes <= names.count)
       memcpy(names.data + used, name, (size_t)bytes);
     used += bytes;
@@ -1104,29 +1177,29 @@ static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 rows
   return used;
 }
 
-/* The first item row >= from_row with this id, or, where ids are names, this name; -1: none. */
-static inline int64_t flat_index_find_item(flat_handle* index, int64_t id, flat_in_bytes name, int64_t from_row,
+/* The first item row >= from_item_row with this id, or, where ids are names, this name; -1: none. */
+static inline int64_t flat_index_find_item(flat_handle* index, int64_t id, flat_in_bytes name, int64_t from_item_row,
                                            sidbeam_error* err) {
-  int64_t row = -1;
+  int64_t item_row = -1;
   void* object;
   fl_clear(err);
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return -1;
-  (void)!sidbeam_index_find_item((sidbeam_index*)object, id, name.data, name.count, from_row, &row, err);
+  (void)!sidbeam_index_find_item((sidbeam_index*)object, id, name.data, name.count, from_item_row, &item_row, err);
   fl_drop_user(index);
-  return row;
+  return item_row;
 }
 
 #endif
 
-/* Vocabularies, rows and lists of constraints. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+/* Vocabularies, logits rows and lists of constraints. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_VOCABULARY_H
 #define SIDBEAM_FLAT_VOCABULARY_H
 
 /* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
- * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it points
- * to. 1 if there is one to be passed. */
-static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes, int64_t end_column,
+ * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it
+ * points to. 1 if there is one to be passed. */
+static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {
   const int64_t levels = offsets.data != NULL     ? offsets.count
@@ -1153,7 +1226,7 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   if (!FLAT_GIVEN(err, maps, used)) return 0;
   used = 0;
   for (l = 0; l < levels; l++) {
-    const int32_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
+    const int64_t codes = map_codes.data[l] < 0 ? 0 : map_codes.data[l];
     pointers[l] = codes == 0 ? NULL : maps.data + used;
     used += codes;
   }
@@ -1162,7 +1235,24 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   return 1;
 }
 
-/* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. */
+/* Elements from one logits row, or slot, to the next: what a stride means beside the dense one. */
+static inline int64_t fl_stride(int64_t stride, int64_t dense) {
+  return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
+}
+
+/* 1 if logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
+static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
+  const int64_t row_stride = fl_stride(rows->row_stride, rows->columns);
+  const int64_t dense = row_stride == 0 ? rows->columns : fl_product(rows->rows, row_stride);
+  const int64_t slot_stride = fl_stride(rows->slot_stride, dense);
+  const int64_t last_row = fl_product(rows->rows - 1, row_stride);
+  const int64_t last_slot = rows->slots > 1 ? fl_product(rows->slots - 1, slot_stride) : 0;
+  if (row_stride < 0 || (rows->slots > 1 && slot_stride < 0)) return 0;
+  return last_slot <= elements && last_row <= elements && last_slot + last_row <= elements - rows->columns;
+}
+
+/* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. Strides
+ * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. */
 static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
                           int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
                           sidbeam_rows* out, sidbeam_error* err) {
@@ -1175,17 +1265,12 @@ static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, i
   out->columns = columns;
   out->slot_stride = slot_stride;
   out->row_stride = row_stride;
-  if (elements >= 0 && rows > 0 && columns > 0) {
-    const int64_t last_slot = slots > 1 ? fl_product(slots - 1, slot_stride) : 0;
-    const int64_t last_row = fl_product(rows - 1, row_stride);
-    if (slot_stride < 0 || row_stride < 0 || last_slot > elements || last_row > elements ||
-        last_slot + last_row > elements - columns) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
-              "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
-              " columns with strides %" PRId64 " and %" PRId64,
-              elements, slots, rows, columns, slot_stride, row_stride);
-      return 0;
-    }
+  if (elements >= 0 && rows > 0 && columns > 0 && !fl_rows_fit(out, elements)) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
+            "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
+            " columns with strides %" PRId64 " and %" PRId64,
+            elements, slots, rows, columns, slot_stride, row_stride);
+    return 0;
   }
   return 1;
 }
@@ -1240,7 +1325,7 @@ static inline int fl_enter_constraints(fl_constraints* out, flat_in_i64 handles,
 /* constraint may be NULL: slots then name theirs; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle* constraint, int32_t slots,
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
-                                               flat_in_i64 offsets, flat_in_i32 maps, flat_in_i32 map_codes,
+                                               flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
                                                int32_t log_probs_promised, sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
@@ -1267,28 +1352,55 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
 }
 
-/* slots [count], or none for 0 .. count-1; constraints: handles as numbers, [count] or none; widths, prefix_lengths
- * [count] or none; prefixes [count, prefix_stride] or none. */
+/* The slots that a list names: S of them where slots is none. */
+static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slots, int64_t count) {
+  return slots.data == NULL && count == 0 ? beams->slots : count;
+}
+
+/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many
+ * as are read. */
+static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths, int64_t count, int64_t stride,
+                                         int32_t levels) {
+  int64_t i, most = 0;
+  if (stride != SIDBEAM_BROADCAST && codes.count > 0) return fl_product(count, stride == 0 ? levels : stride);
+  for (i = 0; i < count && lengths.data != NULL; i++)
+    if (lengths.data[i] > most) most = lengths.data[i];
+  return most < levels ? most : levels;
+}
+
+/* What the library gets of an array of prefixes: a stride of 0 says nothing of one that is empty. */
+static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
+
+/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
+ * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
                                       flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
-                                      int64_t prefix_stride, int64_t stream, sidbeam_error* err) {
+                                      int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
+                                      int64_t stream, sidbeam_error* err) {
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   fl_constraints entered;
+  int64_t named;
   void* object;
   fl_clear(err);
-  if (!FLAT_NEED(err, slots, count) || !FLAT_NEED(err, constraints, count) || !FLAT_NEED(err, widths, count) ||
-      !FLAT_NEED(err, prefix_lengths, count) || !FLAT_NEED(err, prefixes, fl_product(count, prefix_stride)))
-    return;
   object = fl_enter(session, FLAT_SESSION, err);
   if (object == NULL) return;
-  if (fl_enter_constraints(&entered, constraints, err)) {
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  named = fl_slots_named(&beams, slots, count);
+  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
+      FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
+      FLAT_NEED(err, prefix_lengths, named) &&
+      FLAT_NEED(err, prefixes, fl_prefix_elements(prefixes, prefix_lengths, named, prefix_stride, beams.levels)) &&
+      fl_enter_constraints(&entered, constraints, err)) {
     args.slots = slots.data;
     args.count = count;
     args.constraints = entered.objects;
     args.widths = widths.data;
-    args.prefixes = prefixes.data;
+    args.prefixes = fl_prefix_codes(prefixes);
     args.prefix_lengths = prefix_lengths.data;
     args.prefix_stride = prefix_stride;
+    args.inverse_temperatures = inverse_temperatures.data;
+    args.soft_caps = soft_caps.data;
     args.stream = (void*)(intptr_t)stream;
     (void)!sidbeam_session_start((sidbeam_session*)object, &args, err);
     fl_leave_constraints(&entered);
@@ -1296,16 +1408,19 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   fl_leave(session);
 }
 
-/* One level. slots: or none for all; the rows as fl_rows has them; row_map [count, beams] with rows_slots 0; lse as
- * many as there are rows; count is the number of slots, S where slots is none. */
+/* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one
+ * per logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside
+ * them. */
 static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, flat_memory logits, int64_t elements,
                                      int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
                                      int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
                                      flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature, float soft_cap,
-                                     int64_t stream, sidbeam_error* err) {
+                                     flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, int64_t stream,
+                                     sidbeam_error* err) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t named;
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride, row_stride,
@@ -1321,10 +1436,14 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
   args.lse = lse.data;
   args.inverse_temperature = inverse_temperature;
   args.soft_cap = soft_cap;
+  args.inverse_temperatures = inverse_temperatures.data;
+  args.soft_caps = soft_caps.data;
   args.stream = (void*)(intptr_t)stream;
-  if (row_map.data != NULL && sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK)
-    FLAT_NEED(err, row_map, fl_product(slots.data == NULL ? beams.slots : slots.count, beams.beams));
-  if (err->code == 0) (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  named = fl_slots_named(&beams, slots, args.count);
+  if (FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
+      FLAT_NEED(err, soft_caps, named))
+    (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
   fl_leave(session);
 }
 
@@ -1333,9 +1452,8 @@ enum {
   FLAT_BEAMS_SLOTS,
   FLAT_BEAMS_BEAMS,
   FLAT_BEAMS_LEVELS,
-  FLAT_BEAMS_STATE_WORDS,
   FLAT_BEAMS_PARENTS, /* addresses from here on */
-  FLAT_BEAMS_TOKENS,
+  FLAT_BEAMS_CODES,
   FLAT_BEAMS_SCORES,
   FLAT_BEAMS_STATES,
   FLAT_BEAMS_LIVE,
@@ -1349,9 +1467,8 @@ static inline void fl_put_beams(const sidbeam_beams* beams, int64_t* out) {
   out[FLAT_BEAMS_SLOTS] = beams->slots;
   out[FLAT_BEAMS_BEAMS] = beams->beams;
   out[FLAT_BEAMS_LEVELS] = beams->levels;
-  out[FLAT_BEAMS_STATE_WORDS] = beams->state_words;
   out[FLAT_BEAMS_PARENTS] = (int64_t)(intptr_t)beams->parents;
-  out[FLAT_BEAMS_TOKENS] = (int64_t)(intptr_t)beams->tokens;
+  out[FLAT_BEAMS_CODES] = (int64_t)(intptr_t)beams->codes;
   out[FLAT_BEAMS_SCORES] = (int64_t)(intptr_t)beams->scores;
   out[FLAT_BEAMS_STATES] = (int64_t)(intptr_t)beams->states;
   out[FLAT_BEAMS_LIVE] = (int64_t)(intptr_t)beams->live;
@@ -1383,20 +1500,20 @@ static inline void flat_session_fetch(flat_handle* session, flat_out_i64 out, in
   fl_leave(session);
 }
 
-/* 1 if the arrays of sidbeam_items are long enough. */
+/* 1 if the arrays of sidbeam_items are long enough for `count` slots. */
 static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_t limit, flat_out_i64 ordinals,
-                               flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 rows, flat_out_i64 offsets,
+                               flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
                                flat_out_i32 truncated, sidbeam_error* err) {
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
-         FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, rows, fl_product(count, limit)) &&
+         FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, item_rows, fl_product(count, limit)) &&
          FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
 }
 
-/* The arrays of sidbeam_items, each or none. */
-static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t limit_per_sid,
+/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
+static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
                                           int64_t limit, flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
-                                          flat_out_i64 rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
                                           int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -1410,16 +1527,18 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   items.ordinals = ordinals.data;
   items.sids = sids.data;
   items.lengths = lengths.data;
-  items.rows = rows.data;
+  items.item_rows = item_rows.data;
   items.offsets = offsets.data;
   items.truncated = truncated.data;
   items.stream = (void*)(intptr_t)stream;
   if (sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK &&
-      fl_items_fit(&beams, count, limit, ordinals, sids, lengths, rows, offsets, truncated, err))
+      fl_items_fit(&beams, fl_slots_named(&beams, slots, count), limit, ordinals, sids, lengths, item_rows, offsets,
+                   truncated, err))
     (void)!sidbeam_session_get_items((sidbeam_session*)object, slots.data, count, &items, err);
   fl_leave(session);
 }
 
+/* slots [count], or none for all S, with count 0 or S. */
 static inline void flat_session_stop(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t stream,
                                      sidbeam_error* err) {
   void* object;
@@ -1434,20 +1553,11 @@ static inline void flat_session_stop(flat_handle* session, flat_in_i32 slots, in
 /* Where the numbers of sidbeam_stats stand in an array of FLAT_STATS_COUNT. */
 enum {
   FLAT_STATS_STEPS,
-  FLAT_STATS_SLOT_STEPS,
   FLAT_STATS_ROWS_READ,
   FLAT_STATS_ROWS_SKIPPED,
   FLAT_STATS_ROWS_BAD,
-  FLAT_STATS_CANDIDATES,
   FLAT_STATS_DEAD_BEAMS,
-  FLAT_STATS_SHRINKS,
-  FLAT_STATS_LIST_ROWS,
-  FLAT_STATS_DENSE_ROWS,
-  FLAT_STATS_UNCONSTRAINED_ROWS,
-  FLAT_STATS_PROBED_ROWS,
   FLAT_STATS_MEMORY_BYTES,
-  FLAT_STATS_SINGLE_ROWS,
-  FLAT_STATS_SPLIT_SLOTS,
   FLAT_STATS_COUNT
 };
 
@@ -1460,148 +1570,197 @@ static inline void flat_session_get_stats(flat_handle* session, flat_out_i64 out
   if (object == NULL) return;
   if (sidbeam_session_get_stats((sidbeam_session*)object, &stats, err) == SIDBEAM_OK) {
     out.data[FLAT_STATS_STEPS] = stats.steps;
-    out.data[FLAT_STATS_SLOT_STEPS] = stats.slot_steps;
     out.data[FLAT_STATS_ROWS_READ] = stats.rows_read;
     out.data[FLAT_STATS_ROWS_SKIPPED] = stats.rows_skipped;
     out.data[FLAT_STATS_ROWS_BAD] = stats.rows_bad;
-    out.data[FLAT_STATS_CANDIDATES] = stats.candidates;
     out.data[FLAT_STATS_DEAD_BEAMS] = stats.dead_beams;
-    out.data[FLAT_STATS_SHRINKS] = stats.shrinks;
-    out.data[FLAT_STATS_LIST_ROWS] = stats.list_rows;
-    out.data[FLAT_STATS_DENSE_ROWS] = stats.dense_rows;
-    out.data[FLAT_STATS_UNCONSTRAINED_ROWS] = stats.unconstrained_rows;
-    out.data[FLAT_STATS_PROBED_ROWS] = stats.probed_rows;
     out.data[FLAT_STATS_MEMORY_BYTES] = stats.memory_bytes;
-    out.data[FLAT_STATS_SINGLE_ROWS] = stats.single_rows;
-    out.data[FLAT_STATS_SPLIT_SLOTS] = stats.split_slots;
   }
   fl_leave(session);
 }
 
+/* Room for what flat_session_get_counters gives: more counters than there are, and their names. */
+enum { FLAT_COUNTERS = 64, FLAT_COUNTER_NAME_BYTES = 64 * 32 };
+
+/* The number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other and each
+ * NUL-terminated, in FLAT_COUNTER_NAME_BYTES. */
+static inline int64_t flat_session_get_counters(flat_handle* session, flat_out_i64 values, flat_out_bytes names,
+                                                sidbeam_error* err) {
+  const char* texts[FLAT_COUNTERS];
+  int64_t count = 0, i, used = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, FLAT_COUNTERS) || !FLAT_GIVEN(err, names, FLAT_COUNTER_NAME_BYTES)) return 0;
+  object = fl_enter(session, FLAT_SESSION, err);
+  if (object == NULL) return 0;
+  if (sidbeam_session_get_counters((sidbeam_session*)object, FLAT_COUNTERS, texts, values.data, &count, err) !=
+      SIDBEAM_OK)
+    count = 0;
+  if (count > FLAT_COUNTERS) count = FLAT_COUNTERS;
+  for (i = 0; i < count; i++) {
+    const int64_t bytes = (int64_t)strlen(texts[i]) + 1;
+    if (bytes > names.count - used) count = i;
+    if (i < count) memcpy(names.data + used, texts[i], (size_t)bytes);
+    used += bytes;
+  }
+  fl_leave(session);
+  return count;
+}
+
 #endif
 
-/* The stateless forms. Those that take constraints as an array are not here: a table on the CPU does the same, and need
- * not be filled at every call. See flat.h. SPDX-License-Identifier: Apache-2.0 */
-#ifndef SIDBEAM_FLAT_TABLE_H
-#define SIDBEAM_FLAT_TABLE_H
+/* The stateless forms. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_CONSTRAINT_SET_H
+#define SIDBEAM_FLAT_CONSTRAINT_SET_H
+
+/* The most levels of constraints that have been entered. */
+static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_error* err) {
+  int32_t most = 0;
+  int64_t i;
+  for (i = 0; i < constraints->entered && err->code == 0; i++) {
+    sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+    if (sidbeam_constraint_get_info(constraints->objects[i], &info, err) == SIDBEAM_OK && info.levels > most)
+      most = info.levels;
+  }
+  return most;
+}
 
 /* constraints: handles as numbers; vocabulary as fl_vocabulary has it. */
-static inline flat_handle* flat_table_create(flat_handle* runtime, flat_in_i64 constraints, flat_in_i64 offsets,
-                                             flat_in_i32 maps, flat_in_i32 map_codes, int64_t end_column,
-                                             int32_t device_type, int32_t device_id, sidbeam_error* err) {
-  sidbeam_table_config config = SIDBEAM_TABLE_CONFIG_INIT;
+static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat_in_i64 constraints,
+                                                      flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
+                                                      int64_t end_column, int32_t device_type, int32_t device_id,
+                                                      sidbeam_error* err) {
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   fl_constraints entered;
-  sidbeam_table* table = NULL;
+  sidbeam_constraint_set* set = NULL;
+  flat_handle* handle = NULL;
   void* object;
   fl_clear(err);
   if (fl_vocabulary(offsets, maps, map_codes, end_column, &vocabulary, pointers, err)) config.vocabulary = &vocabulary;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (fl_enter_constraints(&entered, constraints, err)) {
-    config.constraint_count = constraints.count > INT32_MAX ? INT32_MAX : (int32_t)constraints.count;
+    config.constraint_count = constraints.count;
     config.constraints = entered.objects;
     config.device_type = device_type;
     config.device_id = device_id;
-    (void)!sidbeam_table_create((sidbeam_runtime*)object, &config, &table, err);
+    if (sidbeam_constraint_set_create((sidbeam_runtime*)object, &config, &set, err) == SIDBEAM_OK) {
+      handle = fl_box(FLAT_CONSTRAINT_SET, set);
+      handle->levels = fl_most_levels(&entered, err);
+      handle->device_type = device_type;
+    }
     fl_leave_constraints(&entered);
   }
   fl_drop_user(runtime);
-  return table == NULL ? NULL : fl_box(FLAT_TABLE, table);
+  return handle;
 }
 
-/* which [count] or none; codes [count, stride]; lengths [count]; out [count, W], W words a state. */
-static inline void flat_table_prefixes(flat_handle* table, flat_in_i32 which, flat_in_i32 codes, int64_t stride,
-                                       flat_in_i32 lengths, int64_t count, flat_out_i64 out, int64_t stream,
-                                       sidbeam_error* err) {
+/* Elements that codes must have. On CUDA lengths cannot be read: one prefix for all may have every level, and with no
+ * codes at all, longer ones are dead. */
+static inline int64_t fl_set_prefix_elements(const flat_handle* set, flat_in_i32 codes, flat_in_i32 lengths,
+                                             int64_t count, int64_t stride) {
+  static const flat_in_i32 unread = {NULL, 0};
+  if (set->device_type == SIDBEAM_DEVICE_CPU) return fl_prefix_elements(codes, lengths, count, stride, set->levels);
+  if (stride == SIDBEAM_BROADCAST) return set->levels;
+  return fl_prefix_elements(codes, unread, count, stride, set->levels);
+}
+
+/* which [count] or none; codes [count, stride], where a stride of 0 is the most levels of any constraint and
+ * SIDBEAM_BROADCAST one prefix for all; lengths, out [count]. */
+static inline void flat_constraint_set_prefixes(flat_handle* set, flat_in_i32 which, flat_in_i32 codes, int64_t stride,
+                                                flat_in_i32 lengths, int64_t count, flat_out_i64 out, int64_t stream,
+                                                sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_NEED(err, which, count) || !FLAT_NEED(err, codes, fl_product(count, stride)) ||
-      !FLAT_GIVEN(err, lengths, count) || !FLAT_GIVEN(err, out, count))
-    return;
-  object = fl_share(table, FLAT_TABLE, err);
+  if (!FLAT_NEED(err, which, count) || !FLAT_GIVEN(err, lengths, count) || !FLAT_GIVEN(err, out, count)) return;
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_prefixes((sidbeam_table*)object, which.data, codes.data, stride, lengths.data, count, out.data,
-                                (void*)(intptr_t)stream, err);
-  fl_drop_user(table);
+  if (FLAT_NEED(err, codes, fl_set_prefix_elements(set, codes, lengths, count, stride)))
+    (void)!sidbeam_constraint_set_prefixes((sidbeam_constraint_set*)object, which.data, fl_prefix_codes(codes), stride,
+                                           lengths.data, count, out.data, (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
 }
 
-/* states: those to go on from; parents [count] or none; tokens, out [count]. */
-static inline void flat_table_advance(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_in_i64 parents,
-                                      flat_in_i32 tokens, int64_t count, flat_out_i64 out, int64_t stream,
-                                      sidbeam_error* err) {
+/* states: those to go on from; parents [count] or none; codes, out [count]. */
+static inline void flat_constraint_set_advance(flat_handle* set, flat_in_i32 which, flat_in_i64 states,
+                                               flat_in_i32 parents, flat_in_i32 codes, int64_t count, flat_out_i64 out,
+                                               int64_t stream, sidbeam_error* err) {
   void* object;
   fl_clear(err);
-  if (!FLAT_NEED(err, which, count) || !FLAT_NEED(err, parents, count) || !FLAT_GIVEN(err, tokens, count) ||
+  if (!FLAT_NEED(err, which, count) || !FLAT_NEED(err, parents, count) || !FLAT_GIVEN(err, codes, count) ||
       !FLAT_GIVEN(err, out, count))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_advance((sidbeam_table*)object, which.data, states.data, states.count, parents.data, tokens.data,
-                               count, out.data, (void*)(intptr_t)stream, err);
-  fl_drop_user(table);
+  (void)!sidbeam_constraint_set_advance((sidbeam_constraint_set*)object, which.data, states.data, states.count,
+                                        parents.data, codes.data, count, out.data, (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
 }
 
-/* 1 if there is a state a row: of more, a caller would wait for results that nobody writes. */
-static inline int fl_state_a_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
+/* 1 if there is one state per logits row: of more, a caller would wait for results that nobody writes. */
+static inline int fl_one_state_per_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
   if (FLAT_GIVEN(err, states, rows) && states.count > rows)
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one a row",
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one per logits row",
             states.count, rows);
   return err->code == 0;
 }
 
-/* Masks rows [rows, columns] in place. */
-static inline void flat_table_mask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
-                                   int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
-                                   int64_t rows, int64_t columns, int64_t row_stride, int64_t stream,
-                                   sidbeam_error* err) {
+/* Masks logits rows [rows, columns] in place. */
+static inline void flat_constraint_set_mask(flat_handle* set, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
+                                            int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                            int64_t rows, int64_t columns, int64_t row_stride, int64_t stream,
+                                            sidbeam_error* err) {
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err))
+      !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_mask((sidbeam_table*)object, which.data, states.data, &described, (void*)(intptr_t)stream, err);
-  fl_drop_user(table);
+  (void)!sidbeam_constraint_set_mask((sidbeam_constraint_set*)object, which.data, states.data, &described, logits.data,
+                                     (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
 }
 
 /* words [count, words_per_row]. */
-static inline void flat_table_bitmask(flat_handle* table, flat_in_i32 which, flat_in_i64 states, int64_t count,
-                                      flat_out_i32 words, int64_t words_per_row, int64_t stream, sidbeam_error* err) {
+static inline void flat_constraint_set_bitmask(flat_handle* set, flat_in_i32 which, flat_in_i64 states, int64_t count,
+                                               int64_t words_per_row, flat_out_i32 words, int64_t stream,
+                                               sidbeam_error* err) {
   void* object;
   fl_clear(err);
   if (!FLAT_NEED(err, which, count) || !FLAT_GIVEN(err, states, count) ||
       !FLAT_GIVEN(err, words, fl_product(count, words_per_row)))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_bitmask((sidbeam_table*)object, which.data, states.data, count, (uint32_t*)words.data,
-                               words_per_row, (void*)(intptr_t)stream, err);
-  fl_drop_user(table);
+  (void)!sidbeam_constraint_set_bitmask((sidbeam_constraint_set*)object, which.data, states.data, count, words_per_row,
+                                        (uint32_t*)words.data, (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
 }
 
-/* tokens, log_probs [rows, k]; next [rows, k] or none. */
-static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
-                                   int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
-                                   int64_t rows, int64_t columns, int64_t row_stride, int32_t normalization, int32_t k,
-                                   flat_out_i32 tokens, flat_out_f32 log_probs, flat_out_i64 next, int64_t stream,
-                                   sidbeam_error* err) {
+/* codes, log_probs [rows, k]; next [rows, k] or none. */
+static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which, flat_in_i64 states, flat_memory logits,
+                                            int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                            int64_t rows, int64_t columns, int64_t row_stride, int32_t normalization,
+                                            int32_t k, flat_out_i32 codes, flat_out_f32 log_probs, flat_out_i64 next,
+                                            int64_t stream, sidbeam_error* err) {
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
   if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
-      !FLAT_NEED(err, which, rows) || !fl_state_a_row(states, rows, err) ||
-      !FLAT_GIVEN(err, tokens, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
+      !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
+      !FLAT_GIVEN(err, codes, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
       !FLAT_NEED(err, next, fl_product(rows, k)))
     return;
-  object = fl_share(table, FLAT_TABLE, err);
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
   if (object == NULL) return;
-  (void)!sidbeam_table_topk((sidbeam_table*)object, which.data, states.data, &described, normalization, k, tokens.data,
-                            log_probs.data, next.data, (void*)(intptr_t)stream, err);
-  fl_drop_user(table);
+  (void)!sidbeam_constraint_set_topk((sidbeam_constraint_set*)object, which.data, states.data, &described,
+                                     normalization, k, codes.data, log_probs.data, next.data, (void*)(intptr_t)stream,
+                                     err);
+  fl_drop_user(set);
 }
 
 #endif
@@ -1613,7 +1772,7 @@ static inline void flat_table_topk(flat_handle* table, flat_in_i32 which, flat_i
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_2817ab1fb8309edb(void *_swig_go_0) {
+void _wrap_Swig_free_native_ab05b97165371884(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1623,7 +1782,7 @@ void _wrap_Swig_free_native_2817ab1fb8309edb(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_2817ab1fb8309edb(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_ab05b97165371884(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1636,7 +1795,151 @@ void *_wrap_Swig_malloc_native_2817ab1fb8309edb(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MAX_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MAX_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MAX_BEAMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DTYPE_F32;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DTYPE_F16;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DTYPE_BF16;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DEVICE_CPU;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DEVICE_CUDA;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_KIND_TRIE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_KIND_SORTED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_KIND_HASH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_KIND_COMPACT_TRIE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_OK_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1648,7 +1951,7 @@ intgo _wrap_SIDBEAM_OK_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1660,7 +1963,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1672,7 +1975,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1684,7 +1987,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_CORRUPT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1696,7 +1999,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1708,7 +2011,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1720,7 +2023,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_COLLISION_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1732,7 +2035,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_CANCELLED_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1744,7 +2047,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1756,7 +2059,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1768,7 +2071,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_INTERNAL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1780,7 +2083,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1792,7 +2095,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_2817ab1fb8309edb() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_2817ab1fb8309edb() {
+_goslice_ _wrap_sidbeam_version_native_ab05b97165371884() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -1806,7 +2109,7 @@ _goslice_ _wrap_sidbeam_version_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_2817ab1fb8309edb() {
+intgo _wrap_sidbeam_abi_version_native_ab05b97165371884() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -1817,7 +2120,7 @@ intgo _wrap_sidbeam_abi_version_native_2817ab1fb8309edb() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_2817ab1fb8309edb(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_ab05b97165371884(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -1833,7 +2136,7 @@ _goslice_ _wrap_sidbeam_status_name_native_2817ab1fb8309edb(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_2817ab1fb8309edb() {
+_goslice_ _wrap_sidbeam_cpu_target_native_ab05b97165371884() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -1847,7 +2150,18 @@ _goslice_ _wrap_sidbeam_cpu_target_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_2817ab1fb8309edb() {
+long long _wrap_FLAT_BROADCAST_native_ab05b97165371884() {
+  int64_t result;
+  long long _swig_go_result;
+  
+  
+  result = (int64_t)(INT64_MIN);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1859,7 +2173,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1871,7 +2185,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1883,91 +2197,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_MAX_LEVELS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_MAX_CODES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_MAX_CODES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_MAX_BEAMS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_KIND_TRIE_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_KIND_TRIE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_KIND_SORTED_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_KIND_SORTED;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_KIND_HASH_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_KIND_HASH;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_KIND_COMPACT_TRIE;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_ID_I64_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_ID_I64_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1979,7 +2209,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_ID_U64_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -1991,7 +2221,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_ID_STRING_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2003,7 +2233,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2015,7 +2245,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2027,7 +2257,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2039,7 +2269,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2051,7 +2281,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2063,7 +2293,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2075,7 +2305,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2087,7 +2317,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2099,7 +2329,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2111,7 +2341,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2123,7 +2353,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2135,7 +2365,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2147,7 +2377,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2159,7 +2389,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2171,7 +2401,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2183,67 +2413,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_F32_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_F32;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_F16_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_F16;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_BF16_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_BF16;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_CPU_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_CPU;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_CUDA_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_CUDA;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2255,7 +2425,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2267,7 +2437,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2279,7 +2449,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2291,7 +2461,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2303,7 +2473,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2315,7 +2485,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2327,7 +2497,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2339,7 +2509,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2351,19 +2521,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_OK_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = SIDBEAM_SLOT_OK;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2375,7 +2533,19 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_2817ab1fb8309edb() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SLOT_BAD_LSE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2387,7 +2557,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_RUNTIME_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2399,7 +2569,7 @@ intgo _wrap_FLAT_RUNTIME_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BUILDER_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2411,7 +2581,7 @@ intgo _wrap_FLAT_BUILDER_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INDEX_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2423,7 +2593,7 @@ intgo _wrap_FLAT_INDEX_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_CONSTRAINT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2435,7 +2605,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_SESSION_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2447,19 +2617,31 @@ intgo _wrap_FLAT_SESSION_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_TABLE_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
   
-  result = FLAT_TABLE;
+  result = FLAT_CONSTRAINT_SET;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;
 }
 
 
-long long _wrap_FLAT_CLOSED_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_PLAN_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_ab05b97165371884() {
   long long result;
   long long _swig_go_result;
   
@@ -2470,7 +2652,7 @@ long long _wrap_FLAT_CLOSED_native_2817ab1fb8309edb() {
 }
 
 
-void _wrap_flat_close_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_ab05b97165371884(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2482,7 +2664,7 @@ void _wrap_flat_close_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_ab05b97165371884(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2497,7 +2679,7 @@ intgo _wrap_flat_is_closed_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_ab05b97165371884(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2509,7 +2691,7 @@ void _wrap_flat_free_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -2525,7 +2707,7 @@ void _wrap_flat_view_retain_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_ab05b97165371884(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2537,7 +2719,7 @@ void _wrap_flat_view_release_native_2817ab1fb8309edb(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_2817ab1fb8309edb(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_ab05b97165371884(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -2549,7 +2731,7 @@ void _wrap_flat_check_abi_native_2817ab1fb8309edb(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2561,7 +2743,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -2573,7 +2755,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_flat_log_take_native_2817ab1fb8309edb(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_ab05b97165371884(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2589,7 +2771,7 @@ intgo _wrap_flat_log_take_native_2817ab1fb8309edb(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_2817ab1fb8309edb(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_ab05b97165371884(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -2634,7 +2816,7 @@ flat_handle *_wrap_flat_runtime_create_native_2817ab1fb8309edb(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2679,7 +2861,7 @@ flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -2700,7 +2882,7 @@ void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -2714,7 +2896,7 @@ void _wrap_flat_builder_cancel_native_2817ab1fb8309edb(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2754,7 +2936,7 @@ void _wrap_flat_builder_add_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2799,7 +2981,7 @@ void _wrap_flat_builder_add_named_native_2817ab1fb8309edb(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -2829,238 +3011,7 @@ void _wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(flat_handle *_swig_
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_EXACT;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_SIDS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_SIDS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_ITEMS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_ITEMS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_FILE_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_PEAK_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_HASH_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_HASH_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_ITEM_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_ITEM_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_NODES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_NODES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_ROW_POINTER_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_ROW_POINTER_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_TOKEN_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_TOKEN_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_DENSE_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_DENSE_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_ORDINAL_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_ORDINAL_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_END_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_END_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_SORTED_BYTES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_SORTED_BYTES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_PLAN_COUNT_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_PLAN_COUNT;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-void _wrap_flat_builder_plan_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
-  flat_handle *arg1 = (flat_handle *) 0 ;
-  flat_out_i64 arg2 ;
-  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
-  
-  {
-    arg1 = _swig_go_0; 
-  }
-  {
-    (&arg2)->data = _swig_go_1.array;
-    (&arg2)->count = _swig_go_1.len;
-  }
-  {
-    arg3 = (sidbeam_error*)_swig_go_2.array; 
-  }
-  
-  flat_builder_plan(arg1,arg2,arg3);
-  
-}
-
-
-void _wrap_flat_plan_estimate_native_2817ab1fb8309edb(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
-  flat_in_i32 arg1 ;
-  int32_t arg2 ;
-  int32_t arg3 ;
-  int32_t arg4 ;
-  int64_t arg5 ;
-  flat_out_i64 arg6 ;
-  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
-  
-  {
-    (&arg1)->data = _swig_go_0.array;
-    (&arg1)->count = _swig_go_0.len;
-  }
-  arg2 = (int32_t)_swig_go_1; 
-  arg3 = (int32_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
-  arg5 = (int64_t)_swig_go_4; 
-  {
-    (&arg6)->data = _swig_go_5.array;
-    (&arg6)->count = _swig_go_5.len;
-  }
-  {
-    arg7 = (sidbeam_error*)_swig_go_6.array; 
-  }
-  
-  flat_plan_estimate(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
-  
-}
-
-
-void _wrap_flat_builder_write_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3083,7 +3034,7 @@ void _wrap_flat_builder_write_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3104,7 +3055,7 @@ flat_handle *_wrap_flat_builder_finish_native_2817ab1fb8309edb(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_2817ab1fb8309edb(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_ab05b97165371884(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -3120,7 +3071,7 @@ long long _wrap_flat_returned_loans_native_2817ab1fb8309edb(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3152,7 +3103,7 @@ flat_handle *_wrap_flat_index_open_native_2817ab1fb8309edb(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -3184,7 +3135,7 @@ flat_handle *_wrap_flat_index_open_memory_native_2817ab1fb8309edb(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3196,7 +3147,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3208,7 +3159,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3220,7 +3171,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3232,7 +3183,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3244,7 +3195,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_LONGEST_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3256,7 +3207,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3268,7 +3219,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_KINDS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3280,7 +3231,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3292,7 +3243,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3304,7 +3255,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_SIDS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3316,7 +3267,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_ITEMS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3328,7 +3279,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3340,7 +3291,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3352,7 +3303,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3364,7 +3315,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3376,7 +3327,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3388,7 +3339,7 @@ intgo _wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3400,7 +3351,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3412,7 +3363,7 @@ intgo _wrap_FLAT_INFO_NODES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -3424,7 +3375,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_2817ab1fb8309edb() {
 }
 
 
-void _wrap_flat_index_peek_native_2817ab1fb8309edb(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_ab05b97165371884(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3453,7 +3404,7 @@ void _wrap_flat_index_peek_native_2817ab1fb8309edb(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3479,7 +3430,7 @@ void _wrap_flat_index_get_info_native_2817ab1fb8309edb(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3497,9 +3448,9 @@ void _wrap_flat_index_verify_native_2817ab1fb8309edb(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
-  int32_t arg2 ;
+  int64_t arg2 ;
   flat_out_i64 arg3 ;
   flat_out_bytes arg4 ;
   flat_out_bytes arg5 ;
@@ -3508,7 +3459,7 @@ void _wrap_flat_index_get_section_native_2817ab1fb8309edb(flat_handle *_swig_go_
   {
     arg1 = _swig_go_0; 
   }
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (int64_t)_swig_go_1; 
   {
     (&arg3)->data = _swig_go_2.array;
     (&arg3)->count = _swig_go_2.len;
@@ -3530,9 +3481,9 @@ void _wrap_flat_index_get_section_native_2817ab1fb8309edb(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
-  int32_t arg2 ;
+  int64_t arg2 ;
   flat_out_i64 arg3 ;
   flat_out_bytes arg4 ;
   flat_out_bytes arg5 ;
@@ -3541,7 +3492,7 @@ void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(flat_handle *_swig_go
   {
     arg1 = _swig_go_0; 
   }
-  arg2 = (int32_t)_swig_go_1; 
+  arg2 = (int64_t)_swig_go_1; 
   {
     (&arg3)->data = _swig_go_2.array;
     (&arg3)->count = _swig_go_2.len;
@@ -3563,7 +3514,7 @@ void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3587,7 +3538,7 @@ long long _wrap_flat_index_codebook_native_2817ab1fb8309edb(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -3620,7 +3571,7 @@ void _wrap_flat_index_sids_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -3653,7 +3604,7 @@ void _wrap_flat_index_find_sids_native_2817ab1fb8309edb(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -3679,7 +3630,7 @@ void _wrap_flat_index_ordinals_native_2817ab1fb8309edb(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -3713,7 +3664,7 @@ long long _wrap_flat_index_children_native_2817ab1fb8309edb(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -3741,7 +3692,7 @@ void _wrap_flat_index_upload_native_2817ab1fb8309edb(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3764,7 +3715,7 @@ void _wrap_flat_index_get_upload_native_2817ab1fb8309edb(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_2817ab1fb8309edb(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3782,7 +3733,208 @@ void _wrap_flat_index_unload_native_2817ab1fb8309edb(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (flat_handle *)flat_builder_plan(arg1,arg2);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_plan_estimate_native_ab05b97165371884(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+  flat_in_i32 arg1 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array;
+    (&arg1)->count = _swig_go_0.len;
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (flat_handle *)flat_plan_estimate(arg1,arg2,arg3,arg4,arg5,arg6);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_EXACT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_FILE_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_PEAK_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_SECTION_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_NODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_PLAN_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_plan_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_plan_get_info(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_plan_get_section_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i64 arg3 ;
+  flat_out_bytes arg4 ;
+  flat_out_bytes arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  flat_plan_get_section(arg1,arg2,arg3,arg4,arg5,arg6);
+  
+}
+
+
+flat_handle *_wrap_flat_constraint_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3803,7 +3955,117 @@ flat_handle *_wrap_flat_constraint_create_native_2817ab1fb8309edb(flat_handle *_
 }
 
 
-void _wrap_flat_index_item_rows_native_2817ab1fb8309edb(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_VARIABLE_LENGTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_KINDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_constraint_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_bytes arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_constraint_get_info(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_flat_index_item_rows_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3826,7 +4088,7 @@ void _wrap_flat_index_item_rows_native_2817ab1fb8309edb(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -3852,7 +4114,7 @@ void _wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -3883,7 +4145,7 @@ void _wrap_flat_index_item_ids_native_2817ab1fb8309edb(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3912,7 +4174,7 @@ long long _wrap_flat_index_item_names_native_2817ab1fb8309edb(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_2817ab1fb8309edb(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -3940,7 +4202,7 @@ long long _wrap_flat_index_find_item_native_2817ab1fb8309edb(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_session_create_native_ab05b97165371884(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -3950,7 +4212,7 @@ flat_handle *_wrap_flat_session_create_native_2817ab1fb8309edb(flat_handle *_swi
   int32_t arg7 ;
   flat_in_i64 arg8 ;
   flat_in_i32 arg9 ;
-  flat_in_i32 arg10 ;
+  flat_in_i64 arg10 ;
   int64_t arg11 ;
   int32_t arg12 ;
   int32_t arg13 ;
@@ -3998,7 +4260,7 @@ flat_handle *_wrap_flat_session_create_native_2817ab1fb8309edb(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+void _wrap_flat_session_start_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4007,8 +4269,10 @@ void _wrap_flat_session_start_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
   flat_in_i32 arg6 ;
   flat_in_i32 arg7 ;
   int64_t arg8 ;
-  int64_t arg9 ;
-  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  flat_in_f32 arg9 ;
+  flat_in_f32 arg10 ;
+  int64_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -4035,17 +4299,25 @@ void _wrap_flat_session_start_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
     (&arg7)->count = _swig_go_6.len;
   }
   arg8 = (int64_t)_swig_go_7; 
-  arg9 = (int64_t)_swig_go_8; 
   {
-    arg10 = (sidbeam_error*)_swig_go_9.array; 
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  arg11 = (int64_t)_swig_go_10; 
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   
 }
 
 
-void _wrap_flat_session_step_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_session_step_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -4062,8 +4334,10 @@ void _wrap_flat_session_step_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _g
   flat_in_f32 arg14 ;
   float arg15 ;
   float arg16 ;
-  int64_t arg17 ;
-  sidbeam_error *arg18 = (sidbeam_error *) 0 ;
+  flat_in_f32 arg17 ;
+  flat_in_f32 arg18 ;
+  int64_t arg19 ;
+  sidbeam_error *arg20 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -4094,17 +4368,25 @@ void _wrap_flat_session_step_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _g
   }
   arg15 = (float)_swig_go_14; 
   arg16 = (float)_swig_go_15; 
-  arg17 = (int64_t)_swig_go_16; 
   {
-    arg18 = (sidbeam_error*)_swig_go_17.array; 
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  {
+    (&arg18)->data = _swig_go_17.array;
+    (&arg18)->count = _swig_go_17.len;
+  }
+  arg19 = (int64_t)_swig_go_18; 
+  {
+    arg20 = (sidbeam_error*)_swig_go_19.array; 
   }
   
-  flat_session_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
+  flat_session_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19,arg20);
   
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4116,7 +4398,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4128,7 +4410,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4140,19 +4422,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATE_WORDS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_BEAMS_STATE_WORDS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_BEAMS_PARENTS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4164,19 +4434,19 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_TOKENS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_CODES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
   
-  result = FLAT_BEAMS_TOKENS;
+  result = FLAT_BEAMS_CODES;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4188,7 +4458,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_STATES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4200,7 +4470,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4212,7 +4482,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4224,7 +4494,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4236,7 +4506,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4248,7 +4518,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4260,7 +4530,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_2817ab1fb8309edb() {
 }
 
 
-void _wrap_flat_session_get_beams_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4281,7 +4551,7 @@ void _wrap_flat_session_get_beams_native_2817ab1fb8309edb(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -4304,11 +4574,11 @@ void _wrap_flat_session_fetch_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
-  int32_t arg4 ;
+  int64_t arg4 ;
   int64_t arg5 ;
   flat_out_i64 arg6 ;
   flat_out_i32 arg7 ;
@@ -4327,7 +4597,7 @@ void _wrap_flat_session_get_items_native_2817ab1fb8309edb(flat_handle *_swig_go_
     (&arg2)->count = _swig_go_1.len;
   }
   arg3 = (int64_t)_swig_go_2; 
-  arg4 = (int32_t)_swig_go_3; 
+  arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
   {
     (&arg6)->data = _swig_go_5.array;
@@ -4363,7 +4633,7 @@ void _wrap_flat_session_get_items_native_2817ab1fb8309edb(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4388,7 +4658,7 @@ void _wrap_flat_session_stop_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4400,19 +4670,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_SLOT_STEPS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_SLOT_STEPS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_ROWS_READ_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4424,7 +4682,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4436,7 +4694,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4448,19 +4706,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_CANDIDATES_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_CANDIDATES;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4472,67 +4718,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_SHRINKS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_SHRINKS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_LIST_ROWS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_LIST_ROWS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_DENSE_ROWS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_DENSE_ROWS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_UNCONSTRAINED_ROWS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_UNCONSTRAINED_ROWS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_PROBED_ROWS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_PROBED_ROWS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4544,31 +4730,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_2817ab1fb8309edb() {
 }
 
 
-intgo _wrap_FLAT_STATS_SINGLE_ROWS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_SINGLE_ROWS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_SPLIT_SLOTS_native_2817ab1fb8309edb() {
-  int result;
-  intgo _swig_go_result;
-  
-  
-  result = FLAT_STATS_SPLIT_SLOTS;
-  
-  _swig_go_result = (intgo)result; 
-  return _swig_go_result;
-}
-
-
-intgo _wrap_FLAT_STATS_COUNT_native_2817ab1fb8309edb() {
+intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884() {
   int result;
   intgo _swig_go_result;
   
@@ -4580,7 +4742,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_2817ab1fb8309edb() {
 }
 
 
-void _wrap_flat_session_get_stats_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4601,12 +4763,65 @@ void _wrap_flat_session_get_stats_native_2817ab1fb8309edb(flat_handle *_swig_go_
 }
 
 
-flat_handle *_wrap_flat_table_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_COUNTERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_COUNTER_NAME_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_session_get_counters_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_bytes arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (int64_t)flat_session_get_counters(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_set_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
   flat_in_i32 arg4 ;
-  flat_in_i32 arg5 ;
+  flat_in_i64 arg5 ;
   int64_t arg6 ;
   int32_t arg7 ;
   int32_t arg8 ;
@@ -4640,7 +4855,7 @@ flat_handle *_wrap_flat_table_create_native_2817ab1fb8309edb(flat_handle *_swig_
     arg9 = (sidbeam_error*)_swig_go_8.array; 
   }
   
-  result = (flat_handle *)flat_table_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  result = (flat_handle *)flat_constraint_set_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   {
     _swig_go_result = result; 
   }
@@ -4648,7 +4863,7 @@ flat_handle *_wrap_flat_table_create_native_2817ab1fb8309edb(flat_handle *_swig_
 }
 
 
-void _wrap_flat_table_prefixes_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -4685,16 +4900,16 @@ void _wrap_flat_table_prefixes_native_2817ab1fb8309edb(flat_handle *_swig_go_0, 
     arg9 = (sidbeam_error*)_swig_go_8.array; 
   }
   
-  flat_table_prefixes(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  flat_constraint_set_prefixes(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   
 }
 
 
-void _wrap_flat_table_advance_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
-  flat_in_i64 arg4 ;
+  flat_in_i32 arg4 ;
   flat_in_i32 arg5 ;
   int64_t arg6 ;
   flat_out_i64 arg7 ;
@@ -4730,12 +4945,12 @@ void _wrap_flat_table_advance_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
     arg9 = (sidbeam_error*)_swig_go_8.array; 
   }
   
-  flat_table_advance(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  flat_constraint_set_advance(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
   
 }
 
 
-void _wrap_flat_table_mask_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -4776,18 +4991,18 @@ void _wrap_flat_table_mask_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gos
     arg13 = (sidbeam_error*)_swig_go_12.array; 
   }
   
-  flat_table_mask(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  flat_constraint_set_mask(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
   
 }
 
 
-void _wrap_flat_table_bitmask_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
   int64_t arg4 ;
-  flat_out_i32 arg5 ;
-  int64_t arg6 ;
+  int64_t arg5 ;
+  flat_out_i32 arg6 ;
   int64_t arg7 ;
   sidbeam_error *arg8 = (sidbeam_error *) 0 ;
   
@@ -4803,22 +5018,22 @@ void _wrap_flat_table_bitmask_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _
     (&arg3)->count = _swig_go_2.len;
   }
   arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
   {
-    (&arg5)->data = _swig_go_4.array;
-    (&arg5)->count = _swig_go_4.len;
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
   }
-  arg6 = (int64_t)_swig_go_5; 
   arg7 = (int64_t)_swig_go_6; 
   {
     arg8 = (sidbeam_error*)_swig_go_7.array; 
   }
   
-  flat_table_bitmask(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  flat_constraint_set_bitmask(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
   
 }
 
 
-void _wrap_flat_table_topk_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -4878,7 +5093,7 @@ void _wrap_flat_table_topk_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _gos
     arg18 = (sidbeam_error*)_swig_go_17.array; 
   }
   
-  flat_table_topk(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
+  flat_constraint_set_topk(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
   
 }
 

@@ -47,7 +47,7 @@ func main() {
 	for _, c := range cases {
 		session, err := sidbeam.NewSession(sidbeam.SessionConfig{Runtime: one, Constraint: index, Slots: c.slots, Beams: c.beams})
 		check(err)
-		args := sidbeam.StepArgs{Rows: sidbeam.Rows{F32: logits, Slots: c.slots, Rows: c.beams, Columns: codes}.Dense()}
+		args := sidbeam.StepArgs{Rows: sidbeam.Rows{F32: logits, Slots: c.slots, Rows: c.beams, Columns: codes}}
 		if c.lse {
 			args.LSE = lse[:c.slots*c.beams]
 		}
