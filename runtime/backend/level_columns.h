@@ -1,4 +1,4 @@
-// Where the codes of a level stand in a row. SPDX-License-Identifier: Apache-2.0
+// Where the codes of a level stand in a logits row. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace sidbeam {
 // On the host the columns that a step reads are checked against its rows before it begins.
 struct LevelColumns {
   int64_t offset = 0;
-  const int32_t* map = nullptr;  // replaces offset + code
+  const int32_t* map = nullptr;  // replaces offset + code; -1: no column, its element is as good as -inf
   int64_t map_columns = 0;       // columns that a row must have for the map
   int64_t end_column = -1;
 

@@ -80,9 +80,9 @@ std::unique_ptr<sidbeam_constraint_set> make_constraint_set(sidbeam_runtime* run
   hold_constraints(config, *set);
   set->vocabulary = make_vocabulary(config.vocabulary, set->levels, &runtime->allocator);
   SetView view{set->indexes.data(), static_cast<int32_t>(set->indexes.size()), set->vocabulary.columns, 0};
-  for (const IndexView* index : set->indexes) {
-    check_vocabulary(set->vocabulary, *index, "a constraint");
-    view.codes = std::max(view.codes, widest_level(*index));
+  for (const Ref<sidbeam_constraint>& constraint : set->constraints) {
+    check_vocabulary(set->vocabulary, *constraint, "a constraint");
+    view.codes = std::max(view.codes, widest_level(constraint->view()));
   }
   if (config.device_type == SIDBEAM_DEVICE_CUDA) {
     Ref<Device> device = runtime->devices.open(config.device_id);

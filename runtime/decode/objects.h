@@ -8,6 +8,7 @@
 #include "backend/device.h"
 #include "decode/upload.h"
 #include "index/index.h"
+#include "index/used_codes.h"
 #include "support/memory.h"
 #include "support/ref_counted.h"
 
@@ -24,6 +25,7 @@ struct sidbeam_runtime final : sidbeam::RefCounted<sidbeam_runtime> {
 struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::Ref<sidbeam_runtime> runtime;  // before the index: its memory goes back to the runtime's allocator
   sidbeam::Index index;
+  sidbeam::UsedCodes used_codes;
   sidbeam::Uploads uploads;
 };
 

@@ -154,7 +154,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->top_k = !probes ? 0 : config.top_k > 0 ? config.top_k : config.beams;
   session->log_probs_promised = config.log_probs_promised != 0;
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
-  check_vocabulary(session->vocabulary, index, "config.constraint");
+  check_vocabulary(session->vocabulary, *config.constraint, "config.constraint");
   take(session->marks, runtime->allocator, session->slots, int64_t{0});
   if (config.device_type == SIDBEAM_DEVICE_CUDA) {
     session->device = make_device_session(*session, config.device_id);

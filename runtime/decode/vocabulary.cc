@@ -12,15 +12,26 @@ namespace {
 constexpr int64_t kMaxColumn = std::numeric_limits<int64_t>::max() / 4;
 
 // Checks the columns of a map; returns one past the largest.
-int64_t check_map(const int32_t* map, int64_t codes, int level) {
+int64_t check_map(const int32_t* map, int64_t codes, int level, bool& holes) {
   int32_t largest = -1;
   for (int64_t t = 0; t < codes; ++t) {
-    if (map[t] < 0)
-      fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.maps[%d][%lld] is %d, expected a column >= 0", level,
+    if (map[t] < -1)
+      fail(SIDBEAM_INVALID_ARGUMENT, "vocabulary.maps[%d][%lld] is %d, expected a column >= 0, or -1 for none", level,
            static_cast<long long>(t), map[t]);
+    holes = holes || map[t] < 0;
     largest = std::max(largest, map[t]);
   }
   return int64_t{largest} + 1;
+}
+
+// A code without a column may have no SID.
+void check_holes(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, int level, const char* what) {
+  const IndexView& index = constraint.view();
+  for (uint32_t code = 0; code < index.level[level].codes; ++code)
+    if (vocabulary.columns[level].map[code] < 0 && constraint.index->used_codes.has(index, level, code))
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "vocabulary.maps[%d][%u] is -1, expected a column, since %s has SIDs with code %u at level %d", level, code,
+           what, code, level);
 }
 
 void set_level(Vocabulary& vocabulary, const sidbeam_vocabulary& given, int level) {
@@ -37,7 +48,7 @@ void set_level(Vocabulary& vocabulary, const sidbeam_vocabulary& given, int leve
          static_cast<long long>(given.map_codes[level]));
   columns.map = given.maps[level];
   vocabulary.map_codes[level] = given.map_codes[level];
-  columns.map_columns = check_map(columns.map, vocabulary.map_codes[level], level);
+  columns.map_columns = check_map(columns.map, vocabulary.map_codes[level], level, vocabulary.holes[level]);
 }
 
 void copy_maps(Vocabulary& vocabulary, const Allocator& allocator) {
@@ -77,7 +88,8 @@ Vocabulary make_vocabulary(const sidbeam_vocabulary* given, int32_t levels, cons
   return vocabulary;
 }
 
-void check_vocabulary(const Vocabulary& vocabulary, const IndexView& index, const char* what) {
+void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, const char* what) {
+  const IndexView& index = constraint.view();
   if (index.levels > vocabulary.levels)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s has %d levels, expected at most %d, those of the vocabulary", what, index.levels,
          vocabulary.levels);
@@ -89,6 +101,8 @@ void check_vocabulary(const Vocabulary& vocabulary, const IndexView& index, cons
   if (index.variable_length && vocabulary.end_column < 0)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "vocabulary.end_column is -1, expected a column, since %s has SIDs of different lengths", what);
+  for (int level = 0; level < index.levels; ++level)
+    if (vocabulary.holes[level]) check_holes(vocabulary, constraint, level, what);
 }
 
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level) {

@@ -1,4 +1,4 @@
-// Where codes stand in a row, owned and checked once.
+// Where codes stand in a logits row, owned and checked once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/device_plugin.h"
+#include "decode/objects.h"
 #include "index/views.h"
 #include "support/memory.h"
 
@@ -16,6 +17,7 @@ struct Vocabulary {
   int64_t end_column = -1;
   LevelColumns columns[kMaxLevels];
   int64_t map_codes[kMaxLevels] = {};  // codes that a map covers; of levels with one
+  bool holes[kMaxLevels] = {};         // whether some code of a map has no column
   Buffer<int32_t> maps;                // copies, one after the other; empty where the caller's are used in place
 };
 
@@ -23,9 +25,9 @@ struct Vocabulary {
 // given. Throws INVALID_ARGUMENT.
 Vocabulary make_vocabulary(const sidbeam_vocabulary* given, int32_t levels, const Allocator* allocator);
 
-// Throws where an index cannot be read through it: fewer levels, a map that is too short, variable length without an
-// end column.
-void check_vocabulary(const Vocabulary& vocabulary, const IndexView& index, const char* what);
+// Throws where a constraint's index cannot be read through it: fewer levels, a map that is too short or lacks the column
+// of a code that some SID has, variable length without an end column.
+void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, const char* what);
 
 // Columns that a row needs for a level of an index.
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level);

@@ -17,6 +17,7 @@ target_sources(sidbeam_core PRIVATE
   index/radix.cc
   index/scan.cc
   index/sorted.cc
+  index/used_codes.cc
   index/verify.cc
   index/verify_blocks.cc
   index/verify_columns.cc

@@ -34,7 +34,8 @@ void for_each_valid_column(const StateRow& row, const Visit& visit) {
   const LevelColumns& columns = row.columns[state.level];
   for_each_child(*row.index, state, [&](uint32_t token) {
     if (token < level.codes) {
-      visit(columns.column(token));
+      const int64_t column = columns.column(token);
+      if (column >= 0) visit(column);
     } else if (row.index->variable_length && columns.end_column >= 0 && token == level.codes) {
       visit(columns.end_column);
     }

@@ -37,6 +37,11 @@ struct Scan {
   bool has_end_column() const { return slot.index->variable_length && slot.columns.end_column >= 0; }
 };
 
+// The element of a code in a mapped level. One without a column is no candidate, and no sum feels it.
+float mapped_element(const Elements& elements, int32_t column) {
+  return column >= 0 ? element_at(elements, column) : -kInfinity;
+}
+
 // x and token of each code of a list; in the workspace.
 int32_t gather(const Scan& scan, const TokenList& list) {
   float* x = scan.workspace.x.data();
@@ -50,7 +55,7 @@ int32_t gather(const Scan& scan, const TokenList& list) {
   for (int32_t i = 0; i < list.count; ++i) {
     const auto code = static_cast<uint32_t>(codes[static_cast<uint64_t>(i)]);
     if (code >= scan.level.codes) continue;
-    x[n] = element_at(elements, columns.map[code]);
+    x[n] = mapped_element(elements, columns.map[code]);
     tokens[n++] = code;
   }
   scan.kernels.transform(elements, x, n);
@@ -73,7 +78,7 @@ Slice level_slice(const Scan& scan) {
     scan.kernels.load(scan.elements(0), columns.offset, codes, x);
   } else {
     const Elements elements = scan.elements(0);
-    for (int64_t t = 0; t < codes; ++t) x[t] = element_at(elements, columns.map[t]);
+    for (int64_t t = 0; t < codes; ++t) x[t] = mapped_element(elements, columns.map[t]);
     scan.kernels.transform(elements, x, codes);
   }
   return {x, SIDBEAM_DTYPE_F32, codes, 0, codes, nullptr, nullptr, codes};

@@ -135,6 +135,7 @@ struct BeamRow {
 
   __device__ float x(uint32_t token, uint32_t codes) const {
     const int64_t column = token == codes ? columns.end_column : columns.column(token);
+    if (column < 0) return -kInfinity;  // no candidate, and no sum feels it
     const int64_t at = column - held_first;
     return at >= 0 && at < held_count ? held[at] : x_at(row, column);
   }
