@@ -17,9 +17,10 @@ struct Releaser {
 };
 using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_release>>;
 using Builder = std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>>;
+using Plan = std::unique_ptr<sidbeam_plan, Releaser<sidbeam_plan_destroy>>;
 using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
 using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
-using Table = std::unique_ptr<sidbeam_constraint_set, Releaser<sidbeam_constraint_set_destroy>>;
+using ConstraintSet = std::unique_ptr<sidbeam_constraint_set, Releaser<sidbeam_constraint_set_destroy>>;
 using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
 
 }  // namespace handles

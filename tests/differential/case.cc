@@ -52,6 +52,7 @@ const std::vector<Knob>& knobs() {
                                         {"mask", &Case::mask},
                                         {"soft_cap", &Case::soft_cap},
                                         {"temperature", &Case::temperature},
+                                        {"settings", &Case::settings},
                                         {"dtype", &Case::dtype},
                                         {"distribution", &Case::distribution},
                                         {"top_k", &Case::top_k},
@@ -240,6 +241,7 @@ Case draw_case(uint64_t seed) {
   c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail are for them
   if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
   if (dice.one_in(25)) deepen(dice, &c);
+  c.settings = dice.below(4);
   return repaired(c);
 }
 
@@ -251,7 +253,8 @@ Case repaired(Case c) {
   }
   if (c.normalization == SIDBEAM_NORMALIZE_NONE) c.given_lse = 0;
   if (c.normalization != SIDBEAM_NORMALIZE_NONE && c.given_lse == 0) c.promised = 0;
-  if (c.codes > 1000) {  // wide rows: few of them
+  if (c.promised != 0 && c.given_lse != 0) c.settings = 0;  // the normaliser is that of the case's temperature
+  if (c.codes > 1000) {                                     // wide rows: few of them
     c.levels = std::min<int64_t>(c.levels, 2);
     c.beams = std::min<int64_t>(c.beams, 4);
     c.slots = std::min<int64_t>(c.slots, 2);

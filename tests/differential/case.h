@@ -38,6 +38,7 @@ struct Case {
   int64_t bad_rows = 0;      // per mille of rows with a NaN or +inf somewhere
   int64_t soft_cap = 0;      // index of a table
   int64_t temperature = 0;   // index of a table
+  int64_t settings = 0;      // who says them: 0: a step; 1: a slot's start; 2: a step, per slot; 3: start and step
   int64_t offsets = 0;       // 0: levels share columns from 0; 1: levels one after another; 2: all at one odd offset
   int64_t maps = 0;          // 1: codes anywhere, each its own column; 2: columns may be shared
   int64_t end_column = 0;    // 0: after the codes; 1: anywhere
@@ -95,7 +96,8 @@ enum Purpose : uint64_t {
   kDrawStart,
   kDrawItemLimits,
   kDrawStateless,
-  kDrawReplay
+  kDrawReplay,
+  kDrawSettings
 };
 
 }  // namespace differential

@@ -37,7 +37,9 @@ struct Life {
   size_t catalogue = 0;
   int width = 1;
   oracle::Sid prefix;
+  Settings start;                         // what it was started with
   std::vector<std::vector<RawRow>> rows;  // [step][beam]
+  std::vector<Settings> settings;         // [step] what it followed
   std::vector<Snapshot> after;            // [step + 1], the first after the start
 };
 
@@ -48,15 +50,13 @@ std::vector<Life> check_session(const Machine& machine, const World& world, cons
 // One slot's step against the oracle. `beams` before it; on success they become those after it and *error follows.
 struct SlotStep {
   const World& world;
+  const oracle::Rules& rules;
   const oracle::Catalogue& catalogue;
   int level, width;
   const std::vector<RawRow>& rows;
 };
 void check_step(const SlotStep& at, const Snapshot& after, std::vector<oracle::Beam>* beams, int* error,
                 Coverage* coverage);
-
-// How far an f32 score may be from the float64 one.
-double tolerance(const World& world, const oracle::Candidate& candidate, size_t columns);
 
 // Ordinals, SIDs and item rows of slots.
 struct SlotItems {
@@ -77,9 +77,9 @@ void expect_near(const World& world, const Life& life, const std::vector<Snapsho
 void check_sorted(const Way& way, const World& world, const Loaded& loaded, const Life& life, Coverage* coverage);
 
 // The states of beams, by the stateless forms.
-std::vector<sidbeam_state> states_of(sidbeam_constraint* constraint, const oracle::Catalogue& catalogue,
-                                     const std::vector<oracle::Beam>& beams);
-// The stateless forms themselves, on a table of all the case's catalogues.
+std::vector<sidbeam_state> states_of(sidbeam_runtime* runtime, sidbeam_constraint* constraint,
+                                     const oracle::Catalogue& catalogue, const std::vector<oracle::Beam>& beams);
+// The stateless forms themselves, on a set of all the case's catalogues.
 void check_stateless(const Way& way, const World& world, const std::vector<Loaded>& loaded, Coverage* coverage);
 
 // Log-sum-exp of hard rows, the same bits in every way; prints, and returns the exit status.

@@ -21,7 +21,7 @@ void count_tail(const Loaded& loaded, Coverage* coverage) {
   if ((info.kinds & SIDBEAM_KIND_COMPACT_TRIE) == 0) return;
   std::string form;
   int32_t level = 0;
-  for (int32_t i = 0; i < info.section_count; ++i) {
+  for (int64_t i = 0; i < info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     call("sidbeam_index_get_section", sidbeam_index_get_section, loaded.index.get(), i, &section);
     if (std::string(section.kind) != "tail") continue;
@@ -32,7 +32,7 @@ void count_tail(const Loaded& loaded, Coverage* coverage) {
   if (level > 1) ++(*coverage)["tails that begin below level 1"];
   if (info.shortest < info.longest) ++(*coverage)["tails with ends"];
   if (info.shortest < level - 1) ++(*coverage)["tails with SIDs that ended above the node before"];
-  if (info.collisions > 0) ++(*coverage)["tails with several items a SID"];
+  if (info.collisions > 0) ++(*coverage)["tails with several items per SID"];
 }
 
 }  // namespace

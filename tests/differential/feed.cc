@@ -11,13 +11,21 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Where row (i, r) begins, in elements from data.
+// Where row (i, r) begins, in elements from data; here a stride of 0 repeats.
 struct Layout {
   int64_t slots = 0, rows = 0, columns = 0;  // slots 0: rows alone
   int64_t slot_stride = 0, row_stride = 0;
 
   int64_t at(int64_t i, int64_t r) const { return i * slot_stride + r * row_stride; }
+  // What a slot_stride of 0 would stand for in rows; 0 where that is refused.
+  int64_t dense_slot_stride() const { return row_stride == 0 ? columns : row_stride < 0 ? 0 : rows * row_stride; }
 };
+
+// A stride as rows have it. Dense ones are left out by every other case.
+int64_t given_stride(const World& world, int64_t stride, int64_t dense) {
+  if (stride == 0) return SIDBEAM_BROADCAST;
+  return stride == dense && mix(world.seed(), kDrawLayout) % 2 == 0 ? 0 : stride;
+}
 
 // Memory for a layout, all NaN; sets rows->data so that the lowest element is `misalign` elements into it.
 void allocate(const World& world, const Layout& layout, int64_t misalign, Feed* feed) {
@@ -33,26 +41,27 @@ void allocate(const World& world, const Layout& layout, int64_t misalign, Feed* 
   const int64_t origin = misalign - lowest;
   if (dtype == oracle::Dtype::kF32) {
     feed->wide.assign(size, kNan);
-    feed->rows.data = feed->wide.data() + origin;
+    feed->data = feed->wide.data() + origin;
   } else {
     feed->narrow.assign(size, static_cast<uint16_t>(oracle::encode(dtype, kNan)));
-    feed->rows.data = feed->narrow.data() + origin;
+    feed->data = feed->narrow.data() + origin;
   }
+  feed->rows.data = feed->data;
   feed->rows.dtype = static_cast<int32_t>(world.c.dtype);
   feed->rows.slots = layout.slots;
   feed->rows.rows = layout.rows;
   feed->rows.columns = layout.columns;
-  feed->rows.slot_stride = layout.slot_stride;
-  feed->rows.row_stride = layout.row_stride;
+  feed->rows.row_stride = given_stride(world, layout.row_stride, layout.columns);
+  if (layout.slots > 0) feed->rows.slot_stride = given_stride(world, layout.slot_stride, layout.dense_slot_stride());
 }
 
 void write(Feed* feed, int64_t at, const RawRow& row) {
   for (size_t k = 0; k < row.elements.size(); ++k) {
     const int64_t where = at + static_cast<int64_t>(k);
     if (feed->rows.dtype == SIDBEAM_DTYPE_F32) {
-      static_cast<float*>(feed->rows.data)[where] = std::bit_cast<float>(row.elements[k]);
+      static_cast<float*>(feed->data)[where] = std::bit_cast<float>(row.elements[k]);
     } else {
-      static_cast<uint16_t*>(feed->rows.data)[where] = static_cast<uint16_t>(row.elements[k]);
+      static_cast<uint16_t*>(feed->data)[where] = static_cast<uint16_t>(row.elements[k]);
     }
   }
 }
@@ -66,6 +75,7 @@ Layout slots_layout(const World& world, int64_t slots, int64_t rows, int64_t col
   if (world.c.layout == 2 || world.c.layout == 3) layout.row_stride = -layout.row_stride;
   if (world.c.layout == 3) layout.slot_stride = -layout.slot_stride;
   if (world.c.layout == 4) layout.row_stride = 0;
+  if (world.c.layout == 4 && hash % 2 == 0) layout.slot_stride = columns;
   if (world.c.layout == 5) layout.slot_stride = 0;
   return layout;
 }
@@ -137,10 +147,11 @@ Delivery::Delivery(const Place& place, const Feed& feed)
       lse(place, feed.lse),
       row_map(place, feed.row_map) {
   if (feed.rows.dtype == SIDBEAM_DTYPE_F32) {
-    rows.data = wide.data() + (static_cast<const float*>(feed.rows.data) - feed.wide.data());
+    data = wide.data() + (static_cast<const float*>(feed.rows.data) - feed.wide.data());
   } else {
-    rows.data = narrow.data() + (static_cast<const uint16_t*>(feed.rows.data) - feed.narrow.data());
+    data = narrow.data() + (static_cast<const uint16_t*>(feed.rows.data) - feed.narrow.data());
   }
+  rows.data = data;
   rows.device_type = place.device_type();
   rows.device_id = place.device_id();
 }

@@ -15,6 +15,7 @@ struct Feed {
   std::vector<uint16_t> narrow;  // the memory of f16 and bf16 rows
   std::vector<float> wide;       // of f32 rows
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+  void* data = nullptr;                   // rows.data, to be written through
   std::vector<int32_t> row_map;           // empty: none
   std::vector<float> lse;                 // empty: none
   std::vector<std::vector<RawRow>> seen;  // [slot of the call][beam], empty where it is not fed
@@ -24,6 +25,7 @@ struct Feed {
 struct Delivery {
   Delivery(const Place& place, const Feed& feed);
   sidbeam_rows rows;
+  void* data = nullptr;  // rows.data, to be written through
   Array<uint16_t> narrow;
   Array<float> wide, lse;
   Array<int32_t> row_map;

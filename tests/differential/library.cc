@@ -81,16 +81,22 @@ Loaded finished(sidbeam_builder* builder) {
   call("sidbeam_builder_finish", sidbeam_builder_finish, builder, &index);
   Loaded loaded;
   loaded.index.reset(index);
-  sidbeam_constraint* constraint = nullptr;
-  call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
-  loaded.constraint.reset(constraint);
+  loaded.constraint = constrain(index);
   return loaded;
+}
+
+Constraint constrain(sidbeam_index* index) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index;
+  sidbeam_constraint* constraint = nullptr;
+  call("sidbeam_constraint_create", sidbeam_constraint_create, &config, &constraint);
+  return Constraint(constraint);
 }
 
 Vocabulary::Vocabulary(const World& world) {
   for (const std::vector<int32_t>& map : world.maps) {
     maps.push_back(map.empty() ? nullptr : map.data());
-    map_codes.push_back(static_cast<int32_t>(map.size()));
+    map_codes.push_back(static_cast<int64_t>(map.size()));
   }
   view.levels = static_cast<int32_t>(world.offsets.size());
   view.offsets = world.offsets.data();
@@ -120,17 +126,38 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
   return Session(session);
 }
 
-Table make_table(sidbeam_runtime* runtime, const Place& place, const std::vector<sidbeam_constraint*>& constraints,
-                 const sidbeam_vocabulary* vocabulary) {
+ConstraintSet make_set(sidbeam_runtime* runtime, const Place& place,
+                       const std::vector<sidbeam_constraint*>& constraints, const sidbeam_vocabulary* vocabulary) {
   sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   config.constraints = constraints.data();
-  config.constraint_count = static_cast<int32_t>(constraints.size());
+  config.constraint_count = static_cast<int64_t>(constraints.size());
   config.vocabulary = vocabulary;
   config.device_type = place.device_type();
   config.device_id = place.device_id();
-  sidbeam_constraint_set* table = nullptr;
-  call("sidbeam_constraint_set_create", sidbeam_constraint_set_create, runtime, &config, &table);
-  return Table(table);
+  sidbeam_constraint_set* set = nullptr;
+  call("sidbeam_constraint_set_create", sidbeam_constraint_set_create, runtime, &config, &set);
+  return ConstraintSet(set);
+}
+
+std::map<std::string, int64_t> counters_of(const sidbeam_session* session) {
+  int64_t count = 0;
+  call("sidbeam_session_get_counters", sidbeam_session_get_counters, session, int64_t{0}, nullptr, nullptr, &count);
+  std::vector<const char*> names(static_cast<size_t>(count));
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  call("sidbeam_session_get_counters", sidbeam_session_get_counters, session, count, names.data(), values.data(),
+       &count);
+  std::map<std::string, int64_t> counters;
+  for (size_t i = 0; i < names.size(); ++i) counters[names[i]] = values[i];
+  return counters;
+}
+
+SlotList::SlotList(const std::vector<int32_t>& listed, size_t all, uint64_t hash)
+    : slots(listed.data()), count(static_cast<int64_t>(listed.size())) {
+  if (listed.size() != all || hash % 3 == 0) return;
+  for (size_t i = 0; i < all; ++i)
+    if (listed[i] != static_cast<int32_t>(i)) return;
+  slots = nullptr;
+  if (hash % 3 == 1) count = 0;
 }
 
 sidbeam_beams beams_of(const Place& place, sidbeam_session* session) {
@@ -141,12 +168,12 @@ sidbeam_beams beams_of(const Place& place, sidbeam_session* session) {
 }
 
 Snapshot snapshot(const sidbeam_beams& beams, size_t slot) {
-  const auto m = static_cast<size_t>(beams.beams), w = static_cast<size_t>(beams.state_words);
+  const auto m = static_cast<size_t>(beams.beams);
   const auto part = [slot](const auto* data, size_t size) {
     return std::vector(data + slot * size, data + (slot + 1) * size);
   };
-  return {part(beams.parents, m), part(beams.tokens, m), part(beams.scores, m), part(beams.states, m * w),
-          beams.live[slot],       beams.active[slot],    beams.level[slot],     beams.errors[slot]};
+  return {part(beams.parents, m), part(beams.codes, m), part(beams.scores, m), part(beams.states, m),
+          beams.live[slot],       beams.active[slot],   beams.level[slot],     beams.errors[slot]};
 }
 
 void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what) {
@@ -155,10 +182,10 @@ void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const s
   expect(a.level == b.level, what, ": level ", a.level, " and ", b.level);
   expect(a.error == b.error, what, ": error ", a.error, " and ", b.error);
   for (size_t m = 0; m < a.scores.size(); ++m) {
-    expect(a.parents[m] == b.parents[m] && a.tokens[m] == b.tokens[m] &&
+    expect(a.parents[m] == b.parents[m] && a.codes[m] == b.codes[m] &&
                std::bit_cast<uint32_t>(a.scores[m]) == std::bit_cast<uint32_t>(b.scores[m]),
-           what, ": beam ", m, " is (parent ", a.parents[m], ", token ", a.tokens[m], ", score ", a.scores[m],
-           ") and (", b.parents[m], ", ", b.tokens[m], ", ", b.scores[m], ")");
+           what, ": beam ", m, " is (parent ", a.parents[m], ", code ", a.codes[m], ", score ", a.scores[m], ") and (",
+           b.parents[m], ", ", b.codes[m], ", ", b.scores[m], ")");
   }
   expect(!with_states || a.states == b.states, what, ": states differ");
 }

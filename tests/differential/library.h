@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -52,23 +53,25 @@ Loaded finished(sidbeam_builder* builder);
 
 Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_constraint* constraint, const World& world,
                      int strategy, int slots);
-Table make_table(sidbeam_runtime* runtime, const Place& place, const std::vector<sidbeam_constraint*>& constraints,
-                 const sidbeam_vocabulary* vocabulary);
+ConstraintSet make_set(sidbeam_runtime* runtime, const Place& place,
+                       const std::vector<sidbeam_constraint*>& constraints, const sidbeam_vocabulary* vocabulary);
+Constraint constrain(sidbeam_index* index);
+std::map<std::string, int64_t> counters_of(const sidbeam_session* session);
 
 // The world's vocabulary in the ABI's form; borrows from the world.
 struct Vocabulary {
   explicit Vocabulary(const World& world);
   Vocabulary(const Vocabulary&) = delete;
   std::vector<const int32_t*> maps;
-  std::vector<int32_t> map_codes;
+  std::vector<int64_t> map_codes;
   sidbeam_vocabulary view = SIDBEAM_VOCABULARY_INIT;
 };
 
 // What a session says about one slot.
 struct Snapshot {
-  std::vector<int32_t> parents, tokens;  // [M]
+  std::vector<int32_t> parents, codes;  // [M]
   std::vector<float> scores;
-  std::vector<sidbeam_state> states;  // [M, W]
+  std::vector<sidbeam_state> states;
   int32_t live = 0, active = 0, level = 0, error = 0;
 };
 // The beams in the host's memory, once all work is done.
@@ -78,6 +81,13 @@ Snapshot snapshot(const sidbeam_beams& beams, size_t slot);
 void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what);
 
 std::string text(const std::vector<int>& codes);
+
+// A list of slots as a call takes it: NULL, with a count of 0 or S, where it is all of them in order and the hash says so.
+struct SlotList {
+  SlotList(const std::vector<int32_t>& slots, size_t all, uint64_t hash);
+  const int32_t* slots;
+  int64_t count;
+};
 
 }  // namespace differential
 

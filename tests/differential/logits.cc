@@ -14,6 +14,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr std::array<float, 4> kSoftCaps{0, 30, 1.5f, 50};
+constexpr std::array<float, 7> kTemperatures{1, 0, 0.5f, 2, 0.7f, 1e-3f, 1e6f};
 
 bool per_mille(uint64_t hash, int64_t rate) { return static_cast<int64_t>(hash % 1000) < rate; }
 
@@ -111,14 +113,40 @@ oracle::Row decoded(const World& world, const RawRow& row) {
   return result;
 }
 
-float soft_cap_of(const Case& c) {
-  constexpr std::array<float, 4> kSoftCaps{0, 30, 1.5f, 50};
-  return kSoftCaps.at(static_cast<size_t>(c.soft_cap));
+float soft_cap_of(const Case& c) { return kSoftCaps.at(static_cast<size_t>(c.soft_cap)); }
+
+float inverse_temperature_of(const Case& c) { return kTemperatures.at(static_cast<size_t>(c.temperature)); }
+
+Settings draw_settings(const Case& c, uint64_t hash, bool may_lift) {
+  Settings drawn;
+  if (c.temperature != 0) drawn.inverse_temperature = kTemperatures.at(mix(hash, 1) % kTemperatures.size());
+  if (c.soft_cap != 0) drawn.soft_cap = kSoftCaps.at(mix(hash, 2) % kSoftCaps.size());
+  if (c.soft_cap != 0 && may_lift && mix(hash, 3) % 4 == 0) drawn.soft_cap = kInfinity;
+  return drawn;
 }
 
-float inverse_temperature_of(const Case& c) {
-  constexpr std::array<float, 7> kTemperatures{1, 0, 0.5f, 2, 0.7f, 1e-3f, 1e6f};
-  return kTemperatures.at(static_cast<size_t>(c.temperature));
+Settings followed(const Settings& step, const Settings& start) {
+  Settings result = start;
+  if (step.inverse_temperature != 0) result.inverse_temperature = step.inverse_temperature;
+  if (step.soft_cap != 0) result.soft_cap = step.soft_cap;
+  if (std::isinf(result.soft_cap)) result.soft_cap = 0;
+  return result;
+}
+
+Settings said(const Settings& wanted, const Settings& start) {
+  const Settings given = followed({}, start);
+  Settings result;
+  if (wanted.inverse_temperature != given.inverse_temperature)
+    result.inverse_temperature = wanted.inverse_temperature == 0 ? 1 : wanted.inverse_temperature;
+  if (wanted.soft_cap != given.soft_cap) result.soft_cap = wanted.soft_cap == 0 ? kInfinity : wanted.soft_cap;
+  return result;
+}
+
+oracle::Rules rules_under(const World& world, const Settings& settings) {
+  oracle::Rules rules = world.rules;
+  rules.inverse_temperature = settings.inverse_temperature;
+  rules.soft_cap = settings.soft_cap;
+  return rules;
 }
 
 }  // namespace differential

@@ -1,5 +1,5 @@
-// Log-sum-exp to 1e-6 relative on the sum, and rows without one, seen through the C ABI: rows_topk of an index with one SID gives x - lse of
-// its column. The same row must give the same bits at any address, place in a batch and instruction set.
+// Log-sum-exp to 1e-6 relative on the sum, and rows without one, seen through the C ABI: topk of an index with one SID
+// gives x - lse of its column. The same row must give the same bits at any address, place in a batch and instruction set.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
@@ -140,14 +140,15 @@ float log_prob(const Way& way, sidbeam_constraint* constraint, const Feed& memor
   vocabulary.levels = 1;
   vocabulary.offsets = &offset;
   const Place& place = *way.place;
-  const Table table = make_table(way.runtime.get(), place, {constraint}, &vocabulary);
+  const ConstraintSet set = make_set(way.runtime.get(), place, {constraint}, &vocabulary);
   const Delivery there(place, memory);
   const Array<sidbeam_state> states(place, {at == 0 ? 0 : -1, at == 1 ? 0 : -1, at == 2 ? 0 : -1});
-  Array<int32_t> tokens(place, 3, -9);
+  Array<int32_t> codes(place, 3, -9);
   Array<float> log_probs(place, 3, -9.0F);
-  call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, static_cast<const sidbeam_constraint_set*>(table.get()),
-       static_cast<const int32_t*>(nullptr), static_cast<const sidbeam_state*>(states.data()), &there.rows,
-       normalization, 1, tokens.data(), log_probs.data(), static_cast<sidbeam_state*>(nullptr), place.stream());
+  call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk,
+       static_cast<const sidbeam_constraint_set*>(set.get()), static_cast<const int32_t*>(nullptr),
+       static_cast<const sidbeam_state*>(states.data()), &there.rows, normalization, 1, codes.data(), log_probs.data(),
+       static_cast<sidbeam_state*>(nullptr), place.stream());
   return log_probs.fetch()[static_cast<size_t>(at)];
 }
 
@@ -205,7 +206,7 @@ void check_bad_element(Bench* bench, int64_t n, int dtype, const Way& target) {
       dtype == SIDBEAM_DTYPE_F32
           ? std::vector<uint32_t>{0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0x7f800000}
       : dtype == SIDBEAM_DTYPE_F16 ? std::vector<uint32_t>{0x7e00, 0xfe00, 0x7c01, 0xfc01, 0x7fff, 0x7c00}
-                             : std::vector<uint32_t>{0x7fc0, 0xffc0, 0x7f81, 0xff81, 0x7fff, 0x7f80};
+                                   : std::vector<uint32_t>{0x7fc0, 0xffc0, 0x7f81, 0xff81, 0x7fff, 0x7f80};
   for (const uint32_t bits : bad) {
     for (const int64_t place : {int64_t{0}, n / 2, n - 1}) {
       Row row = make_row(kGaussian, n, dtype, 0);

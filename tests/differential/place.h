@@ -1,4 +1,4 @@
-// Where sessions and tables do their work, and how a case's arrays get there and back. The differential test knows no
+// Where sessions and constraint sets do their work, and how a case's arrays get there and back. The differential test knows no
 // device; tests/gpu brings one. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ class Place {
   virtual int32_t device_type() const { return SIDBEAM_DEVICE_CPU; }
   virtual int32_t device_id() const { return 0; }
   virtual void* stream() const { return nullptr; }
-  // Before a session or table uses the index there.
+  // Before a session or constraint set uses the index there.
   virtual void prepare(sidbeam_index* /*index*/) const {}
   // A copy of the host's bytes there; on the CPU the bytes themselves.
   virtual std::shared_ptr<void> copy(void* here, size_t bytes) const;

@@ -1,5 +1,5 @@
-// Real catalogues, whole: every SID of every *.index.json under a folder is found by lookup and reached by decode, with its items; random tuples
-// that are no SIDs are neither; trie and sorted return the same bits.
+// Real catalogues, whole: every SID of every *.index.json under a folder is found by lookup and reached by decode, with
+// its items; random tuples that are no SIDs are neither; trie and sorted return the same bits.
 //   real_catalogues FOLDER      SIDBEAM_DATA overrides the folder; exit status 77 where there is none
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -50,6 +50,7 @@ struct Subject {
   int32_t levels = 0;
   bool compact = false;
   differential::Loaded loaded;
+  differential::ConstraintSet set;
 };
 
 Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path, int32_t trie) {
@@ -78,9 +79,8 @@ Subject load(sidbeam_runtime* runtime, const std::filesystem::path& path, int32_
   call("sidbeam_builder_finish", sidbeam_builder_finish, builder, &index);
   sidbeam_builder_destroy(builder);
   subject.loaded.index.reset(index);
-  sidbeam_constraint* constraint = nullptr;
-  call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
-  subject.loaded.constraint.reset(constraint);
+  subject.loaded.constraint = differential::constrain(index);
+  subject.set = differential::make_set(runtime, differential::Place(), {subject.loaded.constraint.get()}, nullptr);
   call("sidbeam_index_verify", sidbeam_index_verify, index, int32_t{SIDBEAM_VERIFY_FULL});
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   call("sidbeam_index_get_info", sidbeam_index_get_info, index, &info);
@@ -96,10 +96,9 @@ int64_t find(const Subject& subject, const Sid& sid) {
 }
 
 sidbeam_state state_of(const Subject& subject, const Sid& sid) {
-  sidbeam_constraint* constraint = subject.loaded.constraint.get();
   sidbeam_state state = 0;
-  call("sidbeam_states_from_prefixes", sidbeam_states_from_prefixes, &constraint, 1, nullptr, sid.data(),
-       int64_t{subject.levels}, &subject.levels, int64_t{1}, &state, nullptr);
+  call("sidbeam_constraint_set_prefixes", sidbeam_constraint_set_prefixes, subject.set.get(), nullptr, sid.data(),
+       int64_t{0}, &subject.levels, int64_t{1}, &state, nullptr);
   return state;
 }
 
@@ -112,10 +111,10 @@ void check_lookups(const Subject& subject) {
     int64_t lo = 0, hi = 0;
     call("sidbeam_index_item_rows", sidbeam_index_item_rows, subject.loaded.index.get(), ordinal, &lo, &hi);
     std::vector<int64_t> items;
-    for (int64_t row = lo; row < hi; ++row) {
+    for (int64_t item_row = lo; item_row < hi; ++item_row) {
       int64_t id = -1, bytes = 0;
       const char* name = nullptr;
-      call("sidbeam_index_item_id", sidbeam_index_item_id, subject.loaded.index.get(), row, &id, &name, &bytes);
+      call("sidbeam_index_item_id", sidbeam_index_item_id, subject.loaded.index.get(), item_row, &id, &name, &bytes);
       items.push_back(id);
     }
     expect(items == subject.catalogue.at(subject.sids[i]), differential::text(subject.sids[i]), " has other items");
@@ -136,17 +135,19 @@ void check_strangers(const Subject& subject, std::mt19937_64& random) {
   }
 }
 
-// Decodes a batch of wanted tuples, one beam each, from rows that have 0 at the wanted code and noise below -1 elsewhere; gives the ordinals.
+// Decodes a batch of wanted tuples, one beam each, from logits rows that have 0 at the wanted code and noise below -1
+// elsewhere; gives the ordinals.
 std::vector<int64_t> decode(const Subject& subject, sidbeam_session* session, const std::vector<Sid>& wanted,
                             uint64_t seed) {
   const auto count = static_cast<int64_t>(wanted.size());
+  std::vector<int32_t> slots;
+  for (int32_t i = 0; i < count; ++i) slots.push_back(i);
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  start.slots = slots.data();
   start.count = count;
   call("sidbeam_session_start", sidbeam_session_start, session, &start);
   std::mt19937_64 random(seed);
   std::vector<float> logits(wanted.size() * kCodes);
-  std::vector<int32_t> slots;
-  for (int32_t i = 0; i < count; ++i) slots.push_back(i);
   for (size_t l = 0; l < static_cast<size_t>(subject.levels); ++l) {
     for (size_t i = 0; i < wanted.size(); ++i) {
       for (size_t c = 0; c < kCodes; ++c)
@@ -157,7 +158,7 @@ std::vector<int64_t> decode(const Subject& subject, sidbeam_session* session, co
     rows.data = logits.data();
     rows.slots = count;
     rows.rows = 1;
-    rows.columns = rows.slot_stride = kCodes;
+    rows.columns = kCodes;
     sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
     step.slots = slots.data();
     step.count = count;

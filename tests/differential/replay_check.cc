@@ -10,31 +10,50 @@
 namespace differential {
 namespace {
 
-// The slot after its start and after each step.
-std::vector<Snapshot> relive(const World& world, const Way& way, const Loaded& loaded, int strategy, const Life& life) {
-  const Place& place = *way.place;
-  const auto stride = static_cast<int64_t>(life.prefix.size());
+// Who says temperature and soft-cap: the start, as far as steps agree, or each step, for all or per slot.
+enum class Sayer { kStart, kStep, kStepPerSlot };
+
+Settings start_alone(const World& world, const Way& way, sidbeam_session* session, Sayer sayer, const Life& life) {
   const auto length = static_cast<int32_t>(life.prefix.size());
-  const Session session = make_session(way.runtime.get(), place, loaded.constraint.get(), world, strategy, 1);
+  const uint64_t hash = mix(world.seed(), kDrawReplay, 1);
+  Settings settings;
+  if (sayer == Sayer::kStart && !life.settings.empty()) settings = life.settings[0];
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.count = 1;
   start.widths = &life.width;
-  start.stream = place.stream();
+  start.stream = way.place->stream();
+  start.inverse_temperatures = &settings.inverse_temperature;
+  start.soft_caps = &settings.soft_cap;
   if (length > 0) {
     start.prefixes = life.prefix.data();
     start.prefix_lengths = &length;
-    start.prefix_stride = stride;
+    start.prefix_stride = hash % 2 == 0 ? length : SIDBEAM_BROADCAST;
   }
-  call("sidbeam_session_start", sidbeam_session_start, session.get(), &start);
+  call("sidbeam_session_start", sidbeam_session_start, session, &start);
+  return settings;
+}
+
+// The slot after its start and after each step.
+std::vector<Snapshot> relive(const World& world, const Way& way, const Loaded& loaded, int strategy, Sayer sayer,
+                             const Life& life) {
+  const Place& place = *way.place;
+  const Session session = make_session(way.runtime.get(), place, loaded.constraint.get(), world, strategy, 1);
+  const Settings start = start_alone(world, way, session.get(), sayer, life);
   std::vector<Snapshot> after{snapshot(beams_of(place, session.get()), 0)};
   for (size_t k = 0; k < life.rows.size(); ++k) {
     const Feed feed = plain_feed(world, life.rows[k], world.c.beams, static_cast<int64_t>(k % 3));
     const Delivery there(place, feed);
+    const Settings settings = said(life.settings[k], start);
+    const Array<float> temperature(place, 1, settings.inverse_temperature), soft_cap(place, 1, settings.soft_cap);
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
     args.rows = &there.rows;
     args.lse = there.lse.data();
-    args.inverse_temperature = world.rules.inverse_temperature;
-    args.soft_cap = world.rules.soft_cap;
+    if (sayer == Sayer::kStepPerSlot) {
+      args.inverse_temperatures = temperature.data();
+      args.soft_caps = soft_cap.data();
+    } else {
+      args.inverse_temperature = settings.inverse_temperature;
+      args.soft_cap = settings.soft_cap;
+    }
     args.stream = place.stream();
     place.step(session.get(), &args);
     after.push_back(snapshot(beams_of(place, session.get()), 0));
@@ -57,7 +76,7 @@ using Chosen = std::map<std::pair<int, int>, float>;
 Chosen chosen(const Snapshot& after) {
   Chosen all;
   for (size_t k = 0; k < static_cast<size_t>(after.live); ++k)
-    all[{after.parents[k], after.tokens[k]}] = after.scores[k];
+    all[{after.parents[k], after.codes[k]}] = after.scores[k];
   return all;
 }
 
@@ -68,7 +87,7 @@ int64_t count_only(const Chosen& a, const Chosen& b, double last, double allowed
     const auto found = b.find(place);
     if (found == b.end()) ++count;
     const double difference = std::fabs(double{score} - (found == b.end() ? last : double{found->second}));
-    expect(difference <= allowed, what, ": candidate (parent ", place.first, ", token ", place.second, ") of score ",
+    expect(difference <= allowed, what, ": candidate (parent ", place.first, ", code ", place.second, ") of score ",
            score, found == b.end() ? " is on one side only, and the last has " : " has on the other side ",
            found == b.end() ? last : double{found->second}, ": ", difference, " apart, allowed ", allowed);
   }
@@ -97,7 +116,7 @@ void expect_near(const World& world, const Life& life, const std::vector<Snapsho
                            count_only(theirs, ours, double{a.scores[last]}, allowed, what);
     (*coverage)["steps compared between device and CPU"] += 1;
     (*coverage)["candidates that device and CPU chose differently"] += differ;
-    if (a.parents != b.parents || a.tokens != b.tokens) return;
+    if (a.parents != b.parents || a.codes != b.codes) return;
     expect(a.active == b.active, what, ": active ", a.active, " and ", b.active);
     expect(world.c.bad_rows != 0 || a.error == b.error, what, ": error ", a.error, " and ", b.error);
   }
@@ -111,18 +130,19 @@ void check_replays(const Machine& machine, const World& world, const std::vector
   if (world.catalogues[life.catalogue].levels() != world.c.levels) return;
   const Way& best = machine.best();
   if (world.c.slots > 1) ++(*coverage)["lives repeated alone"];
-  expect_equal(life, relive(world, best, own, strategy, life), true, "alone");
+  expect_equal(life, relive(world, best, own, strategy, Sayer::kStart, life), true, "alone");
   const bool exact = strategy == SIDBEAM_STRATEGY_TRIE || strategy == SIDBEAM_STRATEGY_SORTED;
   if (exact && world.c.lean == 0) {
     ++(*coverage)["lives repeated with trie and sorted"];
     const int other = SIDBEAM_STRATEGY_TRIE + SIDBEAM_STRATEGY_SORTED - strategy;
-    expect_equal(life, relive(world, best, own, other, life), false, "with the other exact strategy");
+    expect_equal(life, relive(world, best, own, other, Sayer::kStep, life), false, "with the other exact strategy");
   }
   const bool same_everywhere = world.c.given_lse != 0 || world.c.normalization == SIDBEAM_NORMALIZE_NONE;
+  constexpr Sayer kSayers[] = {Sayer::kStart, Sayer::kStep, Sayer::kStepPerSlot};
   for (size_t r = 1; r < machine.ways.size(); ++r) {
     const Way& way = machine.ways[r];
     ++(*coverage)["lives repeated on " + way.name];
-    const std::vector<Snapshot> elsewhere = relive(world, way, own, strategy, life);
+    const std::vector<Snapshot> elsewhere = relive(world, way, own, strategy, kSayers[r % std::size(kSayers)], life);
     if (same_everywhere || way.place->device_type() == best.place->device_type()) {
       expect_equal(life, elsewhere, true, "on " + way.name);
       continue;

@@ -1,6 +1,7 @@
 // A session run through starts, steps and stops, every slot checked after every call.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "checks.h"
@@ -57,7 +58,8 @@ std::vector<int> some_slots(const Run& run, uint64_t what, Predicate wanted) {
 
 void check_states(const Run& run, const Slot& slot, const Snapshot& now) {
   if (run.world.c.strategy != SIDBEAM_STRATEGY_TRIE) return;
-  const auto states = states_of(run.loaded[slot.life.catalogue].constraint.get(), run.catalogue(slot), slot.beams);
+  const auto states = states_of(run.way.runtime.get(), run.loaded[slot.life.catalogue].constraint.get(),
+                                run.catalogue(slot), slot.beams);
   for (size_t k = 0; k < states.size(); ++k) {
     expect(now.states[k] == states[k], "state of beam ", k, " is ", now.states[k], ", from its prefix ",
            text(slot.beams[k].prefix), " it is ", states[k]);
@@ -71,9 +73,9 @@ void check_counts(const Run& run, const Slot& slot, const Snapshot& now) {
   expect(now.live == static_cast<int>(slot.beams.size()), "live is ", now.live, " and should be ", slot.beams.size());
   expect(now.active == active, "active is ", now.active, " and should be ", active);
   expect(now.level == slot.level, "level is ", now.level, " and should be ", slot.level);
-  expect(now.error == slot.error, "error flag is ", now.error, " and should be ", slot.error);
+  expect(now.error == slot.error, "error flags are ", now.error, " and should be ", slot.error);
   for (size_t k = slot.beams.size(); k < now.scores.size(); ++k) {
-    expect(now.parents[k] == -1 && now.tokens[k] == -1 && now.scores[k] == -std::numeric_limits<float>::infinity() &&
+    expect(now.parents[k] == -1 && now.codes[k] == -1 && now.scores[k] == -std::numeric_limits<float>::infinity() &&
                now.states[k] == -1,
            "beam ", k, " is not dead");
   }
@@ -124,32 +126,55 @@ Life draw_life(const Run& run, size_t s) {
   if (run.world.c.widths != 0)
     life.width = 1 + static_cast<int>(mix(hash, 1) % static_cast<uint64_t>(run.world.c.beams));
   life.prefix = draw_prefix(run.world, run.world.catalogues[life.catalogue], mix(hash, 2));
+  if (run.world.c.settings % 2 == 1) life.start = draw_settings(run.world.c, mix(hash, 3), true);
   return life;
 }
 
-void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>& lives) {
-  const auto stride = static_cast<size_t>(run->world.c.levels) + 1;
+// The lists of a start, an entry per life.
+struct StartLists {
   std::vector<sidbeam_constraint*> constraints;
-  std::vector<int32_t> widths, lengths, prefixes(slots.size() * stride, -7);
+  std::vector<int32_t> widths, lengths, prefixes;
+  std::vector<float> inverse_temperatures, soft_caps;
+};
+
+StartLists start_lists(const Run& run, const std::vector<Life>& lives, size_t stride) {
+  StartLists lists;
+  lists.prefixes.assign(lives.size() * stride, -7);
   for (size_t i = 0; i < lives.size(); ++i) {
     // The session's own constraint is the first, named by NULL.
-    constraints.push_back(lives[i].catalogue == 0 ? nullptr : run->loaded[lives[i].catalogue].constraint.get());
-    widths.push_back(lives[i].width == run->world.c.beams ? 0 : lives[i].width);
-    lengths.push_back(static_cast<int32_t>(lives[i].prefix.size()));
+    lists.constraints.push_back(lives[i].catalogue == 0 ? nullptr : run.loaded[lives[i].catalogue].constraint.get());
+    lists.widths.push_back(lives[i].width == run.world.c.beams ? 0 : lives[i].width);
+    lists.lengths.push_back(static_cast<int32_t>(lives[i].prefix.size()));
     std::copy(lives[i].prefix.begin(), lives[i].prefix.end(),
-              prefixes.begin() + static_cast<std::ptrdiff_t>(i * stride));
+              lists.prefixes.begin() + static_cast<std::ptrdiff_t>(i * stride));
+    lists.inverse_temperatures.push_back(lives[i].start.inverse_temperature);
+    lists.soft_caps.push_back(lives[i].start.soft_cap);
   }
+  return lists;
+}
+
+// Prefixes lie apart, or dense, or where there is one are one for all.
+void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>& lives) {
+  const uint64_t way = run->draw(6) % 3;
+  const auto levels = static_cast<size_t>(run->world.c.levels), stride = way == 0 ? levels + 1 : levels;
+  const StartLists lists = start_lists(*run, lives, stride);
+  const SlotList list(slots, run->slots.size(), run->draw(7));
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.slots = slots.data();
-  args.count = static_cast<int64_t>(slots.size());
-  if (run->world.catalogues.size() > 1) args.constraints = constraints.data();
-  if (run->world.c.widths != 0) args.widths = widths.data();
+  args.slots = list.slots;
+  args.count = list.count;
+  if (run->world.catalogues.size() > 1) args.constraints = lists.constraints.data();
+  if (run->world.c.widths != 0) args.widths = lists.widths.data();
   if (run->world.c.prefixes != 0) {
-    args.prefixes = prefixes.data();
-    args.prefix_lengths = lengths.data();
-    args.prefix_stride = static_cast<int64_t>(stride);
+    args.prefixes = lists.prefixes.data();
+    args.prefix_lengths = lists.lengths.data();
+    args.prefix_stride = way == 0 ? static_cast<int64_t>(stride) : way == 1 || slots.size() > 1 ? 0 : SIDBEAM_BROADCAST;
+  }
+  if (run->world.c.settings % 2 == 1) {
+    args.inverse_temperatures = lists.inverse_temperatures.data();
+    args.soft_caps = lists.soft_caps.data();
   }
   args.stream = run->way.place->stream();
+  if (list.slots == nullptr) ++(*run->coverage)["starts of all slots, unlisted"];
   call("sidbeam_session_start", sidbeam_session_start, run->session.get(), &args);
 }
 
@@ -173,8 +198,9 @@ void start(Run* run, const std::vector<int>& slots) {
 }
 
 void stop(Run* run, const std::vector<int>& slots) {
-  call("sidbeam_session_stop", sidbeam_session_stop, run->session.get(), slots.data(),
-       static_cast<int64_t>(slots.size()), run->way.place->stream());
+  const SlotList list(slots, run->slots.size(), run->draw(7));
+  call("sidbeam_session_stop", sidbeam_session_stop, run->session.get(), list.slots, list.count,
+       run->way.place->stream());
   ++(*run->coverage)["stops in the middle"];
   const sidbeam_beams beams = beams_of(*run->way.place, run->session.get());
   for (const int s : slots) {
@@ -197,20 +223,56 @@ void count_mixture(Run* run, const std::vector<int>& slots) {
   }
 }
 
-void call_step(Run* run, const std::vector<int>& slots, bool named, const Feed& feed) {
+// What a step says, for all or of each of its slots.
+struct StepSettings {
+  bool listed = false;
+  Settings all;
+  std::vector<Settings> each;
+};
+
+StepSettings draw_step_settings(const Run& run, size_t slots) {
+  const Case& c = run.world.c;
+  StepSettings drawn;
+  if (c.settings == 0) drawn.all = {run.world.rules.inverse_temperature, run.world.rules.soft_cap};
+  drawn.listed = c.settings == 2 || (c.settings == 3 && run.draw(8) % 3 != 0);
+  if (c.settings == 3 && !drawn.listed && run.draw(8) % 2 == 0) drawn.all = draw_settings(c, run.draw(9), true);
+  for (size_t i = 0; i < slots; ++i) {
+    const bool says = drawn.listed && (c.settings == 2 || run.draw(10, i) % 2 == 0);
+    drawn.each.push_back(says ? draw_settings(c, run.draw(9, i + 1), true) : drawn.all);
+  }
+  return drawn;
+}
+
+void call_step(Run* run, const std::vector<int>& slots, bool named, const Feed& feed, const StepSettings& settings) {
   const Place& place = *run->way.place;
   const Delivery there(place, feed);
   const Array<int32_t> list(place, named ? slots : std::vector<int32_t>());
+  std::vector<float> temperatures, soft_caps;
+  for (size_t i = 0; settings.listed && i < slots.size(); ++i) {
+    temperatures.push_back(settings.each[i].inverse_temperature);
+    soft_caps.push_back(settings.each[i].soft_cap);
+  }
+  const Array<float> temperatures_there(place, temperatures), soft_caps_there(place, soft_caps);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = list.data();
-  args.count = static_cast<int64_t>(list.size());
+  args.count = named || run->draw(7) % 2 == 0 ? static_cast<int64_t>(slots.size()) : 0;
   args.rows = &there.rows;
   args.row_map = there.row_map.data();
   args.lse = there.lse.data();
-  args.inverse_temperature = run->world.rules.inverse_temperature;
-  args.soft_cap = run->world.rules.soft_cap;
+  args.inverse_temperature = settings.all.inverse_temperature;
+  args.soft_cap = settings.all.soft_cap;
+  args.inverse_temperatures = temperatures_there.data();
+  args.soft_caps = soft_caps_there.data();
   args.stream = place.stream();
   place.step(run->session.get(), &args);
+}
+
+void count_settings(const Settings& step, const Settings& start, Coverage* coverage) {
+  if (step == Settings{} && !(start == Settings{})) ++(*coverage)["steps that follow what a slot was started with"];
+  if (step.inverse_temperature != 0 && start.inverse_temperature != 0)
+    ++(*coverage)["steps whose temperature comes before the slot's"];
+  if (step.soft_cap != 0 && start.soft_cap != 0) ++(*coverage)["steps whose soft-cap comes before the slot's"];
+  if (std::isinf(step.soft_cap)) ++(*coverage)["steps that lift the soft-cap"];
 }
 
 // Steps `stepped`; the call names them, or (named false) means all slots.
@@ -229,17 +291,23 @@ void step(Run* run, const std::vector<int>& stepped, bool named) {
   }
   Feed feed = make_feed(run->world, run->operation, slots, fed);
   count_mixture(run, stepped);
-  call_step(run, slots, named, feed);
+  const StepSettings settings = draw_step_settings(*run, slots.size());
+  call_step(run, slots, named, feed, settings);
   ++run->steps;
   run->slot_steps += static_cast<int64_t>(stepped.size());
   check_slots(run, stepped, "step", [&](Slot& slot, const Snapshot& now, size_t i) {
     const auto place = std::find(slots.begin(), slots.end(), stepped[i]) - slots.begin();
     std::vector<RawRow>& rows = feed.seen[static_cast<size_t>(place)];
     rows.resize(slot.beams.size());
-    check_step({run->world, run->catalogue(slot), slot.level, slot.life.width, rows}, now, &slot.beams, &slot.error,
-               run->coverage);
+    const Settings& step = settings.each[static_cast<size_t>(place)];
+    count_settings(step, slot.life.start, run->coverage);
+    const Settings under = followed(step, slot.life.start);
+    const oracle::Rules rules = rules_under(run->world, under);
+    check_step({run->world, rules, run->catalogue(slot), slot.level, slot.life.width, rows}, now, &slot.beams,
+               &slot.error, run->coverage);
     ++slot.level;
     slot.life.rows.push_back(std::move(rows));
+    slot.life.settings.push_back(under);
     slot.life.after.push_back(now);
   });
 }
@@ -248,25 +316,27 @@ void check_stats(const Run& run) {
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   call("sidbeam_session_get_stats", sidbeam_session_get_stats, run.session.get(), &stats);
   expect(stats.steps == run.steps, "stats.steps is ", stats.steps, " and should be ", run.steps);
-  expect(stats.slot_steps == run.slot_steps, "stats.slot_steps is ", stats.slot_steps, " and should be ",
+  std::map<std::string, int64_t> counters = counters_of(run.session.get());
+  expect(counters["slot_steps"] == run.slot_steps, "slot_steps is ", counters["slot_steps"], " and should be ",
          run.slot_steps);
   Coverage& coverage = *run.coverage;
   coverage["rows read"] += stats.rows_read;
   coverage["rows skipped"] += stats.rows_skipped;
   coverage["rows bad"] += stats.rows_bad;
   coverage["dead beams"] += stats.dead_beams;
-  coverage["selection workspace cut back"] += stats.shrinks;
+  coverage["selection workspace cut back"] += counters["shrinks"];
   const bool summed = run.world.c.given_lse == 0 && run.world.c.normalization != SIDBEAM_NORMALIZE_NONE;
-  coverage[summed ? "rows with one child, summed" : "rows with one child, not summed"] += stats.single_rows;
-  if (summed && run.world.c.beams >= 16) coverage["rows with one child, summed, of many beams"] += stats.single_rows;
-  coverage["slots divided among threads"] += stats.split_slots;
-  coverage["rows with listed children"] += stats.list_rows;
+  coverage[summed ? "rows with one child, summed" : "rows with one child, not summed"] += counters["single_rows"];
+  if (summed && run.world.c.beams >= 16)
+    coverage["rows with one child, summed, of many beams"] += counters["single_rows"];
+  coverage["slots divided among threads"] += counters["split_slots"];
+  coverage["rows with listed children"] += counters["list_rows"];
   constexpr const char* kDtypes[] = {"f32", "f16", "bf16"};
-  coverage[std::string("rows with dense children, ") + kDtypes[run.world.c.dtype]] += stats.dense_rows;
+  coverage[std::string("rows with dense children, ") + kDtypes[run.world.c.dtype]] += counters["dense_rows"];
   if (run.world.columns > 2 * run.world.c.codes + 1024)
-    coverage["rows with dense children, too wide for maxima"] += stats.dense_rows;
-  coverage["unconstrained rows"] += stats.unconstrained_rows;
-  coverage["probed rows"] += stats.probed_rows;
+    coverage["rows with dense children, too wide for maxima"] += counters["dense_rows"];
+  coverage["unconstrained rows"] += counters["unconstrained_rows"];
+  coverage["probed rows"] += counters["probed_rows"];
 }
 
 void check_all_items(const Run& run) {

@@ -18,7 +18,7 @@ struct World {
   std::vector<std::vector<int32_t>> maps;  // [levels], empty where the level has none
   int64_t end_column = -1;
   int64_t columns = 0;  // of the narrowest row
-  oracle::Rules rules;  // of every step, but for temperature and soft-cap
+  oracle::Rules rules;  // of every step; what slots and steps say of temperature and soft-cap comes before
   uint64_t seed() const { return static_cast<uint64_t>(c.seed); }
 };
 World make_world(const Case& c);
@@ -37,5 +37,18 @@ oracle::Row decoded(const World& world, const RawRow& row);
 
 float soft_cap_of(const Case& c);
 float inverse_temperature_of(const Case& c);
+
+// What a slot's start or a step says of temperature and soft-cap; 0: nothing.
+struct Settings {
+  float inverse_temperature = 0, soft_cap = 0;
+  bool operator==(const Settings&) const = default;
+};
+// Any that the case allows; `may_lift`: or the soft-cap that is none, whatever the slot has.
+Settings draw_settings(const Case& c, uint64_t hash, bool may_lift);
+// What a step follows, for which a soft-cap of 0 is none.
+Settings followed(const Settings& step, const Settings& start);
+// What a step must say to follow `wanted` after such a start.
+Settings said(const Settings& wanted, const Settings& start);
+oracle::Rules rules_under(const World& world, const Settings& settings);
 
 }  // namespace differential

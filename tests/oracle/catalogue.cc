@@ -60,13 +60,13 @@ int ordinal_of(const Catalogue& catalogue, const Sid& sid) {
 
 std::vector<int> children(const Catalogue& catalogue, const Sid& prefix) {
   const size_t level = prefix.size();
-  std::set<int> tokens;
+  std::set<int> codes;
   if (level < catalogue.codes.size()) {
     for (const Sid& sid : catalogue.sids) {
-      if (starts_with(sid, prefix)) tokens.insert(sid.size() == level ? catalogue.codes[level] : sid[level]);
+      if (starts_with(sid, prefix)) codes.insert(sid.size() == level ? catalogue.codes[level] : sid[level]);
     }
   }
-  return {tokens.begin(), tokens.end()};
+  return {codes.begin(), codes.end()};
 }
 
 }  // namespace oracle

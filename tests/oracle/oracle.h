@@ -35,7 +35,7 @@ bool starts_with(const Sid& sid, const Sid& prefix);
 bool has_prefix(const Catalogue& catalogue, const Sid& prefix);
 // Position of a whole SID, or -1.
 int ordinal_of(const Catalogue& catalogue, const Sid& sid);
-// The tokens that may follow a prefix, rising; codes[level] stands for the end.
+// The codes that may follow a prefix, rising; codes[level] stands for the end.
 std::vector<int> children(const Catalogue& catalogue, const Sid& prefix);
 
 // trie and sorted promise the same results: both are kExact.
@@ -66,15 +66,16 @@ struct Row {
 
 struct Candidate {
   int parent = 0;
-  int token = 0;        // codes[level]: the end; -1: an ended beam that stays
+  int code = 0;         // codes[level]: the end; -1: an ended beam that stays
   double log_prob = 0;  // in float64
   double score = 0;     // in float64
   float score32 = 0;    // fl(s + fl(x - lse)): what f32 must give, where lse is given or 0 and there is no soft-cap
 };
 
 struct Outcome {
-  std::vector<Candidate> candidates;  // of good rows, by parent, then token
-  std::vector<int> bad;               // beams with a bad row
+  std::vector<Candidate> candidates;  // of good rows, by parent, then code
+  std::vector<int> bad_rows;          // beams whose row has a bad element, or a score above the range of f32
+  std::vector<int> bad_lses;          // beams with a bad log-sum-exp of the caller's; their rows are not looked at
   // Least distance in x between a code that was looked up and one of another element that was not (kSortedTopk,
   // kHashFinal): a soft-cap known to that distance only cannot tell which of the two is to be looked up.
   double closest_miss = std::numeric_limits<double>::infinity();
@@ -85,14 +86,14 @@ struct Outcome {
 Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const std::vector<Beam>& beams,
              const std::vector<Row>& rows);
 
-// The best `width` candidates by score32: score falling, parent rising, token rising.
+// The best `width` candidates by score32: score falling, parent rising, code rising.
 std::vector<Candidate> best(std::vector<Candidate> candidates, int width);
 
-// Whether a request is in error, given the score of the last of `kept` beams that it was left with.
-bool in_error(const Outcome& outcome, const std::vector<Beam>& beams, int kept, float last_score, int width);
+// Whether `bad` beams put a request in error, given the score of the last of `kept` beams that it was left with.
+bool in_error(const std::vector<int>& bad, const std::vector<Beam>& beams, int kept, float last_score, int width);
 
 // The beam that a candidate makes.
-Beam continued(const Catalogue& catalogue, const std::vector<Beam>& beams, int parent, int token, float score);
+Beam continued(const Catalogue& catalogue, const std::vector<Beam>& beams, int parent, int code, float score);
 
 // Elements of rows. To f16 and bf16 by rounding to the nearest, ties to even.
 enum class Dtype { kF32, kF16, kBf16 };

@@ -21,10 +21,10 @@ Rules plain(Normalization normalization) {
   return rules;
 }
 
-std::vector<int> tokens_of(const std::vector<Candidate>& candidates) {
-  std::vector<int> tokens;
-  for (const Candidate& candidate : candidates) tokens.push_back(candidate.token);
-  return tokens;
+std::vector<int> codes_of(const std::vector<Candidate>& candidates) {
+  std::vector<int> codes;
+  for (const Candidate& candidate : candidates) codes.push_back(candidate.code);
+  return codes;
 }
 
 TEST(Catalogue, SortsCodeByCodeWithTheEndAfterEveryCode) {
@@ -47,7 +47,7 @@ TEST(Catalogue, ItemsOfASidFollowPriorityThenId) {
 TEST(Step, FullNormalisesOverTheRowAndKeepsTheValid) {
   const auto outcome =
       step(three_items(), plain(Normalization::kFull), 0, {{{}, false, 0}}, {{{3, 9, 2, 1}, std::nullopt}});
-  ASSERT_EQ(tokens_of(outcome.candidates), (std::vector<int>{0, 2}));
+  ASSERT_EQ(codes_of(outcome.candidates), (std::vector<int>{0, 2}));
   EXPECT_NEAR(outcome.candidates[0].log_prob, 3 - 9.0037192, 1e-7);
   EXPECT_NEAR(outcome.candidates[1].score, 2 - 9.0037192, 1e-7);
 }
@@ -71,48 +71,57 @@ TEST(Step, LevelNormalisesOverTheCodesAndTheEnd) {
   EXPECT_NEAR(step(variable, rules, 0, {{}}, {row}).candidates[0].log_prob, -1.6094379, 1e-7);
 }
 
-TEST(Step, TiesGoToTheLowerParentThenTheLowerToken) {
+TEST(Step, TiesGoToTheLowerParentThenTheLowerCode) {
   const std::vector<Beam> beams{{{2}, false, -1}, {{0}, false, -1}};
   const Row row{{-1, -1, -1, -1}, std::nullopt};
   const auto outcome = step(three_items(), plain(Normalization::kNone), 1, beams, {row, row});
   const auto kept = best(outcome.candidates, 2);
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].parent, 0);
-  EXPECT_EQ(kept[0].token, 2);
+  EXPECT_EQ(kept[0].code, 2);
   EXPECT_EQ(kept[1].parent, 1);
-  EXPECT_EQ(kept[1].token, 1);
+  EXPECT_EQ(kept[1].code, 1);
   EXPECT_EQ(kept[1].score32, -2);
 }
 
 TEST(Step, MaskedChildrenAreNoCandidatesAndAMaskedRowIsNoError) {
   Rules rules = plain(Normalization::kFull);
   auto outcome = step(three_items(), rules, 0, {{}}, {{{-kInfinity, 0, 1, 0}, std::nullopt}});
-  EXPECT_EQ(tokens_of(outcome.candidates), (std::vector<int>{2}));
+  EXPECT_EQ(codes_of(outcome.candidates), (std::vector<int>{2}));
   outcome = step(three_items(), rules, 0, {{}}, {{std::vector<float>(4, -kInfinity), std::nullopt}});
   EXPECT_TRUE(outcome.candidates.empty());
-  EXPECT_TRUE(outcome.bad.empty());
+  EXPECT_TRUE(outcome.bad_rows.empty());
 }
 
 TEST(Step, ABadRowIsOneWhoseNormaliserReadsNanOrInfinity) {
   const Row nan_beside_children{{0, std::nanf(""), 0, 0}, std::nullopt};
-  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {nan_beside_children}).bad.size(), 1u);
-  EXPECT_EQ(step(three_items(), plain(Normalization::kLevel), 0, {{}}, {nan_beside_children}).bad.size(), 1u);
-  EXPECT_EQ(step(three_items(), plain(Normalization::kValid), 0, {{}}, {nan_beside_children}).bad.size(), 0u);
-  EXPECT_EQ(step(three_items(), plain(Normalization::kNone), 0, {{}}, {nan_beside_children}).bad.size(), 0u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {nan_beside_children}).bad_rows.size(), 1u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kLevel), 0, {{}}, {nan_beside_children}).bad_rows.size(), 1u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kValid), 0, {{}}, {nan_beside_children}).bad_rows.size(), 0u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kNone), 0, {{}}, {nan_beside_children}).bad_rows.size(), 0u);
   const Row given{{0, std::nanf(""), 0, 0}, 1.0f};
-  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {given}).bad.size(), 0u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {given}).bad_rows.size(), 0u);
   const Row infinite{{0, 0, kInfinity, 0}, 1.0f};
-  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {infinite}).bad.size(), 1u);
-  const Row bad_lse{{0, 0, 0, 0}, kInfinity};
-  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {bad_lse}).bad.size(), 1u);
+  EXPECT_EQ(step(three_items(), plain(Normalization::kFull), 0, {{}}, {infinite}).bad_rows.size(), 1u);
+}
+
+TEST(Step, ABadNormaliserOfTheCallersIsToldFromABadRow) {
+  for (const float lse : {kInfinity, std::nanf("")}) {
+    const auto outcome = step(three_items(), plain(Normalization::kFull), 0, {{}}, {{{0, 0, kInfinity, 0}, lse}});
+    EXPECT_EQ(outcome.bad_lses, (std::vector<int>{0}));
+    EXPECT_TRUE(outcome.bad_rows.empty());  // not looked at
+    EXPECT_TRUE(outcome.candidates.empty());
+  }
+  const auto none = step(three_items(), plain(Normalization::kFull), 0, {{}}, {{{0, 0, kInfinity, 0}, -kInfinity}});
+  EXPECT_TRUE(none.bad_lses.empty() && none.bad_rows.empty() && none.candidates.empty());
 }
 
 TEST(Step, AScoreAboveTheRangeMakesTheRowBadAndOneBelowIsNoCandidate) {
   const float huge = std::numeric_limits<float>::max();
   auto outcome = step(three_items(), plain(Normalization::kNone), 0, {{{}, false, huge}}, {{{huge, 0, 0, 0}, {}}});
-  EXPECT_EQ(outcome.bad.size(), 1u);
+  EXPECT_EQ(outcome.bad_rows.size(), 1u);
   outcome = step(three_items(), plain(Normalization::kNone), 0, {{{}, false, -huge}}, {{{-huge, 0, 0, 0}, {}}});
-  EXPECT_EQ(tokens_of(outcome.candidates), (std::vector<int>{2}));
+  EXPECT_EQ(codes_of(outcome.candidates), (std::vector<int>{2}));
 }
 
 TEST(Step, AGivenNormaliserIsSubtractedInF32AndNeverClamped) {
@@ -128,13 +137,13 @@ TEST(Step, AnEndedBeamCompetesUnchangedAndItsRowIsNotRead) {
   rules.columns = {{0, 1}, {0, 1}};
   rules.end_column = 2;
   const auto end = step(c, rules, 1, {{{0}, false, -1}}, {{{9, 9, -0.5f}, std::nullopt}});
-  ASSERT_EQ(tokens_of(end.candidates), (std::vector<int>{2}));
+  ASSERT_EQ(codes_of(end.candidates), (std::vector<int>{2}));
   const Beam ended = continued(c, {{{0}, false, -1}}, 0, 2, -1.5f);
   EXPECT_TRUE(ended.ended);
   EXPECT_EQ(ended.prefix, (Sid{0}));
   const auto later = step(c, rules, 1, {{{1}, false, -1}, ended}, {{{0, -3, 0}, {}}, {{}, {}}});
   const auto kept = best(later.candidates, 5);
-  EXPECT_EQ(tokens_of(kept), (std::vector<int>{-1, 1}));
+  EXPECT_EQ(codes_of(kept), (std::vector<int>{-1, 1}));
   EXPECT_EQ(kept[0].parent, 1);
   EXPECT_EQ(kept[0].score32, -1.5f);
 }
@@ -145,7 +154,7 @@ TEST(Step, SortedTopkLooksUpTheBestCodesOnly) {
   rules.strategy = Strategy::kSortedTopk;
   rules.top_k = 2;
   const auto outcome = step(three_items(), rules, 0, {{}}, {{{3, 9, 2, 1}, std::nullopt}});
-  ASSERT_EQ(tokens_of(outcome.candidates), (std::vector<int>{0}));
+  ASSERT_EQ(codes_of(outcome.candidates), (std::vector<int>{0}));
   EXPECT_EQ(outcome.candidates[0].log_prob, 0);
 }
 
@@ -153,12 +162,12 @@ TEST(Step, HashFinalIsUnconstrainedUntilTheLastLevel) {
   Rules rules = plain(Normalization::kNone);
   rules.strategy = Strategy::kHashFinal;
   rules.top_k = 2;
-  EXPECT_EQ(tokens_of(step(three_items(), rules, 0, {{}}, {{{0, 0, 0, 0}, {}}}).candidates),
+  EXPECT_EQ(codes_of(step(three_items(), rules, 0, {{}}, {{{0, 0, 0, 0}, {}}}).candidates),
             (std::vector<int>{0, 1, 2, 3}));
   // Equal logits: codes 0 and 1 are looked up, and after 0 only 1 completes a SID; after 3 nothing does.
   const auto last =
       step(three_items(), rules, 1, {{{0}, false, 0}, {{3}, false, 0}}, {{{0, 0, 0, 0}, {}}, {{0, 0, 0, 0}, {}}});
-  EXPECT_EQ(tokens_of(last.candidates), (std::vector<int>{1}));
+  EXPECT_EQ(codes_of(last.candidates), (std::vector<int>{1}));
 }
 
 TEST(Step, SoftCapThenTemperature) {
@@ -170,11 +179,10 @@ TEST(Step, SoftCapThenTemperature) {
 
 TEST(Error, OnlyABadRowThatCouldHaveMatteredIsAnError) {
   const std::vector<Beam> beams{{{0}, false, -1}, {{2}, false, -3}};
-  Outcome outcome;
-  outcome.bad = {1};
-  EXPECT_TRUE(in_error(outcome, beams, 1, -2, 2));   // fewer than the width are kept
-  EXPECT_FALSE(in_error(outcome, beams, 2, -2, 2));  // scored below the last kept
-  EXPECT_TRUE(in_error(outcome, beams, 2, -3, 2));   // as well as the last kept
+  const std::vector<int> bad{1};
+  EXPECT_TRUE(in_error(bad, beams, 1, -2, 2));   // fewer than the width are kept
+  EXPECT_FALSE(in_error(bad, beams, 2, -2, 2));  // scored below the last kept
+  EXPECT_TRUE(in_error(bad, beams, 2, -3, 2));   // as well as the last kept
 }
 
 TEST(Numbers, F16AndBf16RoundToNearestEven) {

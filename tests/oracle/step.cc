@@ -18,21 +18,20 @@ struct Place {
   const Beam& beam;
   const Row& row;
 
-  // The end is token codes[level].
-  size_t column(int token) const {
-    return static_cast<size_t>(token == catalogue.codes[level] ? rules.end_column
-                                                               : rules.columns[level][static_cast<size_t>(token)]);
+  size_t column(int code) const {
+    return static_cast<size_t>(code == catalogue.codes[level] ? rules.end_column
+                                                              : rules.columns[level][static_cast<size_t>(code)]);
   }
-  float element(int token) const { return row.elements[column(token)]; }
-  float x(int token) const { return transformed(element(token), rules.soft_cap, rules.inverse_temperature); }
+  float element(int code) const { return row.elements[column(code)]; }
+  float x(int code) const { return transformed(element(code), rules.soft_cap, rules.inverse_temperature); }
 };
 
 // Codes of the level, and the end where lengths vary.
-std::vector<int> all_tokens(const Catalogue& catalogue, size_t level) {
-  std::vector<int> tokens;
-  for (int token = 0; token < catalogue.codes[level]; ++token) tokens.push_back(token);
-  if (catalogue.variable) tokens.push_back(catalogue.codes[level]);
-  return tokens;
+std::vector<int> all_codes(const Catalogue& catalogue, size_t level) {
+  std::vector<int> codes;
+  for (int code = 0; code < catalogue.codes[level]; ++code) codes.push_back(code);
+  if (catalogue.variable) codes.push_back(catalogue.codes[level]);
+  return codes;
 }
 
 bool probes(const Place& at) {
@@ -41,44 +40,46 @@ bool probes(const Place& at) {
 }
 
 // Elements that decide whether the row is bad.
-std::vector<float> elements_read(const Place& at, const std::vector<int>& tokens) {
+std::vector<float> elements_read(const Place& at, const std::vector<int>& codes) {
   const bool children_only =
       at.row.lse || at.rules.normalization == Normalization::kNone || at.rules.normalization == Normalization::kValid;
   if (!children_only && at.rules.normalization == Normalization::kFull) return at.row.elements;
   const bool whole_level = probes(at) || !children_only;
   std::vector<float> elements;
-  for (int token : whole_level ? all_tokens(at.catalogue, at.level) : tokens) elements.push_back(at.element(token));
+  for (int code : whole_level ? all_codes(at.catalogue, at.level) : codes) elements.push_back(at.element(code));
   return elements;
 }
+
+bool is_bad(float value) { return std::isnan(value) || value == kInfinity; }
 
 bool any_bad(const Rules& rules, const std::vector<float>& elements) {
   for (float element : elements) {
     const float x = transformed(element, rules.soft_cap, rules.inverse_temperature);
-    if (std::isnan(x) || x == kInfinity) return true;
+    if (is_bad(x)) return true;
   }
   return false;
 }
 
-// The K best tokens of the level by x, ties to the lower token; and how close the choice was.
+// The K best codes of the level by x, ties to the lower code; and how close the choice was.
 std::vector<int> top_k(const Place& at, double* closest_miss) {
-  std::vector<int> tokens = all_tokens(at.catalogue, at.level);
-  std::stable_sort(tokens.begin(), tokens.end(), [&](int a, int b) { return at.x(a) > at.x(b); });
-  const size_t k = std::min(tokens.size(), static_cast<size_t>(at.rules.top_k));
+  std::vector<int> codes = all_codes(at.catalogue, at.level);
+  std::stable_sort(codes.begin(), codes.end(), [&](int a, int b) { return at.x(a) > at.x(b); });
+  const size_t k = std::min(codes.size(), static_cast<size_t>(at.rules.top_k));
   for (size_t in = 0; in < k && at.rules.soft_cap > 0; ++in) {
-    for (size_t out = k; out < tokens.size(); ++out) {
-      if (at.element(tokens[in]) == at.element(tokens[out]) || at.x(tokens[in]) == -kInfinity) continue;
-      *closest_miss = std::min(*closest_miss, double{at.x(tokens[in])} - double{at.x(tokens[out])});
+    for (size_t out = k; out < codes.size(); ++out) {
+      if (at.element(codes[in]) == at.element(codes[out]) || at.x(codes[in]) == -kInfinity) continue;
+      *closest_miss = std::min(*closest_miss, double{at.x(codes[in])} - double{at.x(codes[out])});
     }
   }
-  tokens.resize(k);
-  return tokens;
+  codes.resize(k);
+  return codes;
 }
 
-std::vector<int> only_valid(const Catalogue& catalogue, const Sid& prefix, const std::vector<int>& tokens) {
+std::vector<int> only_valid(const Catalogue& catalogue, const Sid& prefix, const std::vector<int>& codes) {
   const std::vector<int> valid = children(catalogue, prefix);
   std::vector<int> kept;
-  for (int token : valid) {
-    if (std::find(tokens.begin(), tokens.end(), token) != tokens.end()) kept.push_back(token);
+  for (int code : valid) {
+    if (std::find(codes.begin(), codes.end(), code) != codes.end()) kept.push_back(code);
   }
   return kept;
 }
@@ -99,7 +100,7 @@ LogSum log_sum_exp(const std::vector<double>& xs) {
 }
 
 // Log of what the candidates are divided by; largest -inf: the row has none.
-LogSum normaliser(const Place& at, const std::vector<int>& tokens) {
+LogSum normaliser(const Place& at, const std::vector<int>& codes) {
   if (at.row.lse) return {double{*at.row.lse}, 0};
   std::vector<double> xs;
   switch (at.rules.normalization) {
@@ -111,10 +112,10 @@ LogSum normaliser(const Place& at, const std::vector<int>& tokens) {
       }
       break;
     case Normalization::kLevel:
-      for (int token : all_tokens(at.catalogue, at.level)) xs.push_back(double{at.x(token)});
+      for (int code : all_codes(at.catalogue, at.level)) xs.push_back(double{at.x(code)});
       break;
     case Normalization::kValid:
-      for (int token : tokens) xs.push_back(double{at.x(token)});
+      for (int code : codes) xs.push_back(double{at.x(code)});
       break;
   }
   return log_sum_exp(xs);
@@ -122,25 +123,24 @@ LogSum normaliser(const Place& at, const std::vector<int>& tokens) {
 
 // The candidates of one beam that is not ended. false: its row is bad.
 bool beam_candidates(const Place& at, int parent, Outcome* outcome) {
-  if (at.row.lse && (std::isnan(*at.row.lse) || *at.row.lse == kInfinity)) return false;
   if (at.row.lse && *at.row.lse == -kInfinity) return true;  // a row without candidates, whatever its elements
-  std::vector<int> tokens;
+  std::vector<int> codes;
   if (at.rules.strategy == Strategy::kExact) {
-    tokens = children(at.catalogue, at.beam.prefix);
+    codes = children(at.catalogue, at.beam.prefix);
   } else if (!probes(at)) {
-    tokens = all_tokens(at.catalogue, at.level);
+    codes = all_codes(at.catalogue, at.level);
   }
-  if (any_bad(at.rules, elements_read(at, tokens))) return false;
-  if (probes(at)) tokens = only_valid(at.catalogue, at.beam.prefix, top_k(at, &outcome->closest_miss));
+  if (any_bad(at.rules, elements_read(at, codes))) return false;
+  if (probes(at)) codes = only_valid(at.catalogue, at.beam.prefix, top_k(at, &outcome->closest_miss));
 
-  const LogSum lse = normaliser(at, tokens);
+  const LogSum lse = normaliser(at, codes);
   if (lse.largest == -kInfinity) return true;
   const bool clamped = !at.row.lse && at.rules.normalization != Normalization::kNone;
   std::vector<Candidate> candidates;
-  for (int token : tokens) {
-    const float x = at.x(token);
+  for (int code : codes) {
+    const float x = at.x(code);
     if (x == -kInfinity) continue;
-    Candidate candidate{parent, token, (double{x} - lse.largest) - lse.rest, 0, 0};
+    Candidate candidate{parent, code, (double{x} - lse.largest) - lse.rest, 0, 0};
     if (clamped) candidate.log_prob = std::min(0.0, candidate.log_prob);
     candidate.score = double{at.beam.score} + candidate.log_prob;
     const float log_prob32 = clamped ? static_cast<float>(candidate.log_prob) : x - static_cast<float>(lse.largest);
@@ -170,8 +170,10 @@ Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const st
     const int parent = static_cast<int>(m);
     if (beam.ended) {
       outcome.candidates.push_back({parent, -1, 0, double{beam.score}, beam.score});
+    } else if (rows[m].lse && is_bad(*rows[m].lse)) {
+      outcome.bad_lses.push_back(parent);
     } else if (!beam_candidates({catalogue, rules, static_cast<size_t>(level), beam, rows[m]}, parent, &outcome)) {
-      outcome.bad.push_back(parent);
+      outcome.bad_rows.push_back(parent);
     }
   }
   return outcome;
@@ -181,27 +183,27 @@ std::vector<Candidate> best(std::vector<Candidate> candidates, int width) {
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     if (a.score32 != b.score32) return a.score32 > b.score32;
     if (a.parent != b.parent) return a.parent < b.parent;
-    return a.token < b.token;
+    return a.code < b.code;
   });
   if (candidates.size() > static_cast<size_t>(width)) candidates.resize(static_cast<size_t>(width));
   return candidates;
 }
 
-bool in_error(const Outcome& outcome, const std::vector<Beam>& beams, int kept, float last_score, int width) {
-  for (int m : outcome.bad) {
+bool in_error(const std::vector<int>& bad, const std::vector<Beam>& beams, int kept, float last_score, int width) {
+  for (int m : bad) {
     if (kept < width || beams[static_cast<size_t>(m)].score >= last_score) return true;
   }
   return false;
 }
 
-Beam continued(const Catalogue& catalogue, const std::vector<Beam>& beams, int parent, int token, float score) {
+Beam continued(const Catalogue& catalogue, const std::vector<Beam>& beams, int parent, int code, float score) {
   Beam beam = beams[static_cast<size_t>(parent)];
   beam.score = score;
-  if (token == -1) return beam;
-  if (token == catalogue.codes[beam.prefix.size()]) {
+  if (code == -1) return beam;
+  if (code == catalogue.codes[beam.prefix.size()]) {
     beam.ended = true;
   } else {
-    beam.prefix.push_back(token);
+    beam.prefix.push_back(code);
   }
   return beam;
 }
