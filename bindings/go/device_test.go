@@ -74,12 +74,13 @@ func TestSessionOnADevice(t *testing.T) {
 	fails(t, err, sidbeam.Unsupported, "the session's arrays are on a device")
 	must(t, session.Start(sidbeam.StartArgs{}))
 	for _, level := range twoLevels {
-		rows := sidbeam.Rows{F32: put(t, level...).slice, Device: onCUDA, Slots: 1, Rows: 2, Columns: 4}
+		rows := sidbeam.Rows{F32: put(t, level...).slice, Device: onCUDA, Slots: 1, Rows: 2, Columns: 4,
+			RowStride: sidbeam.Broadcast}
 		must(t, session.Step(sidbeam.StepArgs{Slots: put(t, int32(0)).slice, Rows: rows}))
 	}
 	beams, err := session.DeviceBeams()
 	must(t, err)
-	reads(t, "tokens", beams.Codes, int32(2), 3)
+	reads(t, "codes", beams.Codes, int32(2), 3)
 	fetched, err := session.Fetch(0)
 	must(t, err)
 	reads(t, "live", beams.Live, int32(2)) // and waits for the copies
@@ -116,29 +117,29 @@ func TestRowMapOnADevice(t *testing.T) {
 	reads(t, "scores", beams.Scores, float32(-3), -6)
 }
 
-func TestTableOnADevice(t *testing.T) {
+func TestConstraintSetOnADevice(t *testing.T) {
 	with, index := emulated(t)
-	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
 	must(t, err)
-	defer table.Close()
+	defer set.Close()
 	states, after := put[int64](t, 9, 9), put[int64](t, 9, 9)
-	must(t, table.Prefixes(nil, put[int32](t, 0, 1).slice, 1, put[int32](t, 1, 1).slice, states.slice, 0))
-	must(t, table.Advance(nil, states.slice, nil, put[int32](t, 2, 1).slice, after.slice, 0))
+	must(t, set.Prefixes(nil, put[int32](t, 0, 1).slice, 1, put[int32](t, 1, 1).slice, states.slice, 0))
+	must(t, set.Advance(nil, states.slice, nil, put[int32](t, 2, 1).slice, after.slice, 0))
 	after.is("after a code that may not follow", -1, -1)
 	words := put[uint32](t, 9, 9)
-	must(t, table.Bitmask(nil, states.slice, words.slice, 1, 0))
+	must(t, set.Bitmask(nil, states.slice, 1, words.slice, 0))
 	words.is("after 0: 1 and 3; after 1: nothing", 1<<1|1<<3, 0)
 	logits := put[float32](t, 1, 2, 3, 4, 1, 2, 3, 4)
 	rows := sidbeam.Rows{F32: logits.slice, Device: onCUDA, Rows: 2, Columns: 4}
-	tokens := put[int32](t, 9, 9)
+	codes := put[int32](t, 9, 9)
 	top := sidbeam.TopK{States: states.slice, Logits: rows, K: 1, Normalization: sidbeam.NormalizeNone,
-		Codes: tokens.slice, LogProbs: put[float32](t, 9, 9).slice}
-	must(t, table.TopK(top))
-	tokens.is("tokens", 3, -1)
-	must(t, table.Mask(nil, states.slice, rows, 0))
+		Codes: codes.slice, LogProbs: put[float32](t, 9, 9).slice}
+	must(t, set.TopK(top))
+	codes.is("codes", 3, -1)
+	must(t, set.Mask(nil, states.slice, rows, 0))
 	none := float32(math.Inf(-1))
 	logits.is("logits", none, 2, none, 4, none, none, none, none)
-	fails(t, table.Advance(nil, states.slice, nil, []int32{1, 1}, after.slice, 0), sidbeam.InvalidArgument, "tokens")
+	fails(t, set.Advance(nil, states.slice, nil, []int32{1, 1}, after.slice, 0), sidbeam.InvalidArgument, "codes")
 }
 
 func TestUploadAndUnload(t *testing.T) {

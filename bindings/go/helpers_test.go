@@ -67,7 +67,8 @@ func newSession(t testing.TB, config sidbeam.SessionConfig) (*sidbeam.Session, *
 var twoLevels = [2][]float32{{3, 9, 2, 1}, {1, 1, 4, 2}}
 
 func row(level int) sidbeam.StepArgs {
-	return sidbeam.StepArgs{Rows: sidbeam.Rows{F32: twoLevels[level], Slots: 1, Rows: 2, Columns: 4}}
+	return sidbeam.StepArgs{Rows: sidbeam.Rows{F32: twoLevels[level], Slots: 1, Rows: 2, Columns: 4,
+		RowStride: sidbeam.Broadcast}}
 }
 
 // randomSIDs gives [count, levels] codes below `codes`.

@@ -96,7 +96,7 @@ func TestNamesAndVariableLength(t *testing.T) {
 	if beams.Codes.At(0) != 0 {
 		t.Errorf("the first level's map has code 0 in column 3: expected 0, got %d", beams.Codes.At(0))
 	}
-	rows.Rows = 2
+	rows.Rows, rows.RowStride = 2, sidbeam.Broadcast
 	must(t, session.Step(sidbeam.StepArgs{Rows: rows}))
 	if beams.Codes.At(0) != 3 {
 		t.Errorf("the second level: expected code 3 of column 3, got %d", beams.Codes.At(0))
@@ -162,7 +162,7 @@ func TestReplacedAndTruncatedWhileOpen(t *testing.T) {
 func TestPlan(t *testing.T) {
 	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs)
 	plan, err := builder.Plan(context.Background())
-	if must(t, err); !plan.Exact || plan.SIDs != 3 || plan.Levels[1].Nodes != 3 || plan.FileBytes <= 0 {
+	if must(t, err); !plan.Exact || plan.SIDs != 3 || plan.Nodes[1] != 3 || plan.FileBytes <= 0 || len(plan.Sections) == 0 {
 		t.Errorf("plan: expected 3 SIDs, counted, got %+v", plan)
 	}
 	estimate, err := sidbeam.EstimatePlan(sidbeam.BuilderConfig{Codes: []int32{4, 4}}, 3)
@@ -170,7 +170,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("estimate: expected 3 SIDs, not counted, got %+v", estimate)
 	}
 	_, err = sidbeam.EstimatePlan(sidbeam.BuilderConfig{Codes: []int32{4, 4}}, 17)
-	fails(t, err, sidbeam.InvalidArgument, "17")
+	fails(t, err, sidbeam.InvalidArgument, "sids is 17, but these codes allow only 16 SIDs")
 }
 
 // A build whose context ends leaves the old file, nothing else, and a builder that works.

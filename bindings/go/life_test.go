@@ -24,11 +24,11 @@ func TestClosed(t *testing.T) {
 	constraint, err := sidbeam.NewConstraint(index)
 	must(t, err)
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: index})
-	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{2}}, sidbeam.Pairs{Codes: []int32{1}})
 	for i := 0; i < 2; i++ {
-		for _, closer := range []interface{ Close() error }{process, index, constraint, session, table, builder} {
+		for _, closer := range []interface{ Close() error }{process, index, constraint, session, set, builder} {
 			must(t, closer.Close())
 		}
 	}
@@ -47,7 +47,7 @@ func TestClosed(t *testing.T) {
 		{openErr, "runtime"}, {infoErr, "index"}, {sidsErr, "index"}, {constraintErr, "constraint"}, {indexErr, "index"},
 		{beamsErr, "session"}, {statsErr, "session"}, {finishErr, "builder"}, {session.Step(row(0)), "session"},
 		{session.Start(sidbeam.StartArgs{}), "session"}, {session.Stop(nil, 0), "session"},
-		{table.Bitmask(nil, []int64{0}, make([]uint32, 1), 1, 0), "table"},
+		{set.Bitmask(nil, []int64{0}, make([]uint32, 1), 1, 0), "set"},
 		{builder.Add(sidbeam.Pairs{Codes: []int32{1}}), "builder"}, {index.Verify(sidbeam.VerifyFull), "index"},
 	} {
 		fails(t, failed.err, sidbeam.BadState, failed.what+" is closed")
@@ -59,7 +59,7 @@ func TestZeroObjects(t *testing.T) {
 	var index sidbeam.Index
 	var session sidbeam.Session
 	var builder sidbeam.Builder
-	var table sidbeam.ConstraintSet
+	var set sidbeam.ConstraintSet
 	must(t, index.Close())
 	must(t, session.Close())
 	must(t, builder.Close())
@@ -75,7 +75,7 @@ func TestZeroObjects(t *testing.T) {
 	fails(t, finishErr, sidbeam.InvalidArgument, "builder is null")
 	fails(t, beamsErr, sidbeam.InvalidArgument, "session is null")
 	fails(t, session.Step(row(0)), sidbeam.InvalidArgument, "session is null")
-	fails(t, table.Advance(nil, nil, nil, nil, nil, 0), sidbeam.InvalidArgument, "table is null")
+	fails(t, set.Advance(nil, nil, nil, nil, nil, 0), sidbeam.InvalidArgument, "constraint set is null")
 	var none *sidbeam.Index
 	_, sessionErr := sidbeam.NewSession(sidbeam.SessionConfig{Constraint: none})
 	fails(t, sessionErr, sidbeam.InvalidArgument, "constraint is a nil *Index")
@@ -90,8 +90,8 @@ func TestViewAfterClose(t *testing.T) {
 	must(t, err)
 	decodeThree(t, session)
 	scores := beams.Scores
-	tokens := [2]int32{}
-	beams.Codes.CopyTo(tokens[:])
+	codes := [2]int32{}
+	beams.Codes.CopyTo(codes[:])
 	must(t, session.Close())
 	must(t, index.Close())
 	session, beams, index = nil, nil, nil
@@ -100,8 +100,8 @@ func TestViewAfterClose(t *testing.T) {
 		runtime.Gosched()
 		_ = make([]byte, 1<<20)
 	}
-	if scores.Len() != 2 || scores.At(0) >= 0 || scores.At(0) < scores.At(1) || tokens != [2]int32{2, 3} {
-		t.Errorf("expected the scores of before, got %v %v, tokens %v", scores.At(0), scores.At(1), tokens)
+	if scores.Len() != 2 || scores.At(0) >= 0 || scores.At(0) < scores.At(1) || codes != [2]int32{2, 3} {
+		t.Errorf("expected the scores of before, got %v %v, codes %v", scores.At(0), scores.At(1), codes)
 	}
 }
 

@@ -24,13 +24,13 @@ func TestStepAllocatesNothing(t *testing.T) {
 	session, args := overheadSession(t)
 	beams, err := session.Beams()
 	must(t, err)
-	tokens := make([]int32, beams.Codes.Len())
+	codes := make([]int32, beams.Codes.Len())
 	items := session.NewItems(2, 70)
 	count := testing.AllocsPerRun(100, func() {
 		must(t, session.Start(sidbeam.StartArgs{}))
 		for l := 0; l < 3; l++ {
 			must(t, session.Step(args))
-			beams.Codes.CopyTo(tokens)
+			beams.Codes.CopyTo(codes)
 		}
 		must(t, session.Items(nil, items))
 	})

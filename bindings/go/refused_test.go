@@ -104,7 +104,7 @@ func TestBadCalls(t *testing.T) {
 		{func(a *sidbeam.StepArgs) { a.Rows.F32 = nil }, "logits has 0 elements, too few for 2 x 2 rows of 4 columns"},
 		{func(a *sidbeam.StepArgs) { a.Rows.F32 = a.Rows.F32[:15] }, "logits has 15 elements"},
 		{func(a *sidbeam.StepArgs) { a.Rows.F16 = make([]uint16, 16) }, "Rows has 2 of F32, F16, BF16, expected one"},
-		{func(a *sidbeam.StepArgs) { a.Rows.RowStride = -4 }, "strides 8 and -4"},
+		{func(a *sidbeam.StepArgs) { a.Rows.RowStride = -4 }, "strides"},
 		{func(a *sidbeam.StepArgs) { a.Rows.SlotStride = math.MaxInt }, "too few"},
 		{func(a *sidbeam.StepArgs) { a.Rows.Columns = 3 }, "columns"},
 		{func(a *sidbeam.StepArgs) { a.LSE = make([]float32, 3) }, "lse has 3 elements, expected at least 4"},
@@ -147,14 +147,14 @@ func TestBadLookups(t *testing.T) {
 	fails(t, err, sidbeam.InvalidArgument, "length")
 	_, err = index.FindItemNamed("a", 0)
 	fails(t, err, sidbeam.InvalidArgument, "ids of this index are numbers")
-	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
-	defer table.Close()
-	fails(t, table.Bitmask(nil, []int64{0, 0}, make([]uint32, 1), 1, 0), sidbeam.InvalidArgument, "words has 1 elements, expected at least 2")
-	fails(t, table.Prefixes([]int32{5}, []int32{0}, 1, []int32{1}, make([]int64, 1), 0), sidbeam.InvalidArgument, "which[0] is 5")
-	fails(t, table.Mask(nil, []int64{0}, sidbeam.Rows{F32: make([]float32, 3), Rows: 1, Columns: 4}, 0), sidbeam.InvalidArgument, "logits has 3 elements")
-	fails(t, table.TopK(sidbeam.TopK{States: []int64{0}, Logits: sidbeam.Rows{F32: make([]float32, 4), Rows: 1, Columns: 4}, K: 2,
-		Codes: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument, "tokens has 1 elements, expected at least 2")
+	defer set.Close()
+	fails(t, set.Bitmask(nil, []int64{0, 0}, 1, make([]uint32, 1), 0), sidbeam.InvalidArgument, "words has 1 elements, expected at least 2")
+	fails(t, set.Prefixes([]int32{5}, []int32{0}, 1, []int32{1}, make([]int64, 1), 0), sidbeam.InvalidArgument, "which[0] is 5")
+	fails(t, set.Mask(nil, []int64{0}, sidbeam.Rows{F32: make([]float32, 3), Rows: 1, Columns: 4}, 0), sidbeam.InvalidArgument, "logits has 3 elements")
+	fails(t, set.TopK(sidbeam.TopK{States: []int64{0}, Logits: sidbeam.Rows{F32: make([]float32, 4), Rows: 1, Columns: 4}, K: 2,
+		Codes: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument, "codes has 1 elements, expected at least 2")
 }
 
 // Without a plugin or a device, what asks for CUDA says so, and the CPU goes on.

@@ -93,38 +93,39 @@ func TestPrefixesWidthsAndConstraints(t *testing.T) {
 	}
 	must(t, only.Close())
 	runtime.GC() // the session holds the constraint, that its index
-	must(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: sidbeam.Rows{F32: twoLevels[1], Slots: 2, Rows: 2, Columns: 4}}))
+	must(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: sidbeam.Rows{F32: twoLevels[1], Slots: 2, Rows: 2,
+		Columns: 4, SlotStride: sidbeam.Broadcast, RowStride: sidbeam.Broadcast}}))
 	if beams.Codes.At(0) != 3 || beams.Live.At(0) != 1 || beams.Codes.At(2) != 3 || beams.Live.At(1) != 1 {
 		t.Errorf("expected code 3 twice, got %d and %d", beams.Codes.At(0), beams.Codes.At(2))
 	}
 }
 
-func TestTable(t *testing.T) {
-	table, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{threeItems(t)}})
+func TestConstraintSet(t *testing.T) {
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{threeItems(t)}})
 	must(t, err)
-	defer table.Close()
+	defer set.Close()
 	states := make([]int64, 2)
-	must(t, table.Prefixes(nil, []int32{0, 1}, 1, []int32{0, 1}, states, 0))
+	must(t, set.Prefixes(nil, []int32{0, 1}, 1, []int32{0, 1}, states, 0))
 	if states[0] != 0 || states[1] != -1 {
 		t.Errorf("states: expected 0 and -1, got %v", states)
 	}
 	words := make([]uint32, 2)
-	must(t, table.Bitmask(nil, states, words, 1, 0))
+	must(t, set.Bitmask(nil, states, 1, words, 0))
 	if words[0] != 1|1<<2 || words[1] != 0 {
 		t.Errorf("words: expected 5 and 0, got %v", words)
 	}
 	next := make([]int64, 1)
-	must(t, table.Advance(nil, states, nil, []int32{0}, next, 0))
+	must(t, set.Advance(nil, states, nil, []int32{0}, next, 0))
 	logits := []float32{1, 2, 3, 4}
-	must(t, table.Mask(nil, next, sidbeam.Rows{F32: logits, Rows: 1, Columns: 4}, 0))
+	must(t, set.Mask(nil, next, sidbeam.Rows{F32: logits, Rows: 1, Columns: 4}, 0))
 	if !math.IsInf(float64(logits[0]), -1) || logits[1] != 2 || logits[3] != 4 {
 		t.Errorf("after code 0 only 1 and 3 may follow, got %v", logits)
 	}
 	top := sidbeam.TopK{States: states[:1], Logits: sidbeam.Rows{F32: twoLevels[0], Rows: 1, Columns: 4}, K: 3,
 		Codes: make([]int32, 3), LogProbs: make([]float32, 3)}
-	must(t, table.TopK(top))
+	must(t, set.TopK(top))
 	if top.Codes[0] != 0 || top.Codes[1] != 2 || top.Codes[2] != -1 {
-		t.Errorf("tokens: expected 0 2 -1, got %v", top.Codes)
+		t.Errorf("codes: expected 0 2 -1, got %v", top.Codes)
 	}
 }
 

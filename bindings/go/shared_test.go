@@ -41,7 +41,7 @@ func TestSharedCases(t *testing.T) {
 
 var replays = map[string]func(w *world, r record){
 	"index": (*world).index, "session": (*world).newSession, "start": (*world).start, "step": (*world).step,
-	"stop": (*world).stop, "items": (*world).items, "table": (*world).newTable, "prefixes": (*world).prefixes,
+	"stop": (*world).stop, "items": (*world).items, "set": (*world).newSet, "prefixes": (*world).prefixes,
 	"advance": (*world).advance, "mask": (*world).mask, "bitmask": (*world).bitmask, "topk": (*world).topK,
 	"refused": (*world).refused,
 }
@@ -54,7 +54,7 @@ type world struct {
 	opened     []*sidbeam.Index
 	session    *sidbeam.Session
 	beams      *sidbeam.Beams
-	table      *sidbeam.ConstraintSet
+	set        *sidbeam.ConstraintSet
 }
 
 func (w *world) close() {
@@ -64,8 +64,8 @@ func (w *world) close() {
 	if w.session != nil {
 		w.must(w.session.Close())
 	}
-	if w.table != nil {
-		w.must(w.table.Close())
+	if w.set != nil {
+		w.must(w.set.Close())
 	}
 	for _, index := range w.opened {
 		w.must(index.Close())
@@ -133,7 +133,7 @@ func (w *world) vocabulary(r record) *sidbeam.Vocabulary {
 		vocabulary.HasEnd, vocabulary.EndColumn = true, int64(one(w, r, "end_column"))
 	}
 	if maps := numbers[int32](w, r, "maps"); r.has("map_codes") {
-		for _, codes := range numbers[int32](w, r, "map_codes") {
+		for _, codes := range numbers[int64](w, r, "map_codes") {
 			vocabulary.Maps = append(vocabulary.Maps, maps[:codes:codes])
 			maps = maps[codes:]
 		}
@@ -162,7 +162,7 @@ func (w *world) newSession(r record) {
 func (w *world) checkBeams(r record) {
 	w.Helper()
 	sameView(w, "parents", w.beams.Parents, numbers[int32](w, r, "want_parents"))
-	sameView(w, "tokens", w.beams.Codes, numbers[int32](w, r, "want_codes"))
+	sameView(w, "codes", w.beams.Codes, numbers[int32](w, r, "want_codes"))
 	scores := make([]float32, w.beams.Scores.Len())
 	w.beams.Scores.CopyTo(scores)
 	sameBits(w, "scores", scores, numbers[uint32](w, r, "want_scores"))
@@ -184,10 +184,20 @@ func (w *world) startArgs(r record) sidbeam.StartArgs {
 	}
 	if r.has("prefixes") {
 		prefixes, stride := numbers[int32](w, r, "prefixes"), one(w, r, "prefix_stride")
+		_, _, levels := w.session.Shape()
+		if stride == 0 {
+			stride = levels
+		}
 		for i, length := range numbers[int32](w, r, "prefix_lengths") {
-			args.Prefixes = append(args.Prefixes, prefixes[i*stride:][:length])
+			if stride == sidbeam.Broadcast {
+				args.Prefixes = append(args.Prefixes, prefixes[:length])
+			} else {
+				args.Prefixes = append(args.Prefixes, prefixes[i*stride:][:length])
+			}
 		}
 	}
+	args.InverseTemperatures = floats(numbers[uint32](w, r, "inverse_temperatures"))
+	args.SoftCaps = floats(numbers[uint32](w, r, "soft_caps"))
 	return args
 }
 
@@ -220,6 +230,8 @@ func (w *world) stepArgs(r record) sidbeam.StepArgs {
 	if r.has("soft_cap") {
 		args.SoftCap = floats(numbers[uint32](w, r, "soft_cap"))[0]
 	}
+	args.InverseTemperatures = floats(numbers[uint32](w, r, "inverse_temperatures"))
+	args.SoftCaps = floats(numbers[uint32](w, r, "soft_caps"))
 	return args
 }
 
@@ -237,7 +249,7 @@ func (w *world) itemsArgs(r record) (slots []int32, items *sidbeam.Items) {
 	slots = numbers[int32](w, r, "slots")
 	items = w.session.NewItems(len(slots), one(w, r, "limit"))
 	items.LimitPerSID = one(w, r, "limit_per_sid")
-	if one(w, r, "with_rows") == 0 {
+	if one(w, r, "with_item_rows") == 0 {
 		items.ItemRows = nil
 	}
 	return slots, items
@@ -258,10 +270,10 @@ func (w *world) items(r record) {
 	got := []int64{}
 	for i := range slots {
 		for m := 0; m < beams; m++ {
-			got = append(got, items.ItemRowsOf(i, m)...)
+			got = append(got, items.RowsOf(i, m)...)
 		}
 	}
-	same(w, "rows", got, numbers[int64](w, r, "want_rows"))
+	same(w, "item_rows", got, numbers[int64](w, r, "want_item_rows"))
 }
 
 // refused repeats a call that C refused, with its code and words; nothing has changed.
@@ -286,37 +298,37 @@ func (w *world) refused(r record) {
 	}
 }
 
-func (w *world) newTable(r record) {
+func (w *world) newSet(r record) {
 	var follow []sidbeam.Constrainer
 	for _, i := range numbers[int32](w, r, "indexes") {
 		follow = append(follow, w.indexes[i])
 	}
-	if w.table != nil {
-		w.must(w.table.Close())
+	if w.set != nil {
+		w.must(w.set.Close())
 	}
 	var err error
-	w.table, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: follow, Vocabulary: w.vocabulary(r)})
+	w.set, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: follow, Vocabulary: w.vocabulary(r)})
 	w.must(err)
 }
 
 func (w *world) prefixes(r record) {
 	lengths := numbers[int32](w, r, "lengths")
 	out := make([]int64, len(lengths))
-	w.must(w.table.Prefixes(numbers[int32](w, r, "which"), numbers[int32](w, r, "codes"), one(w, r, "stride"), lengths, out, 0))
+	w.must(w.set.Prefixes(numbers[int32](w, r, "which"), numbers[int32](w, r, "codes"), one(w, r, "stride"), lengths, out, 0))
 	same(w, "states", out, numbers[int64](w, r, "want_states"))
 }
 
 func (w *world) advance(r record) {
-	tokens := numbers[int32](w, r, "tokens")
-	out := make([]int64, len(tokens))
-	w.must(w.table.Advance(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), numbers[int64](w, r, "parents"),
-		tokens, out, 0))
+	codes := numbers[int32](w, r, "codes")
+	out := make([]int64, len(codes))
+	w.must(w.set.Advance(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), numbers[int32](w, r, "parents"),
+		codes, out, 0))
 	same(w, "states", out, numbers[int64](w, r, "want_states"))
 }
 
 func (w *world) mask(r record) {
 	rows := w.rows(r, 0)
-	w.must(w.table.Mask(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), rows, 0))
+	w.must(w.set.Mask(numbers[int32](w, r, "which"), numbers[int64](w, r, "states"), rows, 0))
 	if rows.F32 != nil {
 		sameBits(w, "logits", rows.F32, numbers[uint32](w, r, "want_logits"))
 		return
@@ -327,7 +339,7 @@ func (w *world) mask(r record) {
 func (w *world) bitmask(r record) {
 	states, per := numbers[int64](w, r, "states"), one(w, r, "words_per_row")
 	words := make([]uint32, len(states)*per)
-	w.must(w.table.Bitmask(numbers[int32](w, r, "which"), states, words, per, 0))
+	w.must(w.set.Bitmask(numbers[int32](w, r, "which"), states, per, words, 0))
 	same(w, "words", words, numbers[uint32](w, r, "want_words"))
 }
 
@@ -336,8 +348,8 @@ func (w *world) topK(r record) {
 	top := sidbeam.TopK{Which: numbers[int32](w, r, "which"), States: states, Logits: w.rows(r, 0), K: k,
 		Normalization: sidbeam.Normalization(one(w, r, "normalization")), Codes: make([]int32, len(states)*k),
 		LogProbs: make([]float32, len(states)*k), Next: make([]int64, len(states)*k)}
-	w.must(w.table.TopK(top))
-	same(w, "tokens", top.Codes, numbers[int32](w, r, "want_codes"))
+	w.must(w.set.TopK(top))
+	same(w, "codes", top.Codes, numbers[int32](w, r, "want_codes"))
 	sameBits(w, "log_probs", top.LogProbs, numbers[uint32](w, r, "want_log_probs"))
 	same(w, "next", top.Next, numbers[int64](w, r, "want_next"))
 }

@@ -27,7 +27,8 @@ func main() {
 	defer session.Close()
 	check(session.Start(sidbeam.StartArgs{}))
 	for _, row := range logits { // strides 0: both beams read the same row
-		check(session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: row, Slots: 1, Rows: 2, Columns: 4}}))
+		check(session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: row, Slots: 1, Rows: 2, Columns: 4,
+			RowStride: sidbeam.Broadcast}}))
 	}
 
 	beams, err := session.Beams()
