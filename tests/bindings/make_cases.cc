@@ -11,7 +11,6 @@
 #include "checks.h"
 #include "recorder.h"
 #include "refusals.h"
-#include "settings.h"
 
 namespace shared_cases {
 namespace {
@@ -220,20 +219,6 @@ void count_case(const World& world, Coverage* coverage) {
   }
 }
 
-// A case for settings: two steps after a prefix of one code, all with SIDs of one length.
-bool has_settings(const World& world) {
-  return world.c.seed % 10 == 3 && world.c.variable == 0 && world.catalogues[0].levels() >= 3;
-}
-
-// Lists do what scalars do for each slot alone.
-void compare_settings(const std::vector<differential::Snapshot>& lists, const SettingsCase& c, Coverage* coverage) {
-  const std::vector<differential::Snapshot> alone = run_alone(c);
-  expect(lists.size() == alone.size(), "lists gave ", lists.size(), " snapshots, expected ", alone.size());
-  for (size_t i = 0; i < lists.size(); ++i)
-    differential::expect_same(lists[i], alone[i], true, "settings by list and alone, " + std::to_string(i));
-  ++(*coverage)["settings by list"];
-}
-
 void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* coverage) {
   differential::check_case(machine, c, coverage);  // all the checks there are
   const World world = differential::make_world(c);
@@ -247,16 +232,15 @@ void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* co
     write_index(out, world, k, lines, loaded.back().index.get());
     constraints.push_back(loaded.back().constraint.get());
   }
-  const SettingsCase settings{machine, world, loaded[0]};
-  std::vector<differential::Snapshot> by_lists;
   {
-    const Recording recording(out, constraints);
+    const Recording recording(out, constraints, Recorded::kSessions);
     differential::check_session(machine, world, loaded, coverage);
-    if (c.stateless != 0) differential::check_stateless(machine.for_seed(world.seed()), world, loaded, coverage);
     if (c.seed % 10 == 0) make_refusals(machine, world, loaded);
-    if (has_settings(world)) by_lists = run_with_lists(settings);
   }
-  if (has_settings(world)) compare_settings(by_lists, settings, coverage);
+  if (c.stateless != 0) {
+    const Recording recording(out, constraints, Recorded::kSets);
+    differential::check_stateless(machine.for_seed(world.seed()), world, loaded, coverage);
+  }
   count_case(world, coverage);
 }
 
@@ -269,7 +253,6 @@ constexpr const char* kFeatures[] = {"given lse",
                                      "widths",
                                      "variable length",
                                      "stateless forms",
-                                     "settings by list",
                                      "more beams than SIDs",
                                      "dtype 0",
                                      "dtype 1",
@@ -285,18 +268,24 @@ constexpr const char* kFeatures[] = {"given lse",
                                      "steps that leave nothing",
                                      "steps with fewer candidates than the width",
                                      "bad rows that are errors",
+                                     "bad normalisers of the caller's that are errors",
                                      "bad rows that cannot matter",
                                      "ended beams that compete",
                                      "starts at a prefix",
                                      "starts at a prefix that no SID has",
                                      "stops in the middle",
+                                     "starts of all slots, unlisted",
+                                     "steps that follow what a slot was started with",
+                                     "steps whose temperature comes before the slot's",
+                                     "steps whose soft-cap comes before the slot's",
                                      "steps of slots at different levels",
                                      "steps of slots with different constraints",
                                      "beams with several items",
                                      "item lists cut by a limit",
+                                     "item lists sized without a limit",
                                      "states advanced",
                                      "states ended",
-                                     "rows of rows_topk"};
+                                     "rows of topk"};
 
 // The name of something that no case has, "" where all is there.
 std::string missing(const Coverage& coverage) {

@@ -28,11 +28,12 @@ namespace {
 struct {
   Writer* writer = nullptr;  // nullptr: nothing is written
   std::vector<const sidbeam_constraint*> constraints;
+  Recorded recorded = Recorded::kSessions;
 } now;
 
 // The record of a call, or, where it failed, of its refusal; false: nothing is to be written.
-bool begin(const char* kind, sidbeam_status status, const sidbeam_error* err) {
-  if (now.writer == nullptr) return false;
+bool begin(Recorded of, const char* kind, sidbeam_status status, const sidbeam_error* err) {
+  if (now.writer == nullptr || now.recorded != of) return false;
   now.writer->record(status == SIDBEAM_OK ? kind : "refused");
   if (status == SIDBEAM_OK) return true;
   now.writer->field("call", std::string(kind));
@@ -101,6 +102,11 @@ int64_t distance(int64_t stride, int64_t dense) {
   return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
 }
 
+// What a list of slots stands for: NULL is all of them.
+int64_t named_slots(const int32_t* slots, int64_t count, const sidbeam_beams& beams) {
+  return slots == nullptr ? beams.slots : count;
+}
+
 // Elements from the first of the first logits row to the last of the last; strides are not negative here.
 int64_t extent(const sidbeam_rows& rows) {
   const int64_t row = distance(rows.row_stride, rows.columns);
@@ -145,8 +151,8 @@ void write_items(int64_t count, const sidbeam_beams& beams, const sidbeam_items&
 
 }  // namespace
 
-Recording::Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints) {
-  now = {&writer, std::move(constraints)};
+Recording::Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints, Recorded recorded) {
+  now = {&writer, std::move(constraints), recorded};
 }
 Recording::~Recording() { now = {}; }
 
@@ -157,7 +163,7 @@ using namespace shared_cases;
 sidbeam_status WRAP(session_create)(sidbeam_runtime* runtime, const sidbeam_session_config* config,
                                     sidbeam_session** out, sidbeam_error* err) {
   const sidbeam_status status = REAL(session_create)(runtime, config, out, err);
-  if (!begin("session", status, err)) return status;
+  if (!begin(Recorded::kSessions, "session", status, err)) return status;
   now.writer->field("slots", config->slots);
   now.writer->field("beams", config->beams);
   now.writer->field("strategy", config->strategy);
@@ -171,17 +177,18 @@ sidbeam_status WRAP(session_create)(sidbeam_runtime* runtime, const sidbeam_sess
 
 sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err) {
   const sidbeam_status status = REAL(session_start)(session, args, err);
-  if (!begin("start", status, err)) return status;
+  if (!begin(Recorded::kSessions, "start", status, err)) return status;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
-  now.writer->field("slots", args->slots, args->count);
-  write_indexes(args->constraints, args->count);
-  now.writer->field("widths", args->widths, args->count);
-  now.writer->field("inverse_temperatures", args->inverse_temperatures, args->count);
-  now.writer->field("soft_caps", args->soft_caps, args->count);
+  const int64_t count = named_slots(args->slots, args->count, beams);
+  now.writer->field("slots", args->slots, count);
+  write_indexes(args->constraints, count);
+  now.writer->field("widths", args->widths, count);
+  now.writer->field("inverse_temperatures", args->inverse_temperatures, count);
+  now.writer->field("soft_caps", args->soft_caps, count);
   if (args->prefixes != nullptr) {
-    write_prefixes("prefixes", args->prefixes, args->prefix_stride, args->prefix_lengths, args->count, beams.levels);
-    now.writer->field("prefix_lengths", args->prefix_lengths, args->count);
+    write_prefixes("prefixes", args->prefixes, args->prefix_stride, args->prefix_lengths, count, beams.levels);
+    now.writer->field("prefix_lengths", args->prefix_lengths, count);
     now.writer->field("prefix_stride", args->prefix_stride);
   }
   write_beams(session);
@@ -190,7 +197,7 @@ sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start
 
 sidbeam_status WRAP(session_step)(sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err) {
   const sidbeam_status status = REAL(session_step)(session, args, err);
-  if (!begin("step", status, err)) return status;
+  if (!begin(Recorded::kSessions, "step", status, err)) return status;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
   const sidbeam_rows& rows = *args->rows;
@@ -199,7 +206,7 @@ sidbeam_status WRAP(session_step)(sidbeam_session* session, const sidbeam_step_a
   write_rows(rows);
   now.writer->field("slot_stride", rows.slot_stride);
   write_logits("logits", rows);
-  const int64_t slots = args->slots == nullptr ? beams.slots : args->count;
+  const int64_t slots = named_slots(args->slots, args->count, beams);
   now.writer->field("row_map", args->row_map, slots * beams.beams);
   now.writer->field("lse", args->lse, std::max<int64_t>(rows.slots, 1) * rows.rows);
   now.writer->field("inverse_temperature", args->inverse_temperature);
@@ -213,7 +220,7 @@ sidbeam_status WRAP(session_step)(sidbeam_session* session, const sidbeam_step_a
 sidbeam_status WRAP(session_stop)(sidbeam_session* session, const int32_t* slots, int64_t count, void* stream,
                                   sidbeam_error* err) {
   const sidbeam_status status = REAL(session_stop)(session, slots, count, stream, err);
-  if (!begin("stop", status, err)) return status;
+  if (!begin(Recorded::kSessions, "stop", status, err)) return status;
   now.writer->field("slots", slots, count);
   write_beams(session);
   return status;
@@ -222,21 +229,21 @@ sidbeam_status WRAP(session_stop)(sidbeam_session* session, const int32_t* slots
 sidbeam_status WRAP(session_get_items)(const sidbeam_session* session, const int32_t* slots, int64_t count,
                                        sidbeam_items* out, sidbeam_error* err) {
   const sidbeam_status status = REAL(session_get_items)(session, slots, count, out, err);
-  if (!begin("items", status, err)) return status;
+  if (!begin(Recorded::kSessions, "items", status, err)) return status;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   if (sidbeam_session_get_beams(session, &beams, nullptr) != SIDBEAM_OK) return status;
   now.writer->field("slots", slots, count);
   now.writer->field("limit_per_sid", out->limit_per_sid);
   now.writer->field("limit", out->limit);
   now.writer->field("with_item_rows", out->item_rows != nullptr ? 1 : 0);
-  if (status == SIDBEAM_OK) write_items(count, beams, *out);
+  if (status == SIDBEAM_OK) write_items(named_slots(slots, count, beams), beams, *out);
   return status;
 }
 
 sidbeam_status WRAP(constraint_set_create)(sidbeam_runtime* runtime, const sidbeam_constraint_set_config* config,
                                            sidbeam_constraint_set** out, sidbeam_error* err) {
   const sidbeam_status status = REAL(constraint_set_create)(runtime, config, out, err);
-  if (!begin("set", status, err)) return status;
+  if (!begin(Recorded::kSets, "set", status, err)) return status;
   write_indexes(config->constraints, config->constraint_count);
   write_vocabulary(config->vocabulary);
   return status;
@@ -247,7 +254,7 @@ sidbeam_status WRAP(constraint_set_prefixes)(const sidbeam_constraint_set* set, 
                                              int64_t count, sidbeam_state* out, void* stream, sidbeam_error* err) {
   const sidbeam_status status =
       REAL(constraint_set_prefixes)(set, which, codes, stride, lengths, count, out, stream, err);
-  if (!begin("prefixes", status, err)) return status;
+  if (count == 0 || !begin(Recorded::kSets, "prefixes", status, err)) return status;  // of nothing: not recorded
   now.writer->field("which", which, count);
   write_prefixes("codes", codes, stride, lengths, count, most_levels());
   now.writer->field("stride", stride);
@@ -263,7 +270,7 @@ sidbeam_status WRAP(constraint_set_advance)(const sidbeam_constraint_set* set, c
   const std::vector<sidbeam_state> before(in, in + in_count);  // out may be where in is
   const sidbeam_status status =
       REAL(constraint_set_advance)(set, which, in, in_count, parents, codes, count, out, stream, err);
-  if (!begin("advance", status, err)) return status;
+  if (count == 0 || !begin(Recorded::kSets, "advance", status, err)) return status;  // of nothing: not recorded
   now.writer->field("which", which, count);
   now.writer->field("states", before.data(), in_count);
   now.writer->field("parents", parents, count);
@@ -276,7 +283,7 @@ sidbeam_status WRAP(constraint_set_advance)(const sidbeam_constraint_set* set, c
 sidbeam_status WRAP(constraint_set_mask)(const sidbeam_constraint_set* set, const int32_t* which,
                                          const sidbeam_state* states, const sidbeam_rows* logits, void* data,
                                          void* stream, sidbeam_error* err) {
-  const bool written = begin("mask", SIDBEAM_OK, err);
+  const bool written = begin(Recorded::kSets, "mask", SIDBEAM_OK, err);
   if (written) {
     now.writer->field("which", which, logits->rows);
     now.writer->field("states", states, logits->rows);
@@ -293,7 +300,7 @@ sidbeam_status WRAP(constraint_set_bitmask)(const sidbeam_constraint_set* set, c
                                             uint32_t* words, void* stream, sidbeam_error* err) {
   const sidbeam_status status =
       REAL(constraint_set_bitmask)(set, which, states, count, words_per_row, words, stream, err);
-  if (!begin("bitmask", status, err)) return status;
+  if (!begin(Recorded::kSets, "bitmask", status, err)) return status;
   now.writer->field("which", which, count);
   now.writer->field("states", states, count);
   now.writer->field("words_per_row", words_per_row);
@@ -307,7 +314,7 @@ sidbeam_status WRAP(constraint_set_topk)(const sidbeam_constraint_set* set, cons
                                          sidbeam_error* err) {
   const sidbeam_status status =
       REAL(constraint_set_topk)(set, which, states, logits, normalization, k, codes, log_probs, next, stream, err);
-  if (!begin("topk", status, err)) return status;
+  if (!begin(Recorded::kSets, "topk", status, err)) return status;
   now.writer->field("which", which, logits->rows);
   now.writer->field("states", states, logits->rows);
   write_rows(*logits);

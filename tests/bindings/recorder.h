@@ -8,11 +8,14 @@
 
 namespace shared_cases {
 
+// The calls of which objects: checks of sessions make constraint sets of their own, which are no part of a case.
+enum class Recorded { kSessions, kSets };
+
 // While one lives, calls are written.
 class Recording {
  public:
   // constraints: of the case's indexes, in their order.
-  Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints);
+  Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints, Recorded recorded);
   ~Recording();
   Recording(const Recording&) = delete;
 };

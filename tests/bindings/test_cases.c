@@ -77,9 +77,10 @@ static void check_item_rows_of_slots(const int64_t* item_rows, const int64_t* of
 static void items(void) {
   const flat_in_i32 slots = in_i32("slots");
   const int64_t limit = number_of(now, "limit"), all = in_i64("want_ordinals").count;
-  const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + slots.count);
-  const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(slots.count * limit) : none;
-  const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(slots.count);
+  const int64_t count = in_i32("want_truncated").count;
+  const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + count);
+  const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(count * limit) : none;
+  const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(count);
   flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, ordinals, sids,
                          lengths, item_rows, offsets, cut, 0, &err);
   if (err.code == 0) {
@@ -88,8 +89,7 @@ static void items(void) {
     same_i32("want_lengths", lengths.data);
     same_i64("want_offsets", offsets.data);
     same_i32("want_truncated", cut.data);
-    if (item_rows.data != NULL)
-      check_item_rows_of_slots(item_rows.data, offsets.data, slots.count, all / slots.count, limit);
+    if (item_rows.data != NULL) check_item_rows_of_slots(item_rows.data, offsets.data, count, all / count, limit);
   }
   free(ordinals.data);
   free(offsets.data);

@@ -52,6 +52,14 @@ void slots_at_levels_0_1_and_3_share_a_graph() {
   expect(again[2].level == 4, "a finished slot moved to level ", again[2].level);
 }
 
+// What each slot of a step says, or nothing.
+std::vector<differential::Settings> drawn_settings(const Case& c, size_t slots, uint64_t hash) {
+  std::vector<differential::Settings> each(slots);
+  for (size_t i = 0; i < slots; ++i)
+    if (mix(hash, i) % 3 == 0) each[i] = differential::draw_settings(c, mix(hash, i, 1), true);
+  return each;
+}
+
 // Starts, stops, swaps and steps by turns.
 void wander(const Case& c, bool listed, int rounds) {
   Rig rig(c, listed);
@@ -68,7 +76,7 @@ void wander(const Case& c, bool listed, int rounds) {
         [[fallthrough]];
       case 2:
         rig.start(slot, catalogue, 1 + static_cast<int>(draw(round, 5) % static_cast<uint64_t>(c.beams)),
-                  beginning(rig, catalogue, draw(round, 6) % 4));
+                  beginning(rig, catalogue, draw(round, 6) % 4), differential::draw_settings(c, draw(round, 40), true));
         break;
       default:
         break;
@@ -79,6 +87,7 @@ void wander(const Case& c, bool listed, int rounds) {
     }
     std::reverse(order.begin(), order.end());
     if (listed) rig.list(order);
+    rig.say(drawn_settings(c, rig.slots(), draw(round, 41)));
     rig.step(round);
   }
 }
@@ -86,6 +95,38 @@ void wander(const Case& c, bool listed, int rounds) {
 void starts_stops_and_swaps_leave_the_graph_valid() { wander(mixed(), false, 60); }
 
 void a_list_and_a_row_map_are_read_at_each_replay() { wander(mixed(), true, 60); }
+
+void temperatures_and_soft_caps_of_slots_and_of_steps_are_read_at_each_replay() {
+  for (const bool listed : {false, true}) {
+    Case c = mixed();
+    c.temperature = c.soft_cap = 1;
+    wander(repaired(c), listed, 40);
+  }
+}
+
+// Of two slots that are given the same, each by another temperature; then neither by its own.
+void a_slots_temperature_is_the_slots_alone() {
+  Case c = mixed();
+  c.distribution = 4;  // equal logits: a score is as many times the row's element as there were levels
+  c.slots = 2;
+  Rig rig(repaired(c));
+  const oracle::Sid prefix = beginning(rig, 0, 1);
+  rig.start(0, 0, 12, prefix, {2, 0});
+  rig.start(1, 0, 12, prefix, {0.5F, 0});
+  auto after = rig.step(1);
+  const auto element = [&](int slot) {
+    const auto row = differential::make_row(rig.world(), {1, static_cast<uint64_t>(slot), 0}, rig.world().columns);
+    return oracle::decode(oracle::Dtype::kF32, row.elements[0]);
+  };
+  expect(after[0].scores[0] == 2 * element(0) && after[1].scores[0] == element(1) / 2, "scores are ",
+         after[0].scores[0], " of ", element(0), " and ", after[1].scores[0], " of ", element(1));
+  rig.start(0, 0, 12, prefix, {2, 0});
+  rig.start(1, 0, 12, prefix, {0.5F, 0});
+  rig.say({{4, 0}, {1, 0}});
+  after = rig.step(1);
+  expect(after[0].scores[0] == 4 * element(0) && after[1].scores[0] == element(1), "scores are ", after[0].scores[0],
+         " of ", element(0), " and ", after[1].scores[0], " of ", element(1));
+}
 
 void a_graph_has_the_bits_of_a_call_under_every_normalisation() {
   for (const int64_t normalization : {SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL, SIDBEAM_NORMALIZE_VALID}) {
@@ -108,7 +149,7 @@ void every_strategy_may_be_captured() {
   }
 }
 
-void equal_logits_are_kept_in_the_order_of_parents_and_tokens() {
+void equal_logits_are_kept_in_the_order_of_parents_and_codes() {
   Case c = mixed();
   c.distribution = 4;  // all of a row
   for (const int64_t dtype : {SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16}) {
@@ -117,8 +158,8 @@ void equal_logits_are_kept_in_the_order_of_parents_and_tokens() {
     rig.start(0, 0, 12, {});
     const auto after = rig.step(1);
     for (size_t k = 1; k < 12; ++k)
-      expect(after[0].tokens[k] > after[0].tokens[k - 1], "equal codes came as ", after[0].tokens[k - 1], ", ",
-             after[0].tokens[k]);
+      expect(after[0].codes[k] > after[0].codes[k - 1], "equal codes came as ", after[0].codes[k - 1], ", ",
+             after[0].codes[k]);
     for (uint64_t round = 2; round <= 4; ++round) rig.step(round);
   }
 }
@@ -199,8 +240,7 @@ void a_beam_without_a_row_puts_its_slot_in_error_and_no_other() {
   args.stream = stream;
   call("sidbeam_session_step", sidbeam_session_step, rig.eager(), &args);
   const sidbeam_beams beams = differential::beams_of(rig.device(), rig.eager());
-  expect(beams.errors[0] == SIDBEAM_SLOT_OK && beams.live[0] == 12, "slot 0 has error ", beams.errors[0], ", live ",
-         beams.live[0]);
+  expect(beams.errors[0] == 0 && beams.live[0] == 12, "slot 0 has error ", beams.errors[0], ", live ", beams.live[0]);
   expect(beams.errors[1] == SIDBEAM_SLOT_BAD_MAP && beams.live[1] == 0, "slot 1 has error ", beams.errors[1], ", live ",
          beams.live[1]);
 }
@@ -220,13 +260,13 @@ void rows_too_narrow_for_a_level_put_the_slot_in_error() {
                    "copy");
   sidbeam_rows rows = sidbeam_rows_dense(data.get(), SIDBEAM_DTYPE_F32, 4, 1, columns);
   rows.device_type = SIDBEAM_DEVICE_CUDA;
-  rows.slot_stride = rows.row_stride = 0;
+  rows.slot_stride = rows.row_stride = SIDBEAM_BROADCAST;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
   args.stream = stream;
   call("sidbeam_session_step", sidbeam_session_step, rig.eager(), &args);
   const sidbeam_beams beams = differential::beams_of(rig.device(), rig.eager());
-  expect(beams.errors[0] == SIDBEAM_SLOT_OK && beams.live[0] > 0, "slot 0 has error ", beams.errors[0]);
+  expect(beams.errors[0] == 0 && beams.live[0] > 0, "slot 0 has error ", beams.errors[0]);
   expect(beams.errors[1] == SIDBEAM_SLOT_BAD_MAP, "slot 1 has error ", beams.errors[1]);
 }
 
@@ -238,7 +278,8 @@ void replays_are_counted() {
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   call("sidbeam_session_get_stats", sidbeam_session_get_stats, static_cast<const sidbeam_session*>(rig.graphed()),
        &stats);
-  expect(stats.steps == 3 && stats.slot_steps == 6, "steps ", stats.steps, ", slot_steps ", stats.slot_steps);
+  const int64_t slot_steps = differential::counters_of(rig.graphed())["slot_steps"];
+  expect(stats.steps == 3 && slot_steps == 6, "steps ", stats.steps, ", slot_steps ", slot_steps);
 }
 
 void fetch_and_items_may_be_captured() {
@@ -254,7 +295,7 @@ void fetch_and_items_may_be_captured() {
   sidbeam_beams fetched = SIDBEAM_BEAMS_INIT;
   const gpu::Graph graph(stream, [&] {
     call("sidbeam_session_get_items", sidbeam_session_get_items, static_cast<const sidbeam_session*>(rig.graphed()),
-         static_cast<const int32_t*>(nullptr), int64_t{4}, &items);
+         static_cast<const int32_t*>(nullptr), int64_t{0}, &items);
     call("sidbeam_session_fetch", sidbeam_session_fetch, rig.graphed(), &fetched, static_cast<void*>(stream));
   });
   rig.start(3, 1, 12, {});
@@ -275,33 +316,33 @@ void a_captured_topk_follows_its_states() {
   const auto stream = static_cast<cudaStream_t>(device.stream());
   const differential::Vocabulary vocabulary(rig.world());
   const differential::Loaded loaded = differential::load(rig.runtime(), rig.world(), 0);
-  const auto table = differential::make_table(rig.runtime(), device, {loaded.constraint.get()}, &vocabulary.view);
-  const auto on_cpu = differential::make_table(rig.runtime(), here, {loaded.constraint.get()}, &vocabulary.view);
+  const auto set = differential::make_set(rig.runtime(), device, {loaded.constraint.get()}, &vocabulary.view);
+  const auto on_cpu = differential::make_set(rig.runtime(), here, {loaded.constraint.get()}, &vocabulary.view);
   const auto columns = static_cast<size_t>(rig.world().columns);
   std::vector<float> logits(2 * columns);
   for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(mix(3, i) % 1000) / 100;
   const differential::Array<float> data(device, logits);
-  differential::Array<int32_t> tokens(device, 16, -9), tokens_here(here, 16, -9);
+  differential::Array<int32_t> codes(device, 16, -9), codes_here(here, 16, -9);
   differential::Array<float> log_probs(device, 16, 0), log_probs_here(here, 16, 0);
   const std::shared_ptr<void> states = gpu::device_memory(16, stream);
   sidbeam_rows rows = sidbeam_rows_dense(data.data(), SIDBEAM_DTYPE_F32, 0, 2, rig.world().columns);
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   const gpu::Graph graph(stream, [&] {
-    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, table.get(), static_cast<const int32_t*>(nullptr),
+    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, set.get(), static_cast<const int32_t*>(nullptr),
          static_cast<const sidbeam_state*>(states.get()), static_cast<const sidbeam_rows*>(&rows),
-         static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens.data(), log_probs.data(),
+         static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, codes.data(), log_probs.data(),
          static_cast<sidbeam_state*>(nullptr), static_cast<void*>(stream));
   });
   const sidbeam_rows rows_here = sidbeam_rows_dense(logits.data(), SIDBEAM_DTYPE_F32, 0, 2, rig.world().columns);
   for (const size_t length : {size_t{0}, size_t{1}, size_t{3}}) {
-    const auto state = differential::states_of(loaded.constraint.get(), rig.world().catalogues[0],
+    const auto state = differential::states_of(rig.runtime(), loaded.constraint.get(), rig.world().catalogues[0],
                                                {{beginning(rig, 0, length), false, 0}, {{}, false, 0}});
     gpu::expect_cuda(cudaMemcpyAsync(states.get(), state.data(), 16, cudaMemcpyHostToDevice, stream), "copy");
     graph.launch();
-    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, on_cpu.get(), static_cast<const int32_t*>(nullptr), state.data(),
-         &rows_here, static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, tokens_here.data(), log_probs_here.data(),
-         static_cast<sidbeam_state*>(nullptr), static_cast<void*>(nullptr));
-    expect(tokens.fetch() == tokens_here.fetch() && log_probs.fetch() == log_probs_here.fetch(),
+    call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, on_cpu.get(), static_cast<const int32_t*>(nullptr),
+         state.data(), &rows_here, static_cast<int32_t>(SIDBEAM_NORMALIZE_NONE), 8, codes_here.data(),
+         log_probs_here.data(), static_cast<sidbeam_state*>(nullptr), static_cast<void*>(nullptr));
+    expect(codes.fetch() == codes_here.fetch() && log_probs.fetch() == log_probs_here.fetch(),
            "replayed topk differs from the CPU's after ", length, " codes");
   }
 }
@@ -326,9 +367,11 @@ struct Test {
 constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
                            GPU_TEST(starts_stops_and_swaps_leave_the_graph_valid),
                            GPU_TEST(a_list_and_a_row_map_are_read_at_each_replay),
+                           GPU_TEST(temperatures_and_soft_caps_of_slots_and_of_steps_are_read_at_each_replay),
+                           GPU_TEST(a_slots_temperature_is_the_slots_alone),
                            GPU_TEST(a_graph_has_the_bits_of_a_call_under_every_normalisation),
                            GPU_TEST(every_strategy_may_be_captured),
-                           GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_tokens),
+                           GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_codes),
                            GPU_TEST(ties_in_bf16_are_those_of_the_cpu),
                            GPU_TEST(four_thousand_and_ninety_six_beams),
                            GPU_TEST(fewer_candidates_than_beams_leave_dead_ones),

@@ -46,6 +46,10 @@ Rig::Rig(const differential::Case& c, bool listed)
   for (size_t r = 0; r < rows; ++r) map_.push_back(static_cast<int32_t>(rows - 1 - r));
   list_there_ = device_.copy(list_.data(), list_.size() * sizeof(int32_t));
   map_there_ = device_.copy(map_.data(), map_.size() * sizeof(int32_t));
+  temperatures_.assign(slots(), 0);
+  soft_caps_.assign(slots(), 0);
+  temperatures_there_ = device_.copy(temperatures_.data(), temperatures_.size() * sizeof(float));
+  soft_caps_there_ = device_.copy(soft_caps_.data(), soft_caps_.size() * sizeof(float));
   if (listed_) {
     rows_here_.slots = 0;
     rows_here_.rows = c.slots * c.beams;
@@ -56,27 +60,29 @@ Rig::Rig(const differential::Case& c, bool listed)
   capture();
 }
 
-sidbeam_step_args Rig::args(const sidbeam_rows* rows, const differential::Place& place) const {
+// The same addresses at every step, which a graph keeps.
+sidbeam_step_args Rig::args_there() const {
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  step.rows = rows;
-  step.stream = place.stream();
-  step.inverse_temperature = world_.rules.inverse_temperature;
-  step.soft_cap = world_.rules.soft_cap;
-  return step;
-}
-
-void Rig::capture() {
-  sidbeam_step_args step = args(&rows_there_, device_);
+  step.rows = &rows_there_;
+  step.stream = device_.stream();
+  step.inverse_temperatures = static_cast<const float*>(temperatures_there_.get());
+  step.soft_caps = static_cast<const float*>(soft_caps_there_.get());
   if (listed_) {
     step.slots = static_cast<const int32_t*>(list_there_.get());
     step.count = static_cast<int64_t>(list_.size());
     step.row_map = static_cast<const int32_t*>(map_there_.get());
   }
+  return step;
+}
+
+void Rig::capture() {
+  const sidbeam_step_args step = args_there();
   graph_.emplace(static_cast<cudaStream_t>(device_.stream()),
                  [&] { call("sidbeam_session_step", sidbeam_session_step, graphed_.get(), &step); });
 }
 
-void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix) {
+void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
+                const differential::Settings& settings) {
   sidbeam_constraint* constraint = loaded_[catalogue].constraint.get();
   const auto length = static_cast<int32_t>(prefix.size());
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
@@ -86,7 +92,9 @@ void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix
   start.widths = &width;
   start.prefixes = prefix.data();
   start.prefix_lengths = &length;
-  start.prefix_stride = std::max(length, 1);
+  start.prefix_stride = SIDBEAM_BROADCAST;
+  start.inverse_temperatures = &settings.inverse_temperature;
+  start.soft_caps = &settings.soft_cap;
   if (length == 0) start.prefixes = start.prefix_lengths = nullptr;
   start.stream = device_.stream();
   for (sidbeam_session* session : {cpu_.get(), eager_.get(), graphed_.get()})
@@ -116,6 +124,15 @@ void Rig::list(const std::vector<int>& order) {
   copy_over(list_there_, list_.data(), list_.size() * sizeof(int32_t), device_.stream());
 }
 
+void Rig::say(const std::vector<differential::Settings>& each) {
+  for (size_t i = 0; i < slots(); ++i) {
+    temperatures_[i] = each[i].inverse_temperature;
+    soft_caps_[i] = each[i].soft_cap;
+  }
+  copy_over(temperatures_there_, temperatures_.data(), temperatures_.size() * sizeof(float), device_.stream());
+  copy_over(soft_caps_there_, soft_caps_.data(), soft_caps_.size() * sizeof(float), device_.stream());
+}
+
 // Logits of beam m of slot s are the same whatever its place in a list.
 void Rig::fill(uint64_t round) {
   const auto beams = static_cast<size_t>(world_.c.beams);
@@ -138,29 +155,37 @@ void Rig::fill(uint64_t round) {
   copy_over(rows_there_memory_, narrow_.data(), narrow_.size() * sizeof(uint16_t), device_.stream());
 }
 
+// The CPU refuses what a graph passes over: slots of the list that are idle or done, and a step of none.
+void Rig::step_on_cpu() {
+  const sidbeam_beams now = differential::beams_of(here_, cpu_.get());
+  std::vector<int32_t> named, map;
+  std::vector<float> temperatures, soft_caps;
+  for (size_t i = 0; i < slots(); ++i) {
+    const int32_t slot = listed_ ? list_[i] : static_cast<int32_t>(i);
+    if (slot < 0 || now.active[slot] == 0) continue;
+    named.push_back(slot);
+    temperatures.push_back(temperatures_[i]);
+    soft_caps.push_back(soft_caps_[i]);
+    const auto from = map_.begin() + static_cast<std::ptrdiff_t>(i) * world_.c.beams;
+    map.insert(map.end(), from, from + world_.c.beams);
+  }
+  if (named.empty()) return;
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  step.rows = &rows_here_;
+  step.inverse_temperatures = listed_ ? temperatures.data() : temperatures_.data();
+  step.soft_caps = listed_ ? soft_caps.data() : soft_caps_.data();
+  if (listed_) {
+    step.slots = named.data();
+    step.count = static_cast<int64_t>(named.size());
+    step.row_map = map.data();
+  }
+  call("sidbeam_session_step", sidbeam_session_step, cpu_.get(), &step);
+}
+
 std::vector<Snapshot> Rig::step(uint64_t round) {
   fill(round);
-  sidbeam_step_args there = args(&rows_there_, device_), here = args(&rows_here_, here_);
-  std::vector<int32_t> named;  // the CPU refuses what a graph passes over
-  if (listed_) {
-    const sidbeam_beams now = differential::beams_of(here_, cpu_.get());
-    std::vector<int32_t> map;
-    for (size_t i = 0; i < list_.size(); ++i) {
-      if (list_[i] < 0 || now.active[list_[i]] == 0) continue;
-      named.push_back(list_[i]);
-      const auto from = map_.begin() + static_cast<std::ptrdiff_t>(i) * world_.c.beams;
-      map.insert(map.end(), from, from + world_.c.beams);
-    }
-    there.slots = static_cast<const int32_t*>(list_there_.get());
-    there.count = static_cast<int64_t>(list_.size());
-    there.row_map = static_cast<const int32_t*>(map_there_.get());
-    here.slots = named.data();
-    here.count = static_cast<int64_t>(named.size());
-    here.row_map = map.data();
-    if (!named.empty()) call("sidbeam_session_step", sidbeam_session_step, cpu_.get(), &here);
-  } else {
-    call("sidbeam_session_step", sidbeam_session_step, cpu_.get(), &here);
-  }
+  step_on_cpu();
+  const sidbeam_step_args there = args_there();
   call("sidbeam_session_step", sidbeam_session_step, eager_.get(), &there);
   graph_->launch();
   return compare("round " + std::to_string(round));

@@ -11,7 +11,7 @@ namespace gpu {
 
 class Rig {
  public:
-  // Rows are [slots, beams, columns]; with `listed`, [slots * beams, columns], a slot list and a row map.
+  // Logits rows are [slots, beams, columns]; with `listed`, [slots * beams, columns], a slot list and a row map.
   explicit Rig(const differential::Case& c, bool listed = false);
 
   const differential::World& world() const { return world_; }
@@ -21,12 +21,15 @@ class Rig {
   sidbeam_session* eager() const { return eager_.get(); }
   size_t slots() const { return static_cast<size_t>(world_.c.slots); }
 
-  void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix);
+  void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
+             const differential::Settings& settings = {});
   void stop(int slot);
   // Another index in the place of the one that new starts get by this number; sessions that follow the old one keep it.
   void swap(size_t catalogue, uint64_t seed);
   // The order of the slots in the list, -1 among them; the rest of the list is -1.
   void list(const std::vector<int>& order);
+  // What each entry of a step says of temperature and soft-cap, from now on; at first nothing.
+  void say(const std::vector<differential::Settings>& each);
   // New logits, then a step on each of the three: the same afterwards, and returned.
   std::vector<differential::Snapshot> step(uint64_t round);
   // What the three are at, which must be the same.
@@ -34,7 +37,8 @@ class Rig {
 
  private:
   void fill(uint64_t round);
-  sidbeam_step_args args(const sidbeam_rows* rows, const differential::Place& place) const;
+  sidbeam_step_args args_there() const;
+  void step_on_cpu();
   void capture();
 
   differential::World world_;
@@ -47,7 +51,8 @@ class Rig {
   std::vector<float> wide_;
   std::vector<uint16_t> narrow_;
   std::vector<int32_t> list_, map_;
-  std::shared_ptr<void> rows_there_memory_, list_there_, map_there_;
+  std::vector<float> temperatures_, soft_caps_;
+  std::shared_ptr<void> rows_there_memory_, list_there_, map_there_, temperatures_there_, soft_caps_there_;
   sidbeam_rows rows_here_, rows_there_;
   differential::Session cpu_, eager_, graphed_;
   std::optional<Graph> graph_;

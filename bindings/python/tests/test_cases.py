@@ -165,7 +165,7 @@ class Replay:
         levels = self.session._levels
         prefixes = prefixes_of(f, "prefixes", "prefix_stride", "prefix_lengths", levels)
         self.session.start(
-            f["slots"],
+            f.get("slots"),
             constraints=chosen,
             widths=f.get("widths"),
             prefixes=prefixes,
@@ -186,10 +186,10 @@ class Replay:
         )
 
     def do_stop(self, f: dict[str, Any]) -> None:
-        self.session.stop(f["slots"])
+        self.session.stop(f.get("slots"))
 
     def do_items(self, f: dict[str, Any]) -> None:
-        n, width, levels = len(f["slots"]), self.session.width, self.session._levels
+        n, width, levels = len(f["want_truncated"]), self.session.width, self.session._levels
         out = sidbeam.Items(
             np.zeros((n, width), np.int64),
             np.zeros((n, width, levels), np.int32),
@@ -199,7 +199,7 @@ class Replay:
             np.zeros(n, np.int32),
         )
         limit = scalar(f, "limit")
-        self.session.items(f["slots"], limit_per_sid=scalar(f, "limit_per_sid"), limit=limit, out=out)
+        self.session.items(f.get("slots"), limit_per_sid=scalar(f, "limit_per_sid"), limit=limit, out=out)
         for name in ("ordinals", "sids", "lengths", "offsets", "truncated"):
             same(getattr(out, name), f["want_" + name], f"{self.line} items {name}")
         if out.item_rows is not None:

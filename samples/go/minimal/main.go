@@ -12,7 +12,7 @@ import (
 
 func main() {
 	catalogue := []int32{0, 1, 0, 3, 2, 2}             // three items, each a SID of two codes
-	logits := [2][]float32{{3, 9, 2, 1}, {1, 1, 4, 2}} // the model's: a row a level, here for every beam
+	logits := [2][]float32{{3, 9, 2, 1}, {1, 1, 4, 2}} // the model's, per level, here for every beam
 
 	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{4, 4}})
 	check(err)
@@ -26,9 +26,9 @@ func main() {
 	check(err)
 	defer session.Close()
 	check(session.Start(sidbeam.StartArgs{}))
-	for _, row := range logits { // strides 0: both beams read the same row
+	for _, row := range logits {
 		check(session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: row, Slots: 1, Rows: 2, Columns: 4,
-			RowStride: sidbeam.Broadcast}}))
+			RowStride: sidbeam.Broadcast}})) // both beams read the same logits row
 	}
 
 	beams, err := session.Beams()

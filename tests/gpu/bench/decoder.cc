@@ -48,9 +48,7 @@ Catalogue::Catalogue(sidbeam_runtime* runtime, const Spec& spec) {
   sidbeam_index* index = nullptr;
   call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);
   index_.reset(index);
-  sidbeam_constraint* constraint = nullptr;
-  call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
-  constraint_.reset(constraint);
+  constraint_ = differential::constrain(index);
 }
 
 Rows::Rows(const Spec& spec, int64_t l2_bytes, cudaStream_t stream) : spec_(spec) {
@@ -63,8 +61,8 @@ Rows::Rows(const Spec& spec, int64_t l2_bytes, cudaStream_t stream) : spec_(spec
 
 sidbeam_rows Rows::of_step(int64_t step) const {
   void* data = static_cast<char*>(memory_.get()) + step % buffers_ * spec_.step_bytes();
-  sidbeam_rows rows =
-      sidbeam_rows_dense(data, spec_.narrow ? SIDBEAM_DTYPE_BF16 : SIDBEAM_DTYPE_F32, spec_.slots, spec_.beams, spec_.columns);
+  sidbeam_rows rows = sidbeam_rows_dense(data, spec_.narrow ? SIDBEAM_DTYPE_BF16 : SIDBEAM_DTYPE_F32, spec_.slots,
+                                         spec_.beams, spec_.columns);
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   return rows;
 }
@@ -115,11 +113,7 @@ void Decoder::step_one(size_t session, int64_t rows) const {
 
 void Decoder::prepare(int32_t level) const {
   for (size_t i = 0; i < sessions_.size(); ++i) {
-    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-    call("sidbeam_session_get_beams", sidbeam_session_get_beams,
-         static_cast<const sidbeam_session*>(sessions_[i].get()), &beams);
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-    start.count = beams.slots;
     start.stream = place_->stream();
     call("sidbeam_session_start", sidbeam_session_start, sessions_[i].get(),
          static_cast<const sidbeam_start_args*>(&start));
@@ -136,7 +130,7 @@ int64_t Decoder::live() const {
   for (const handles::Session& session : sessions_) {
     const sidbeam_beams beams = differential::beams_of(*place_, session.get());
     for (int32_t s = 0; s < beams.slots; ++s) {
-      expect(beams.errors[s] == SIDBEAM_SLOT_OK, "slot ", s, " is in error: ", beams.errors[s]);
+      expect(beams.errors[s] == 0, "slot ", s, " is in error: ", beams.errors[s]);
       live += beams.live[s];
     }
   }
