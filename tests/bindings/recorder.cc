@@ -29,6 +29,7 @@ struct {
   Writer* writer = nullptr;  // nullptr: nothing is written
   std::vector<const sidbeam_constraint*> constraints;
   Recorded recorded = Recorded::kSessions;
+  int64_t set_levels = 0;  // of the set that was made last, which all calls are of
 } now;
 
 // The record of a call, or, where it failed, of its refusal; false: nothing is to be written.
@@ -42,12 +43,12 @@ bool begin(Recorded of, const char* kind, sidbeam_status status, const sidbeam_e
   return true;
 }
 
-// Of the case's constraints, which are those of its set.
-int64_t most_levels() {
+// What a stride of 0 stands for.
+int64_t most_levels(const sidbeam_constraint_set_config& config) {
   int64_t most = 0;
-  for (const sidbeam_constraint* constraint : now.constraints) {
+  for (int64_t i = 0; i < config.constraint_count; ++i) {
     sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
-    if (sidbeam_constraint_get_info(constraint, &info, nullptr) == SIDBEAM_OK)
+    if (sidbeam_constraint_get_info(config.constraints[i], &info, nullptr) == SIDBEAM_OK)
       most = std::max<int64_t>(most, info.levels);
   }
   return most;
@@ -152,7 +153,7 @@ void write_items(int64_t count, const sidbeam_beams& beams, const sidbeam_items&
 }  // namespace
 
 Recording::Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints, Recorded recorded) {
-  now = {&writer, std::move(constraints), recorded};
+  now = {&writer, std::move(constraints), recorded, 0};
 }
 Recording::~Recording() { now = {}; }
 
@@ -244,6 +245,7 @@ sidbeam_status WRAP(constraint_set_create)(sidbeam_runtime* runtime, const sidbe
                                            sidbeam_constraint_set** out, sidbeam_error* err) {
   const sidbeam_status status = REAL(constraint_set_create)(runtime, config, out, err);
   if (!begin(Recorded::kSets, "set", status, err)) return status;
+  now.set_levels = most_levels(*config);
   write_indexes(config->constraints, config->constraint_count);
   write_vocabulary(config->vocabulary);
   return status;
@@ -256,7 +258,7 @@ sidbeam_status WRAP(constraint_set_prefixes)(const sidbeam_constraint_set* set, 
       REAL(constraint_set_prefixes)(set, which, codes, stride, lengths, count, out, stream, err);
   if (count == 0 || !begin(Recorded::kSets, "prefixes", status, err)) return status;  // of nothing: not recorded
   now.writer->field("which", which, count);
-  write_prefixes("codes", codes, stride, lengths, count, most_levels());
+  write_prefixes("codes", codes, stride, lengths, count, now.set_levels);
   now.writer->field("stride", stride);
   now.writer->field("lengths", lengths, count);
   now.writer->field("want_states", out, count);

@@ -71,13 +71,13 @@ def prefixes_of(fields: dict[str, Any], name: str, stride: str, lengths: str, le
 
 
 def vocabulary(fields: dict[str, Any]) -> Optional[sidbeam.Vocabulary]:
-    if "offsets" not in fields:
+    if "end_column" not in fields:
         return None
     maps = None
     if "map_codes" in fields:
         ends = np.cumsum(fields["map_codes"])
         maps = [fields["maps"][end - n : end] if n else None for n, end in zip(fields["map_codes"], ends)]
-    return sidbeam.Vocabulary(fields["offsets"], maps, scalar(fields, "end_column", -1))
+    return sidbeam.Vocabulary(fields.get("offsets"), maps, scalar(fields, "end_column"))
 
 
 def distance(stride: int, dense: int) -> int:
@@ -215,10 +215,12 @@ class Replay:
             same(getattr(self.session.beams(), name), old, f"{self.line} after a refused call: {name}")
 
     def do_set(self, f: dict[str, Any]) -> None:
-        self.constraints = sidbeam.ConstraintSet([self.indexes[i] for i in f["indexes"]], vocabulary=vocabulary(f))
+        indexes = [self.indexes[i] for i in f["indexes"]]
+        self.set_levels = max(index.info.levels for index in indexes)
+        self.constraints = sidbeam.ConstraintSet(indexes, vocabulary=vocabulary(f))
 
     def do_prefixes(self, f: dict[str, Any]) -> None:
-        codes = prefixes_of(f, "codes", "stride", "lengths", max(i.info.levels for i in self.indexes))
+        codes = prefixes_of(f, "codes", "stride", "lengths", self.set_levels)
         states = self.constraints.prefixes(codes, f["lengths"], which=f.get("which"))
         same(states, f["want_states"], self.line)
 
