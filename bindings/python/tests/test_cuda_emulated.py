@@ -111,6 +111,34 @@ def test_row_map_and_lse(device: Device, index: sidbeam.Index) -> None:
     assert device.read(session.beams().scores).tolist() == [[-3, -6]]
 
 
+def test_settings_and_shared_rows(device: Device, index: sidbeam.Index) -> None:
+    """Of slots from their start, of a step from the device; against the CPU."""
+    session, plain = sidbeam.Session(index, slots=2, beams=2, device="cuda"), sidbeam.Session(index, slots=2, beams=2)
+    logits = np.broadcast_to(ROWS[0], (2, 2, 4)).copy()
+    for own in (None, [0.5, 0]):
+        for one in (session, plain):
+            one.start(inverse_temperature=own, soft_cap=[0, 4])
+        given = np.array([0, 2], np.float32)
+        session.step(device.tensor(logits, np.float32), inverse_temperature=device.tensor(given, np.float32))
+        plain.step(logits, inverse_temperature=given)
+        np.testing.assert_allclose(device.read(session.beams().scores), plain.beams().scores, atol=1e-5)
+    assert session.counters()["slot_steps"] == 4
+
+
+def test_codes_without_a_column(device: Device, index: sidbeam.Index) -> None:
+    vocabulary = sidbeam.Vocabulary(maps=[[5, -1, 2, -1], None])
+    for strategy, normalization in (("trie", "level"), ("trie", "full"), ("trie", "valid"), ("trie", "none")):
+        options = {"beams": 2, "strategy": strategy, "normalization": normalization, "vocabulary": vocabulary}
+        session, plain = sidbeam.Session(index, device="cuda", **options), sidbeam.Session(index, **options)
+        row = np.array([[[8, 9, 3, 9, 9, 4]] * 2], np.float32)
+        for one, logits in ((session, device.tensor(row, np.float32)), (plain, row)):
+            one.start()
+            one.step(logits)
+        assert device.read(session.beams().codes).tolist() == plain.beams().codes.tolist() == [[0, 2]]
+        np.testing.assert_allclose(device.read(session.beams().scores), plain.beams().scores, atol=1e-5)
+        assert device.read(session.beams().errors).tolist() == [0]
+
+
 def test_constraint_set(device: Device, index: sidbeam.Index) -> None:
     constraints = sidbeam.ConstraintSet(index, device="cuda")
     states = device.tensor([9, 9, 9], np.int64)

@@ -273,3 +273,42 @@ def test_item_rows_and_their_limits() -> None:
     assert session.items(out=out).item_rows.tolist() == [[0, 1, 2, 3], [5, 0, 1, 2]]
     session.stop()
     assert session.items().item_rows.shape == (2, 0)
+
+
+HOLES = [[5, -1, 2, -1], None]  # of SIDS: no SID begins with 1 or 3
+
+
+def test_codes_without_a_column(index: sidbeam.Index) -> None:
+    """A tokenizer has only the codes that occur; the others are never chosen, and count as -inf."""
+    rows = np.full((2, 7), np.nan, np.float32)  # NaN before the first column, which -1 would be
+    rows[:, 1:] = [[8, 9, 3, 9, 9, 4], [0, 1, 1, 4, 2, 9]]
+    session = sidbeam.Session(index, beams=2, normalization="level", vocabulary=sidbeam.Vocabulary(maps=HOLES))
+    beams = session.start()
+    for row in rows:
+        session.step(np.broadcast_to(row[1:], (2, 6)))
+        assert not beams.errors.any()
+    assert session.items().sids.tolist() == [[[0, 3], [0, 1]]]
+    expected = log_prob(np.array([4, 3]), 0) + log_prob(rows[1, 1:5], 3)
+    np.testing.assert_allclose(beams.scores[0, 0], expected, atol=1e-5)
+
+
+def log_prob(row: np.ndarray, place: int) -> float:
+    x = row.astype(np.float64)
+    return float(x[place] - np.log(np.exp(x).sum()))
+
+
+def test_codes_of_sids_need_a_column(index: sidbeam.Index) -> None:
+    message = r"vocabulary.maps\[0\]\[2\] is -1, expected a column, since .* has SIDs with code 2 at level 0"
+    vocabulary = sidbeam.Vocabulary(maps=[[5, -1, -1, -1], None])
+    for call in (
+        lambda: sidbeam.Session(index, vocabulary=vocabulary),
+        lambda: sidbeam.ConstraintSet(index, vocabulary=vocabulary),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            call()
+    other = sidbeam.Index.build([(1, 1)], codes=[4, 4])
+    session = sidbeam.Session(index, vocabulary=sidbeam.Vocabulary(maps=HOLES))
+    with pytest.raises(sidbeam.InvalidArgument, match=r"since constraints\[0\] has SIDs with code 1 at level 0"):
+        session.start(constraints=other)
+    with pytest.raises(sidbeam.InvalidArgument, match=r"maps\[0\]\[3\] is -2, expected a column >= 0, or -1 for none"):
+        sidbeam.Session(index, vocabulary=sidbeam.Vocabulary(maps=[[5, -1, 2, -2], None]))

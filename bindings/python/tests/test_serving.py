@@ -94,3 +94,15 @@ def test_padded_tokens():
     index = sidbeam.Index.build(sids, codes=[2, 4], variable_length=True)
     catalogue = serving.register("short", index, vocabulary=sidbeam.Vocabulary([10, 20], end_column=5))
     assert catalogue.padded_tokens.tolist() == [[10, 11, 5, 10, 10], [20, 21, 22, 23, 5]]
+
+
+def test_codes_without_a_token(path):
+    """-1 in a map: a tokenizer has only the codes that occur."""
+    index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 3])
+    vocabulary = sidbeam.Vocabulary(maps=[[7, -1, 5, -1], [-1, 8, 9]])
+    shop = serving.register("holes", index, vocabulary=vocabulary, begin=3, end=4)
+    assert shop.codes.tolist() == [[-1, -1, -1, -1, -1, 2, -1, 0, -1, -1], [-1] * 8 + [1, 2]]
+    assert shop.padded_tokens.tolist() == [[7, 7, 5, 7, 7], [8, 8, 9, 8, 8]]
+    assert shop.constraints("cpu").bitmask([0]).tolist() == [[1 << 7 | 1 << 5]]
+    with pytest.raises(sidbeam.InvalidArgument, match="begin 5 is the token of a code of level 0"):
+        serving.register("holes", index, vocabulary=vocabulary, begin=5, end=4)
