@@ -47,7 +47,7 @@ func TestClosed(t *testing.T) {
 		{openErr, "runtime"}, {infoErr, "index"}, {sidsErr, "index"}, {constraintErr, "constraint"}, {indexErr, "index"},
 		{beamsErr, "session"}, {statsErr, "session"}, {finishErr, "builder"}, {session.Step(row(0)), "session"},
 		{session.Start(sidbeam.StartArgs{}), "session"}, {session.Stop(nil, 0), "session"},
-		{set.Bitmask(nil, []int64{0}, make([]uint32, 1), 1, 0), "set"},
+		{set.Bitmask(nil, []int64{0}, 1, make([]uint32, 1), 0), "constraint set"},
 		{builder.Add(sidbeam.Pairs{Codes: []int32{1}}), "builder"}, {index.Verify(sidbeam.VerifyFull), "index"},
 	} {
 		fails(t, failed.err, sidbeam.BadState, failed.what+" is closed")

@@ -87,10 +87,11 @@ func TestBadCalls(t *testing.T) {
 		{sidbeam.StartArgs{Slots: []int32{1, 1}}, "slot"},
 		{sidbeam.StartArgs{Slots: []int32{0, 1}, Widths: []int32{1}}, "widths has 1 elements, expected at least 2"},
 		{sidbeam.StartArgs{Widths: []int32{3, 1}}, "widths[0] is 3"},
-		{sidbeam.StartArgs{Count: 3}, "3"},
-		{sidbeam.StartArgs{Count: 1, Prefixes: [][]int32{{9}}}, "9"},
-		{sidbeam.StartArgs{Count: 1, Prefixes: [][]int32{{0, 1, 2}}}, "3"},
-		{sidbeam.StartArgs{Count: 2, Prefixes: [][]int32{{0}}}, "Prefixes has 1 elements, expected 2"},
+		{sidbeam.StartArgs{Slots: []int32{0}, Prefixes: [][]int32{{9}}}, "prefixes[0][0] is 9"},
+		{sidbeam.StartArgs{Slots: []int32{0}, Prefixes: [][]int32{{0, 1, 2}}}, "prefix_lengths[0] is 3"},
+		{sidbeam.StartArgs{Prefixes: [][]int32{{0}}}, "Prefixes has 1 elements, expected 2"},
+		{sidbeam.StartArgs{InverseTemperatures: []float32{-1, 1}}, "inverse_temperatures[0] is -1"},
+		{sidbeam.StartArgs{SoftCaps: []float32{1}}, "soft_caps has 1 elements, expected at least 2"},
 		{sidbeam.StartArgs{Constraints: []sidbeam.Constrainer{index}}, "constraints has 1 elements, expected at least 2"},
 	} {
 		fails(t, session.Start(bad.args), sidbeam.InvalidArgument, bad.text)

@@ -51,7 +51,7 @@ type Vocabulary struct {
 }
 
 // flat gives the maps one after the other, and how many codes each covers.
-func (v *Vocabulary) flat() (offsets []int64, maps, mapCodes []int64, end int64) {
+func (v *Vocabulary) flat() (offsets []int64, maps []int32, mapCodes []int64, end int64) {
 	if v == nil {
 		return nil, nil, nil, -1
 	}

@@ -35,13 +35,17 @@ func TestDecode(t *testing.T) {
 	}
 	items := session.NewItems(1, 4)
 	must(t, session.Items(nil, items))
-	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.ItemRowsOf(0, 0)) != 1 || items.ItemRowsOf(0, 1)[0] != 1 {
+	if items.Ordinals[0] != 2 || items.Ordinals[1] != 1 || len(items.RowsOf(0, 0)) != 1 || items.RowsOf(0, 1)[0] != 1 {
 		t.Errorf("expected items 2 and 1, got %+v", items)
 	}
 	stats, err := session.Stats()
 	must(t, err)
-	if stats.Steps != 2 || stats.SlotSteps != 2 || stats.MemoryBytes <= 0 {
+	if stats.Steps != 2 || stats.MemoryBytes <= 0 {
 		t.Errorf("expected 2 steps and some memory, got %+v", stats)
+	}
+	counters, err := session.Counters()
+	if must(t, err); counters["slot_steps"] != 2 || len(counters) < 5 {
+		t.Errorf("expected 2 steps of a slot among the counters, got %v", counters)
 	}
 	must(t, session.Stop(nil, 0))
 	if beams.Level.At(0) != -1 {
@@ -139,4 +143,39 @@ func TestSliceBesidePointers(t *testing.T) {
 	must(t, session.Start(sidbeam.StartArgs{}))
 	must(t, session.Step(sidbeam.StepArgs{Rows: sidbeam.Rows{F32: worker.logits[:], Slots: 1, Rows: 1, Columns: 4}}))
 	runtime.KeepAlive(worker)
+}
+
+// A slot's temperature does what a step's does; a step's comes before it.
+func TestTemperatures(t *testing.T) {
+	session, beams := newSession(t, sidbeam.SessionConfig{Constraint: threeItems(t), Slots: 2})
+	score := func(start sidbeam.StartArgs, change func(step *sidbeam.StepArgs)) float32 {
+		must(t, session.Start(start))
+		step := sidbeam.StepArgs{Rows: sidbeam.Rows{F32: twoLevels[0], Slots: 2, Rows: 1, Columns: 4, SlotStride: sidbeam.Broadcast}}
+		change(&step)
+		must(t, session.Step(step))
+		return beams.Scores.At(1)
+	}
+	half := score(sidbeam.StartArgs{}, func(step *sidbeam.StepArgs) { step.InverseTemperature = 0.5 })
+	plain := score(sidbeam.StartArgs{}, func(step *sidbeam.StepArgs) {})
+	slots := sidbeam.StartArgs{InverseTemperatures: []float32{1, 0.5}}
+	if got := score(slots, func(step *sidbeam.StepArgs) {}); got != half || half == plain {
+		t.Errorf("a slot's temperature: expected %v and not %v, got %v", half, plain, got)
+	}
+	each := func(step *sidbeam.StepArgs) { step.InverseTemperatures = []float32{0, 1} }
+	if got := score(slots, each); got != plain {
+		t.Errorf("a step's temperature comes first: expected %v, got %v", plain, got)
+	}
+}
+
+func TestConstraintInfo(t *testing.T) {
+	index := threeItems(t)
+	constraint, err := sidbeam.NewConstraint(index)
+	must(t, err)
+	defer constraint.Close()
+	of, err := index.Info()
+	must(t, err)
+	info, err := constraint.Info()
+	if must(t, err); info.Levels != 2 || info.Codes[1] != 4 || info.SIDs != 3 || info.Fingerprint != of.Fingerprint {
+		t.Errorf("expected 2 levels of 4 codes and 3 SIDs, got %+v", info)
+	}
 }

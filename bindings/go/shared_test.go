@@ -247,7 +247,11 @@ func (w *world) stop(r record) {
 
 func (w *world) itemsArgs(r record) (slots []int32, items *sidbeam.Items) {
 	slots = numbers[int32](w, r, "slots")
-	items = w.session.NewItems(len(slots), one(w, r, "limit"))
+	count, _, _ := w.session.Shape()
+	if slots != nil {
+		count = len(slots)
+	}
+	items = w.session.NewItems(count, one(w, r, "limit"))
 	items.LimitPerSID = one(w, r, "limit_per_sid")
 	if one(w, r, "with_item_rows") == 0 {
 		items.ItemRows = nil
@@ -268,7 +272,7 @@ func (w *world) items(r record) {
 	}
 	_, beams, _ := w.session.Shape()
 	got := []int64{}
-	for i := range slots {
+	for i := range items.Truncated {
 		for m := 0; m < beams; m++ {
 			got = append(got, items.RowsOf(i, m)...)
 		}
