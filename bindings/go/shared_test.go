@@ -125,7 +125,7 @@ func (w *world) itemRows(index *sidbeam.Index, info *sidbeam.Info, r record) {
 }
 
 func (w *world) vocabulary(r record) *sidbeam.Vocabulary {
-	if !r.has("offsets") {
+	if !r.has("offsets") && !r.has("end_column") {
 		return nil
 	}
 	vocabulary := &sidbeam.Vocabulary{Offsets: numbers[int64](w, r, "offsets")}

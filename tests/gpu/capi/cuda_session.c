@@ -34,7 +34,7 @@ sidbeam_rows device_rows(const float* row) {
 static moment copy_of(const sidbeam_beams* beams) {
   moment now;
   memcpy(now.parents, beams->parents, sizeof now.parents);
-  memcpy(now.tokens, beams->tokens, sizeof now.tokens);
+  memcpy(now.codes, beams->codes, sizeof now.codes);
   memcpy(now.scores, beams->scores, sizeof now.scores);
   memcpy(now.states, beams->states, sizeof now.states);
   memcpy(now.live, beams->live, sizeof now.live);
@@ -58,7 +58,7 @@ void check_same(const moment* actual, const moment* expected) {
   CHECK_I32(actual->active, expected->active, SLOTS);
   CHECK_I32(actual->errors, expected->errors, SLOTS);
   CHECK_I32(actual->parents, expected->parents, SLOTS * BEAMS);
-  CHECK_I32(actual->tokens, expected->tokens, SLOTS * BEAMS);
+  CHECK_I32(actual->codes, expected->codes, SLOTS * BEAMS);
   CHECK_F32(actual->scores, expected->scores, SLOTS * BEAMS);
   CHECK_I64(actual->states, expected->states, SLOTS * BEAMS);
 }
@@ -73,7 +73,7 @@ moment on_cpu(const catalogue* from, int steps) {
   sidbeam_session_config config = cuda_config(constraint);
   config.device_type = SIDBEAM_DEVICE_CPU;
   sidbeam_session* session = make_session(&config);
-  start_all(session, SLOTS);
+  start_all(session);
   for (int i = 0; i < steps; ++i) step_all(session, halving);
   const sidbeam_beams beams = beams_of(session);
   const moment now = copy_of(&beams);
@@ -95,7 +95,7 @@ bench set_up(void) {
   b.session = make_cuda_session(b.constraint);
   b.row = on_device(halving, sizeof halving);
   b.rows = device_rows(b.row);
-  start_all(b.session, SLOTS);
+  start_all(b.session);
   CHECK_OK(step(b.session, &b.rows, NULL));
   wait_device(); /* what follows may be on another stream */
   return b;

@@ -11,13 +11,13 @@ enum { SLOTS = 2, BEAMS = 4, LEVELS = 3, CODES = 4 };
 sidbeam_session_config cuda_config(sidbeam_constraint* constraint);
 /* Of a runtime that nobody else holds. The session is gone again. */
 sidbeam_status create(const sidbeam_session_config* config);
-/* Every row of SLOTS slots is the same four elements, on the device. */
+/* Every logits row of SLOTS slots is the same four elements, on the device. */
 sidbeam_rows device_rows(const float* row);
 /* All slots. */
 sidbeam_status step(sidbeam_session* session, const sidbeam_rows* rows, void* stream);
 
 typedef struct moment {
-  int32_t parents[SLOTS * BEAMS], tokens[SLOTS * BEAMS], live[SLOTS], active[SLOTS], level[SLOTS], errors[SLOTS];
+  int32_t parents[SLOTS * BEAMS], codes[SLOTS * BEAMS], live[SLOTS], active[SLOTS], level[SLOTS], errors[SLOTS];
   float scores[SLOTS * BEAMS];
   sidbeam_state states[SLOTS * BEAMS];
 } moment;

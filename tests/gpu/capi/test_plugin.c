@@ -41,12 +41,12 @@ static sidbeam_status create_on(sidbeam_runtime* runtime, int32_t device_type, i
 }
 
 /* CUDA is refused with these words; the CPU of the same runtime works. */
-#define CHECK_MISSING(library, device, ...)                                                 \
-  do {                                                                                      \
-    sidbeam_runtime* runtime_ = runtime_with(library);                                      \
+#define CHECK_MISSING(library, device, ...)                                                        \
+  do {                                                                                             \
+    sidbeam_runtime* runtime_ = runtime_with(library);                                             \
     CHECK_FAILS(create_on(runtime_, SIDBEAM_DEVICE_CUDA, device), SIDBEAM_NO_DEVICE, __VA_ARGS__); \
     CHECK_OK(create_on(runtime_, SIDBEAM_DEVICE_CPU, 0));                                          \
-    sidbeam_runtime_release(runtime_);                                                      \
+    sidbeam_runtime_release(runtime_);                                                             \
   } while (0)
 
 static void a_plugin_that_is_not_there_is_named_with_who_named_it(void) {

@@ -15,18 +15,17 @@ static void a_search_gives_what_the_cpu_gives(void) {
 static void beams_are_on_the_device_and_fetched_ones_on_the_host(void) {
   bench b = set_up();
   sidbeam_beams there = SIDBEAM_BEAMS_INIT, here = SIDBEAM_BEAMS_INIT, again = SIDBEAM_BEAMS_INIT;
-  int32_t tokens[SLOTS * BEAMS];
+  int32_t codes[SLOTS * BEAMS];
   CHECK_OK(sidbeam_session_get_beams(b.session, &there, &err));
   CHECK_OK(sidbeam_session_fetch(b.session, &here, NULL, &err));
   CHECK_OK(sidbeam_session_fetch(b.session, &again, NULL, &err));
   CHECK_INT(there.slots, SLOTS);
   CHECK_INT(there.beams, BEAMS);
   CHECK_INT(there.levels, LEVELS);
-  CHECK_INT(there.state_words, 1);
-  CHECK(there.tokens != here.tokens);
-  CHECK(again.tokens == here.tokens && again.errors == here.errors);
-  read_device(tokens, there.tokens, sizeof tokens);
-  CHECK_I32(tokens, here.tokens, SLOTS * BEAMS);
+  CHECK(there.codes != here.codes);
+  CHECK(again.codes == here.codes && again.errors == here.errors);
+  read_device(codes, there.codes, sizeof codes);
+  CHECK_I32(codes, here.codes, SLOTS * BEAMS);
   tear_down(&b);
 }
 
@@ -36,9 +35,9 @@ static void fetching_from_a_session_on_the_cpu_is_get_beams(void) {
   sidbeam_session* session = make_session(&config);
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   CHECK_OK(sidbeam_session_fetch(session, &beams, NULL, &err));
-  CHECK(beams.tokens == beams_of(session).tokens);
-  CHECK_FAILS(sidbeam_session_fetch(NULL, &beams, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "session");
-  CHECK_FAILS(sidbeam_session_fetch(session, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out");
+  CHECK(beams.codes == beams_of(session).codes);
+  CHECK_FAILS(sidbeam_session_fetch(NULL, &beams, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "session is NULL");
+  CHECK_FAILS(sidbeam_session_fetch(session, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   sidbeam_session_destroy(session);
   sidbeam_constraint_release(constraint);
 }
@@ -54,7 +53,7 @@ static void a_session_runs_on_the_device_that_it_names_whatever_is_current(void)
   use_device(0);
   sidbeam_rows rows = device_rows(row);
   rows.device_id = 1;
-  start_all(session, SLOTS);
+  start_all(session);
   CHECK_OK(step(session, &rows, NULL));
   const moment expected = on_cpu(&small, 1), now = moment_of(session);
   check_same(&now, &expected);
@@ -83,9 +82,9 @@ static void one_graph_serves_slots_across_starts_stops_and_levels(void) {
   const moment now = moment_of(b.session), third = on_cpu(&small, 3), first = on_cpu(&small, 1);
   CHECK_INT(now.level[0], 3);
   CHECK_INT(now.level[1], 1);
-  CHECK_I32(now.tokens, third.tokens, BEAMS);
+  CHECK_I32(now.codes, third.codes, BEAMS);
   CHECK_F32(now.scores, third.scores, BEAMS);
-  CHECK_I32(now.tokens + BEAMS, first.tokens + BEAMS, BEAMS);
+  CHECK_I32(now.codes + BEAMS, first.codes + BEAMS, BEAMS);
   CHECK_F32(now.scores + BEAMS, first.scores + BEAMS, BEAMS);
   replay(graph, stream); /* slot 0 is done and is passed over */
   CHECK_INT(moment_of(b.session).level[1], 2);
@@ -97,8 +96,7 @@ static void one_graph_serves_slots_across_starts_stops_and_levels(void) {
 static void a_slots_index_goes_after_the_work_that_reads_it_and_nothing_waits(void) {
   bench b = set_up();
   sidbeam_index* index = make_index(&two_levels, ALL_KINDS);
-  sidbeam_constraint* constraint = NULL;
-  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint* constraint = constrain(index);
   CHECK_OK(sidbeam_index_upload(index, NULL, &err));
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   int32_t second = 1;
@@ -117,7 +115,7 @@ static void a_slots_index_goes_after_the_work_that_reads_it_and_nothing_waits(vo
   CHECK_INT(live_allocations(), live - 1);
   CHECK_INT(beams.level[1], 1);
   CHECK_INT(beams.live[1], 2); /* codes 1 and 3 */
-  CHECK_INT(beams.tokens[BEAMS], 1);
+  CHECK_INT(beams.codes[BEAMS], 1);
   tear_down(&b);
 }
 
@@ -144,8 +142,8 @@ static void running_out_of_memory_while_a_session_is_made_leaves_nothing_behind(
 static void sessions_may_go_with_work_pending(void) {
   bench b = set_up();
   CHECK_OK(step(b.session, &b.rows, NULL));
-  CHECK_OK(sidbeam_session_stop(b.session, NULL, 1, NULL, &err));
-  start_all(b.session, 1);
+  CHECK_OK(sidbeam_session_stop(b.session, NULL, 0, NULL, &err));
+  start_slot(b.session, 0);
   CHECK_OK(step(b.session, &b.rows, NULL));
   tear_down(&b);
 }
@@ -162,12 +160,17 @@ static void statistics_count_what_graphs_did_too(void) {
   CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
   CHECK_INT(stats.struct_size, sizeof stats);
   CHECK_INT(stats.steps, 3);
-  CHECK_INT(stats.slot_steps, 3 * SLOTS);
+  CHECK_INT(counter_of(b.session, "slot_steps"), 3 * SLOTS);
   /* a slot's beams have 3, then 2 1 1, then 2 1 1 1 children, all of them lists of the trie */
   CHECK_INT(stats.rows_read, 8 * SLOTS);
-  CHECK_INT(stats.list_rows, 3 * SLOTS);
-  CHECK_INT(stats.single_rows, 5 * SLOTS);
-  CHECK_INT(stats.unconstrained_rows + stats.probed_rows + stats.dense_rows + stats.rows_skipped, 0);
+  CHECK_INT(counter_of(b.session, "list_rows"), 3 * SLOTS);
+  CHECK_INT(counter_of(b.session, "single_rows"), 5 * SLOTS);
+  CHECK_INT(counter_of(b.session, "candidates"), (3 + 4 + 5) * SLOTS);
+  CHECK_INT(counter_of(b.session, "unconstrained_rows"), 0);
+  CHECK_INT(counter_of(b.session, "probed_rows"), 0);
+  CHECK_INT(counter_of(b.session, "dense_rows"), 0);
+  CHECK_INT(counter_of(b.session, "split_slots"), 0);
+  CHECK_INT(stats.rows_skipped, 0);
   CHECK(stats.memory_bytes > 1000);
   release_graph(graph);
   release_stream(stream);
@@ -186,7 +189,7 @@ static void errors_of_a_slot_are_seen_on_the_device(void) {
   args.row_map = there;
   CHECK_OK(sidbeam_session_step(b.session, &args, &err));
   const moment now = moment_of(b.session);
-  CHECK_INT(now.errors[0], SIDBEAM_SLOT_OK);
+  CHECK_INT(now.errors[0], 0);
   CHECK_INT(now.errors[1], SIDBEAM_SLOT_BAD_MAP);
   release_device(there);
   tear_down(&b);
@@ -208,7 +211,7 @@ static void check_first_launches(int32_t beams, float* row) {
   CHECK_OK(step(session, &rows, stream));
   CHECK_OK(sidbeam_session_get_items(session, NULL, SLOTS, &items, &err));
   void* graph = end_capture(stream);
-  start_all(session, SLOTS);
+  start_all(session);
   wait_device();
   replay(graph, stream);
   sidbeam_beams now = SIDBEAM_BEAMS_INIT;
@@ -240,8 +243,7 @@ static void creation_loads_what_a_graph_will_launch(void) {
 static void another_threads_capture_goes_on_whatever_is_called(void) {
   bench b = set_up();
   sidbeam_index* index = make_index(&two_levels, ALL_KINDS);
-  sidbeam_constraint* constraint = NULL;
-  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint* constraint = constrain(index);
   void *captured = make_stream(), *stream = make_stream();
   begin_capture_elsewhere(captured);
   CHECK_OK(sidbeam_index_upload(index, NULL, &err));
@@ -249,20 +251,22 @@ static void another_threads_capture_goes_on_whatever_is_called(void) {
   const sidbeam_session_config config = cuda_config(constraint);
   sidbeam_session* session = make_session(&config);
   CHECK_CAPTURE(captured);
+  const int32_t first = 0;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.slots = &first;
   args.count = 1;
   args.constraints = &constraint;
   args.stream = stream;
   for (int i = 0; i < 3; ++i) { /* marks the upload, and asks about marks */
     CHECK_OK(sidbeam_session_start(b.session, &args, &err));
-    CHECK_OK(sidbeam_session_stop(b.session, NULL, 1, stream, &err));
+    CHECK_OK(sidbeam_session_stop(b.session, &first, 1, stream, &err));
     CHECK_CAPTURE(captured);
   }
   CHECK_OK(sidbeam_session_start(b.session, &args, &err));
   CHECK_OK(step(b.session, &b.rows, stream));
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   CHECK_OK(sidbeam_session_fetch(b.session, &beams, stream, &err));
-  CHECK_OK(sidbeam_session_stop(b.session, NULL, 1, stream, &err));
+  CHECK_OK(sidbeam_session_stop(b.session, &first, 1, stream, &err));
   sidbeam_index_unload(index, 0);
   CHECK_CAPTURE(captured);
   release_graph(end_capture(captured));
@@ -286,17 +290,18 @@ static void check_levels(sidbeam_session* session, int count, int32_t level) {
 
 static void a_start_that_takes_several_launches_is_all_or_nothing(void) {
   enum { MANY = 100 }; /* more than two launches take */
-  static int32_t prefixes[MANY], lengths[MANY];
-  for (int s = 0; s < MANY; ++s) prefixes[s] = 3, lengths[s] = 1;
+  static int32_t slots[MANY], prefixes[MANY], lengths[MANY];
+  for (int s = 0; s < MANY; ++s) slots[s] = s, prefixes[s] = 3, lengths[s] = 1;
   sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
   sidbeam_session_config config = cuda_config(constraint);
   config.slots = MANY;
   sidbeam_session* session = make_session(&config);
-  start_all(session, MANY);
+  start_all(session);
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   args.prefixes = prefixes;
   args.prefix_lengths = lengths;
   args.prefix_stride = 1;
+  args.slots = slots;
   for (int64_t n = 1; n <= 4; ++n) {
     args.count = MANY;
     fail_launch(n);
@@ -327,9 +332,9 @@ static void a_slot_that_is_named_twice_harms_no_other(void) {
   CHECK_OK(sidbeam_session_step(b.session, &args, &err));
   CHECK_OK(sidbeam_session_step(b.session, &args, &err));
   moment now = moment_of(b.session);
-  CHECK_I32(now.tokens + BEAMS, before.tokens + BEAMS, BEAMS);
+  CHECK_I32(now.codes + BEAMS, before.codes + BEAMS, BEAMS);
   CHECK_I64(now.states + BEAMS, before.states + BEAMS, BEAMS);
-  start_all(b.session, SLOTS);
+  start_all(b.session);
   CHECK_OK(step(b.session, &b.rows, NULL));
   CHECK_OK(step(b.session, &b.rows, NULL));
   now = moment_of(b.session);
