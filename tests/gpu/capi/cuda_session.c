@@ -11,11 +11,6 @@ sidbeam_session_config cuda_config(sidbeam_constraint* constraint) {
   return config;
 }
 
-static sidbeam_session* make_cuda_session(sidbeam_constraint* constraint) {
-  const sidbeam_session_config config = cuda_config(constraint);
-  return make_session(&config);
-}
-
 sidbeam_status create(const sidbeam_session_config* config) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_session* session = NULL;
@@ -89,10 +84,15 @@ sidbeam_status step(sidbeam_session* session, const sidbeam_rows* rows, void* st
   return sidbeam_session_step(session, &args, &err);
 }
 
-bench set_up(void) {
+bench set_up(void) { return set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE); }
+
+bench set_up_with(int32_t strategy, int32_t normalization) {
   bench b;
   b.constraint = make_constraint(&small, ALL_KINDS);
-  b.session = make_cuda_session(b.constraint);
+  sidbeam_session_config config = cuda_config(b.constraint);
+  config.strategy = strategy;
+  config.normalization = normalization;
+  b.session = make_session(&config);
   b.row = on_device(halving, sizeof halving);
   b.rows = device_rows(b.row);
   start_all(b.session);

@@ -34,8 +34,9 @@ typedef struct bench {
   float* row; /* on the device: halving */
   sidbeam_rows rows;
 } bench;
-/* Both slots started, one step done. */
+/* Both slots started, one step done: by the trie, of log-probabilities, or otherwise. */
 bench set_up(void);
+bench set_up_with(int32_t strategy, int32_t normalization);
 /* No memory may be left. */
 void tear_down(bench* b);
 void check_nothing_is_left(void);

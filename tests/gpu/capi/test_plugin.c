@@ -24,11 +24,13 @@ static sidbeam_status create_on(sidbeam_runtime* runtime, int32_t device_type, i
   sidbeam_constraint* constraint = NULL;
   sidbeam_session* session = NULL;
   sidbeam_error ignored = SIDBEAM_ERROR_INIT;
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   if (sidbeam_builder_create(runtime, &shape, &builder, &ignored) != SIDBEAM_OK ||
       add_all(builder, &small, &ignored) != SIDBEAM_OK ||
-      sidbeam_builder_finish(builder, &index, &ignored) != SIDBEAM_OK ||
-      sidbeam_constraint_create(index, &constraint, &ignored) != SIDBEAM_OK)
+      sidbeam_builder_finish(builder, &index, &ignored) != SIDBEAM_OK)
     return SIDBEAM_INTERNAL;
+  items.index = index;
+  if (sidbeam_constraint_create(&items, &constraint, &ignored) != SIDBEAM_OK) return SIDBEAM_INTERNAL;
   sidbeam_session_config config = session_config(constraint);
   config.device_type = device_type;
   config.device_id = device_id;
@@ -61,7 +63,7 @@ static void a_library_that_is_no_plugin_is_refused(void) {
 }
 
 static void a_plugin_of_another_interface_is_refused(void) {
-  CHECK_MISSING(PLUGIN_OLD, 0, PLUGIN_OLD, "version 0", "expected 1");
+  CHECK_MISSING(PLUGIN_OLD, 0, PLUGIN_OLD, "version 0 of its interface, expected 1");
 }
 
 static void a_plugin_of_another_build_is_refused(void) {
@@ -70,13 +72,13 @@ static void a_plugin_of_another_build_is_refused(void) {
 
 static void a_missing_driver_is_named(void) {
   set_driver(0);
-  CHECK_MISSING(NULL, 0, "no NVIDIA driver");
+  CHECK_MISSING(NULL, 0, "no NVIDIA driver is installed");
   set_driver(13000);
 }
 
 static void a_driver_that_is_too_old_is_named(void) {
   set_driver(12020);
-  CHECK_MISSING(NULL, 0, "driver", "12.2", "13.0");
+  CHECK_MISSING(NULL, 0, "the NVIDIA driver is for CUDA 12.2, expected at least 13.0");
   set_driver(13000);
 }
 
@@ -87,13 +89,13 @@ static void a_machine_without_devices_is_named(void) {
 }
 
 static void devices_out_of_range_are_refused(void) {
-  CHECK_MISSING(NULL, 1, "device_id is 1", "0..0");
-  CHECK_MISSING(NULL, -1, "device_id is -1", "0..0");
+  CHECK_MISSING(NULL, 1, "device_id is 1, expected 0..0");
+  CHECK_MISSING(NULL, -1, "device_id is -1, expected 0..0");
 }
 
 static void a_device_that_is_too_old_is_named(void) {
   set_capability(7);
-  CHECK_MISSING(NULL, 0, "compute capability 7.0", "8.0");
+  CHECK_MISSING(NULL, 0, "compute capability 7.0, expected at least 8.0");
   set_capability(9);
 }
 

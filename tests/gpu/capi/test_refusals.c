@@ -9,6 +9,9 @@
     check_unmoved((b).session, &before_);                                            \
   } while (0)
 
+#define IS_OF_THE_HOST " is memory of the host, expected memory of CUDA device 0"
+#define IS_OF_THE_DEVICE " is memory of CUDA device 0, expected memory of the host"
+
 static void memory_of_the_host_is_refused_by_name(void) {
   static const float lse[SLOTS * BEAMS] = {0};
   static const int32_t slots[SLOTS] = {0, 1}, map[SLOTS * BEAMS] = {0};
@@ -16,29 +19,29 @@ static void memory_of_the_host_is_refused_by_name(void) {
   sidbeam_rows rows = device_rows(halving);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "host", "device 0");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data" IS_OF_THE_HOST);
   rows = b.rows;
   args.slots = slots;
   args.count = SLOTS;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "slots", "host", "device 0");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "slots" IS_OF_THE_HOST);
   args.slots = NULL;
   args.count = 0;
+  args.inverse_temperatures = lse;
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "inverse_temperatures" IS_OF_THE_HOST);
+  args.inverse_temperatures = NULL;
+  args.soft_caps = lse;
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "soft_caps" IS_OF_THE_HOST);
+  args.soft_caps = NULL;
   rows.slots = 0;
   args.row_map = map;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "row_map", "host", "device 0");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "row_map" IS_OF_THE_HOST);
   tear_down(&b);
-  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
-  sidbeam_session_config config = cuda_config(constraint);
-  config.normalization = SIDBEAM_NORMALIZE_FULL;
-  b.session = make_session(&config);
-  b.constraint = constraint;
-  b.row = on_device(halving, sizeof halving);
-  start_all(b.session, SLOTS);
-  rows = device_rows(b.row);
+  b = set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
+  rows = b.rows;
   args = (sidbeam_step_args)SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
   args.lse = lse;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "lse", "host", "device 0");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "lse" IS_OF_THE_HOST);
   tear_down(&b);
 }
 
@@ -50,17 +53,25 @@ static void lists_that_the_host_reads_are_refused_on_the_device(void) {
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   args.count = SLOTS;
   args.slots = there;
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "slots", "device 0", "host");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "slots" IS_OF_THE_DEVICE);
   args.slots = NULL;
   args.widths = there;
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "widths", "host");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "widths" IS_OF_THE_DEVICE);
   args.widths = NULL;
+  args.inverse_temperatures = (const float*)there;
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "inverse_temperatures" IS_OF_THE_DEVICE);
+  args.inverse_temperatures = NULL;
+  args.soft_caps = (const float*)there;
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "soft_caps" IS_OF_THE_DEVICE);
+  args.soft_caps = NULL;
   args.prefixes = there;
   args.prefix_lengths = prefix;
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "prefixes", "host");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "prefixes" IS_OF_THE_DEVICE);
   args.prefixes = prefix;
   args.prefix_lengths = there;
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "prefix_lengths", "host");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "prefix_lengths" IS_OF_THE_DEVICE);
   CHECK_FAILS(sidbeam_session_stop(b.session, there, SLOTS, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "slots", "host");
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   CHECK_FAILS(sidbeam_session_get_items(b.session, there, SLOTS, &items, &err), SIDBEAM_INVALID_ARGUMENT, "slots",
@@ -75,8 +86,8 @@ static void buffers_of_items_are_on_the_device(void) {
   bench b = set_up();
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.ordinals = ordinals;
-  CHECK_FAILS(sidbeam_session_get_items(b.session, NULL, SLOTS, &items, &err), SIDBEAM_INVALID_ARGUMENT, "out.ordinals",
-              "host", "device 0");
+  CHECK_FAILS(sidbeam_session_get_items(b.session, NULL, SLOTS, &items, &err), SIDBEAM_INVALID_ARGUMENT,
+              "out.ordinals" IS_OF_THE_HOST);
   items.ordinals = device_memory(sizeof ordinals);
   CHECK_OK(step(b.session, &b.rows, NULL));
   CHECK_OK(step(b.session, &b.rows, NULL));
@@ -88,7 +99,7 @@ static void buffers_of_items_are_on_the_device(void) {
   config.device_type = SIDBEAM_DEVICE_CPU;
   sidbeam_session* session = make_session(&config);
   int64_t expected[SLOTS * BEAMS];
-  start_all(session, SLOTS);
+  start_all(session);
   for (int i = 0; i < LEVELS; ++i) step_all(session, halving);
   items.ordinals = expected;
   CHECK_OK(sidbeam_session_get_items(session, NULL, SLOTS, &items, &err));
@@ -104,29 +115,32 @@ static void rows_streams_and_memory_of_other_devices_are_refused(void) {
   sidbeam_rows rows = b.rows;
   args.rows = &rows;
   rows.device_type = SIDBEAM_DEVICE_CPU;
-  STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_type is 0", "CUDA (1)");
+  STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_type is 0, expected CUDA (1)");
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   rows.device_id = 1;
-  STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_id is 1", "expected 0");
+  STEP_FAILS(b, &args, SIDBEAM_NO_DEVICE, "rows.device_id is 1, expected 0");
   rows = b.rows;
   set_devices(2);
   use_device(1);
-  rows.data = on_device(halving, sizeof halving);
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "device 1", "device 0");
-  release_device(rows.data);
+  float* const elsewhere = on_device(halving, sizeof halving);
+  rows.data = elsewhere;
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data is memory of CUDA device 1, expected device 0");
+  release_device(elsewhere);
   void* stream = make_stream();
   use_device(0);
   rows = b.rows;
   args.stream = stream;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "stream", "device 1", "expected 0");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "stream belongs to CUDA device 1, expected 0");
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.count = 1;
   start.stream = stream;
   const moment before = moment_of(b.session);
-  CHECK_FAILS(sidbeam_session_start(b.session, &start, &err), SIDBEAM_INVALID_ARGUMENT, "stream", "device 1");
-  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 1, stream, &err), SIDBEAM_INVALID_ARGUMENT, "stream", "device 1");
+  CHECK_FAILS(sidbeam_session_start(b.session, &start, &err), SIDBEAM_INVALID_ARGUMENT,
+              "stream belongs to CUDA device 1, expected 0");
+  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, stream, &err), SIDBEAM_INVALID_ARGUMENT,
+              "stream belongs to CUDA device 1, expected 0");
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  CHECK_FAILS(sidbeam_session_fetch(b.session, &beams, stream, &err), SIDBEAM_INVALID_ARGUMENT, "stream", "device 1");
+  CHECK_FAILS(sidbeam_session_fetch(b.session, &beams, stream, &err), SIDBEAM_INVALID_ARGUMENT,
+              "stream belongs to CUDA device 1, expected 0");
   check_unmoved(b.session, &before);
   release_stream(stream);
   set_devices(1);
@@ -139,10 +153,10 @@ static void rows_that_are_not_aligned_to_their_elements_are_refused(void) {
   sidbeam_rows rows = b.rows;
   args.rows = &rows;
   rows.data = (char*)b.row + 2;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "aligned", "4");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data is not aligned to its elements of 4 bytes");
   rows.data = (char*)b.row + 1;
   rows.dtype = SIDBEAM_DTYPE_BF16;
-  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data", "aligned", "2");
+  STEP_FAILS(b, &args, SIDBEAM_INVALID_ARGUMENT, "rows.data is not aligned to its elements of 2 bytes");
   tear_down(&b);
 }
 
@@ -159,13 +173,14 @@ static void shapes_beyond_the_sessions_are_refused_and_a_capture_survives_that(v
   args.slots = slots;
   args.count = 3;
   rows.slots = 3;
-  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "count is 3", "0..2");
+  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "count is 3, expected 0..2");
   args.slots = NULL;
   args.count = 0;
-  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "rows.slots is 3", "2");
+  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "rows.slots is 3, expected 2");
   rows = b.rows;
   rows.columns = CODES - 1;
-  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "rows.columns is 3", "4");
+  CHECK_FAILS(sidbeam_session_step(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "rows.columns is 3, expected at least 4");
   rows = b.rows;
   CHECK_OK(sidbeam_session_step(b.session, &args, &err));
   void* graph = end_capture(stream);
@@ -183,12 +198,13 @@ static void starts_and_stops_are_not_captured(void) {
   bench b = set_up();
   void* stream = make_stream();
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = 1;
   args.stream = stream;
   const moment before = moment_of(b.session);
   begin_capture(stream);
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_BAD_STATE, "captured", "start");
-  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 1, stream, &err), SIDBEAM_BAD_STATE, "captured", "stop");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_BAD_STATE,
+              "stream is being captured, expected start outside of graphs");
+  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, stream, &err), SIDBEAM_BAD_STATE,
+              "stream is being captured, expected stop outside of graphs");
   release_graph(end_capture(stream));
   check_unmoved(b.session, &before);
   release_stream(stream);
@@ -198,8 +214,7 @@ static void starts_and_stops_are_not_captured(void) {
 static void an_index_that_is_not_on_the_device_is_refused_by_start(void) {
   bench b = set_up();
   sidbeam_index* index = make_index(&two_levels, ALL_KINDS);
-  sidbeam_constraint* constraint = NULL;
-  CHECK_OK(sidbeam_constraint_create(index, &constraint, &err));
+  sidbeam_constraint* constraint = constrain(index);
   sidbeam_constraint* constraints[SLOTS] = {NULL, constraint};
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   args.count = SLOTS;
@@ -222,11 +237,10 @@ static void an_error_of_earlier_work_is_reported_as_such_and_moves_nothing(void)
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
-  args.count = 1;
   set_illegal_access(1);
   CHECK_FAILS(step(b.session, &b.rows, NULL), SIDBEAM_DEVICE_ERROR, "before", "cudaErrorIllegalAddress");
   CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_DEVICE_ERROR, "before");
-  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 1, NULL, &err), SIDBEAM_DEVICE_ERROR, "before");
+  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, NULL, &err), SIDBEAM_DEVICE_ERROR, "before");
   CHECK_FAILS(sidbeam_session_fetch(b.session, &beams, NULL, &err), SIDBEAM_DEVICE_ERROR, "before");
   CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_DEVICE_ERROR, "before");
   set_illegal_access(0);

@@ -195,6 +195,86 @@ static void errors_of_a_slot_are_seen_on_the_device(void) {
   tear_down(&b);
 }
 
+/* A step from the beginning, where the second slot has another logits row and normaliser than the first. */
+static void step_with(bench* b, const float* second_row, float second_lse, int32_t expected) {
+  float logits[SLOTS][CODES], lse[SLOTS] = {0, second_lse};
+  memcpy(logits[0], halving, sizeof logits[0]);
+  memcpy(logits[1], second_row, sizeof logits[1]);
+  float *rows_there = on_device(logits, sizeof logits), *lse_there = on_device(lse, sizeof lse);
+  sidbeam_rows rows = make_rows(rows_there, SLOTS, 1, CODES);
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
+  args.rows = &rows;
+  args.lse = lse_there;
+  start_all(b->session);
+  CHECK_OK(sidbeam_session_step(b->session, &args, &err));
+  const moment now = moment_of(b->session);
+  CHECK_INT(now.errors[0], 0);
+  CHECK_INT(now.live[0], 3);
+  CHECK_INT(now.errors[1], expected);
+  CHECK_INT(now.live[1], expected == 0 ? 3 : 0);
+  release_device(rows_there);
+  release_device(lse_there);
+}
+
+static void bad_rows_and_bad_normalisers_have_flags_of_their_own(void) {
+  static const float bad[CODES] = {-1, -2, NAN, -8};
+  bench b = set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
+  step_with(&b, halving, 0.5f, 0);
+  step_with(&b, halving, NAN, SIDBEAM_SLOT_BAD_LSE);
+  step_with(&b, halving, INFINITY, SIDBEAM_SLOT_BAD_LSE);
+  step_with(&b, bad, 0.5f, SIDBEAM_SLOT_BAD_ROW);
+  step_with(&b, bad, NAN, SIDBEAM_SLOT_BAD_LSE); /* the row is not looked at */
+  tear_down(&b);
+}
+
+/* Both slots after one step of arrays of settings, on the device. */
+static moment step_under(bench* b, const float* temperatures, const float* soft_caps) {
+  float* temperatures_there = temperatures != NULL ? on_device(temperatures, SLOTS * sizeof(float)) : NULL;
+  float* soft_caps_there = soft_caps != NULL ? on_device(soft_caps, SLOTS * sizeof(float)) : NULL;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.rows = &b->rows;
+  args.inverse_temperatures = temperatures_there;
+  args.soft_caps = soft_caps_there;
+  start_all(b->session);
+  CHECK_OK(sidbeam_session_step(b->session, &args, &err));
+  const moment now = moment_of(b->session);
+  release_device(temperatures_there);
+  release_device(soft_caps_there);
+  return now;
+}
+
+static void settings_that_are_not_allowed_put_their_slot_in_error_and_no_other(void) {
+  const float wrong[] = {NAN, -1, -INFINITY, INFINITY};
+  for (int32_t way = 0; way < 5 * 4; ++way) {
+    const int32_t strategy = way / 4, normalization = way % 4;
+    if (strategy >= SIDBEAM_STRATEGY_HASH_FINAL && normalization == SIDBEAM_NORMALIZE_VALID) continue;
+    bench b = set_up_with(strategy, normalization);
+    const moment plain = step_under(&b, NULL, NULL);
+    for (size_t i = 0; i < 2 * COUNT(wrong); ++i) {
+      const float value = wrong[i % COUNT(wrong)], values[SLOTS] = {value, 0};
+      const int caps = i >= COUNT(wrong);
+      if (caps && value == INFINITY) continue; /* none */
+      const moment now = step_under(&b, caps ? NULL : values, caps ? values : NULL);
+      CHECK_INT(now.errors[0], SIDBEAM_SLOT_BAD_ROW);
+      CHECK_INT(now.live[0], 0);
+      CHECK_INT(now.errors[1], 0);
+      CHECK_I32(now.codes + BEAMS, plain.codes + BEAMS, BEAMS);
+      CHECK_F32(now.scores + BEAMS, plain.scores + BEAMS, BEAMS);
+    }
+    tear_down(&b);
+  }
+}
+
+static void an_infinite_soft_cap_is_none(void) {
+  const float lifted[SLOTS] = {INFINITY, 2};
+  bench b = set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE);
+  const moment plain = step_under(&b, NULL, NULL), now = step_under(&b, NULL, lifted);
+  CHECK_F32(now.scores, plain.scores, BEAMS);
+  CHECK(now.scores[BEAMS] > plain.scores[BEAMS]); /* 2 tanh(-1 / 2) */
+  tear_down(&b);
+}
+
 /* The first launch of its kernels is captured, whatever its shape asks for. */
 static void check_first_launches(int32_t beams, float* row) {
   unload_kernels();
@@ -355,6 +435,9 @@ int main(void) {
       TEST(sessions_may_go_with_work_pending),
       TEST(statistics_count_what_graphs_did_too),
       TEST(errors_of_a_slot_are_seen_on_the_device),
+      TEST(bad_rows_and_bad_normalisers_have_flags_of_their_own),
+      TEST(settings_that_are_not_allowed_put_their_slot_in_error_and_no_other),
+      TEST(an_infinite_soft_cap_is_none),
       TEST(creation_loads_what_a_graph_will_launch),
       TEST(another_threads_capture_goes_on_whatever_is_called),
       TEST(a_start_that_takes_several_launches_is_all_or_nothing),
