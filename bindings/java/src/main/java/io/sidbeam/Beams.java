@@ -6,6 +6,7 @@ import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
+import java.util.Set;
 
 /**
  * Views of a session's arrays: read-only direct buffers over its own memory, S slots of M beams, live ones first.
@@ -16,7 +17,7 @@ public final class Beams {
   private final int slots;
   private final int width;
   private final IntBuffer parents;
-  private final IntBuffer tokens;
+  private final IntBuffer codes;
   private final FloatBuffer scores;
   private final LongBuffer states;
   private final IntBuffer live;
@@ -29,9 +30,9 @@ public final class Beams {
     width = (int) layout[Native.FLAT_BEAMS_BEAMS];
     long all = (long) slots * width;
     parents = view(session, layout[Native.FLAT_BEAMS_PARENTS], all * Integer.BYTES).asIntBuffer();
-    tokens = view(session, layout[Native.FLAT_BEAMS_TOKENS], all * Integer.BYTES).asIntBuffer();
+    codes = view(session, layout[Native.FLAT_BEAMS_CODES], all * Integer.BYTES).asIntBuffer();
     scores = view(session, layout[Native.FLAT_BEAMS_SCORES], all * Float.BYTES).asFloatBuffer();
-    states = view(session, layout[Native.FLAT_BEAMS_STATES], all * layout[Native.FLAT_BEAMS_STATE_WORDS] * Long.BYTES)
+    states = view(session, layout[Native.FLAT_BEAMS_STATES], all * Long.BYTES)
         .asLongBuffer();
     live = view(session, layout[Native.FLAT_BEAMS_LIVE], (long) slots * Integer.BYTES).asIntBuffer();
     active = view(session, layout[Native.FLAT_BEAMS_ACTIVE], (long) slots * Integer.BYTES).asIntBuffer();
@@ -87,8 +88,8 @@ public final class Beams {
    *
    * @return [S, M], -1 dead, or ended before; always the same buffer
    */
-  public IntBuffer tokens() {
-    return tokens;
+  public IntBuffer codes() {
+    return codes;
   }
 
   /**
@@ -156,14 +157,14 @@ public final class Beams {
   }
 
   /**
-   * One of {@link #tokens}.
+   * One of {@link #codes}.
    *
    * @param slot 0 .. S - 1
    * @param beam 0 .. M - 1
    * @return -1 dead, or ended before
    */
-  public int token(int slot, int beam) {
-    return tokens.get(at(slot, beam));
+  public int code(int slot, int beam) {
+    return codes.get(at(slot, beam));
   }
 
   /**
@@ -203,7 +204,7 @@ public final class Beams {
    * @param slot 0 .. S - 1
    * @return {@link SlotError#OK} where nothing is
    */
-  public SlotError error(int slot) {
+  public Set<SlotError> errors(int slot) {
     return SlotError.of(errors.get(slot));
   }
 }

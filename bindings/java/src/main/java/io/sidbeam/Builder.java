@@ -188,9 +188,7 @@ public final class Builder extends NativeObject {
    */
   public Plan plan() {
     return build(() -> {
-      long[] numbers = new long[Native.FLAT_PLAN_COUNT];
-      Native.flat_builder_plan(handle, numbers);
-      return Plan.of(numbers, levels);
+      return Plan.take(Native.flat_builder_plan(handle), levels);
     });
   }
 
@@ -202,10 +200,8 @@ public final class Builder extends NativeObject {
    * @return sizes of the index
    */
   public static Plan estimate(BuilderConfig config, long sids) {
-    long[] numbers = new long[Native.FLAT_PLAN_COUNT];
-    Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code, config.kindBits(), sids,
-        numbers);
-    return Plan.of(numbers, config.codes.length);
+    long plan = Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code, config.kindBits(), sids);
+    return Plan.take(plan, config.codes.length);
   }
 
   /**

@@ -25,6 +25,22 @@ public final class Constraint extends NativeObject implements Catalogue {
     }
   }
 
+  /**
+   * Levels, codes and kinds.
+   *
+   * @return what is immutable
+   */
+  public ConstraintInfo info() {
+    long[] numbers = new long[Native.FLAT_CONSTRAINT_COUNT];
+    byte[] fingerprint = new byte[IndexInfo.FINGERPRINT_BYTES];
+    try {
+      Native.flat_constraint_get_info(handle, numbers, fingerprint);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+    return ConstraintInfo.of(numbers, fingerprint);
+  }
+
   /** The constraint that a catalogue is, or the one that its index keeps. */
   static Constraint of(Catalogue catalogue) {
     return catalogue instanceof Index index ? index.constraint() : (Constraint) catalogue;

@@ -32,12 +32,12 @@ public final class DeviceBeams {
   }
 
   /**
-   * As {@link Beams#tokens}.
+   * As {@link Beams#codes}.
    *
    * @return int32 [S, M]
    */
-  public DevicePointer tokens() {
-    return array(Native.FLAT_BEAMS_TOKENS, all());
+  public DevicePointer codes() {
+    return array(Native.FLAT_BEAMS_CODES, all());
   }
 
   /**
@@ -55,7 +55,7 @@ public final class DeviceBeams {
    * @return int64 [S, M]
    */
   public DevicePointer states() {
-    return array(Native.FLAT_BEAMS_STATES, all() * layout[Native.FLAT_BEAMS_STATE_WORDS]);
+    return array(Native.FLAT_BEAMS_STATES, all());
   }
 
   /**

@@ -26,13 +26,22 @@ final class Header {
   }
 
   static List<Section> sections(long index) {
-    int count = info(index).sectionCount();
-    List<Section> sections = new ArrayList<>(count);
-    for (int i = 0; i < count; i++) {
+    return sections(info(index).sectionCount(),
+        (i, numbers, kind, encoding) -> Native.flat_index_get_section(index, i, numbers, kind, encoding));
+  }
+
+  /** Fills numbers and the bytes of two names with section i. */
+  interface SectionReader {
+    void read(long i, long[] numbers, byte[] kind, byte[] encoding);
+  }
+
+  static List<Section> sections(long count, SectionReader reader) {
+    List<Section> sections = new ArrayList<>();
+    for (long i = 0; i < count; i++) {
       long[] numbers = new long[4];
       byte[] kind = new byte[64];
       byte[] encoding = new byte[64];
-      Native.flat_index_get_section(index, i, numbers, kind, encoding);
+      reader.read(i, numbers, kind, encoding);
       sections.add(new Section(Text.ofBuffer(kind), Text.ofBuffer(encoding), (int) numbers[0], numbers[1], numbers[2],
           numbers[3]));
     }

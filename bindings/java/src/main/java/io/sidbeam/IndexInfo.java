@@ -40,7 +40,7 @@ public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean va
         IdType.of(n[Native.FLAT_INFO_ID_TYPE]), BuilderConfig.kinds(n[Native.FLAT_INFO_KINDS]),
         (int) n[Native.FLAT_INFO_SECTION_COUNT], (int) n[Native.FLAT_INFO_METADATA_COUNT],
         ints(n, Native.FLAT_INFO_CODES, levels), ints(n, Native.FLAT_INFO_MAX_CHILDREN, levels),
-        Plan.from(n, Native.FLAT_INFO_NODES, levels), n[Native.FLAT_INFO_SIDS], n[Native.FLAT_INFO_ITEMS],
+        Arrays.copyOfRange(n, Native.FLAT_INFO_NODES, Native.FLAT_INFO_NODES + levels), n[Native.FLAT_INFO_SIDS], n[Native.FLAT_INFO_ITEMS],
         n[Native.FLAT_INFO_MERGED_PAIRS], n[Native.FLAT_INFO_COLLISIONS], n[Native.FLAT_INFO_MAX_ITEMS_PER_SID],
         n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint));
   }

@@ -17,11 +17,11 @@ public final class Items {
   private final Object ordinals;
   private final Object sids;
   private final Object lengths;
-  private final Object rows;
+  private final Object itemRows;
   private final Object offsets;
   private final Object truncated;
   private IntBuffer slots;
-  private int limitPerSid;
+  private long limitPerSid;
   private long stream;
 
   private Items(Session session, int count, long limit, Object[] buffers) {
@@ -32,7 +32,7 @@ public final class Items {
     ordinals = buffers[0];
     sids = buffers[1];
     lengths = buffers[2];
-    rows = buffers[3];
+    itemRows = buffers[3];
     offsets = buffers[4];
     truncated = buffers[5];
   }
@@ -57,14 +57,14 @@ public final class Items {
    * @param ordinals [C, M] -1: none
    * @param sids [C, M, L] codes so far, -1 beyond the length
    * @param lengths [C, M] codes so far; 0 dead
-   * @param rows [C, limit] item rows by beam, then priority
-   * @param offsets [C, M + 1] beam m has rows[offsets[m] .. offsets[m + 1]) of its slot; needed with rows
+   * @param itemRows [C, limit] item rows by beam, then priority
+   * @param offsets [C, M + 1] beam m has itemRows[offsets[m] .. offsets[m + 1]) of its slot; needed with itemRows
    * @param truncated [C] 1 where a limit left item rows out
    */
   public Items(Session session, int count, long limit, LongBuffer ordinals, IntBuffer sids, IntBuffer lengths,
-      LongBuffer rows, LongBuffer offsets, IntBuffer truncated) {
+      LongBuffer itemRows, LongBuffer offsets, IntBuffer truncated) {
     this(session, count, limit, new Object[] {Buffers.out(ordinals, "ordinals"), Buffers.out(sids, "sids"),
-        Buffers.out(lengths, "lengths"), Buffers.out(rows, "rows"), Buffers.out(offsets, "offsets"),
+        Buffers.out(lengths, "lengths"), Buffers.out(itemRows, "itemRows"), Buffers.out(offsets, "offsets"),
         Buffers.out(truncated, "truncated")});
   }
 
@@ -77,14 +77,14 @@ public final class Items {
    * @param ordinals int64 [C, M]
    * @param sids int32 [C, M, L]
    * @param lengths int32 [C, M]
-   * @param rows int64 [C, limit]
+   * @param itemRows int64 [C, limit]
    * @param offsets int64 [C, M + 1]
    * @param truncated int32 [C]
    */
   public Items(Session session, int count, long limit, DevicePointer ordinals, DevicePointer sids,
       DevicePointer lengths,
-      DevicePointer rows, DevicePointer offsets, DevicePointer truncated) {
-    this(session, count, limit, new Object[] {ordinals, sids, lengths, rows, offsets, truncated});
+      DevicePointer itemRows, DevicePointer offsets, DevicePointer truncated) {
+    this(session, count, limit, new Object[] {ordinals, sids, lengths, itemRows, offsets, truncated});
   }
 
   private static Object[] allocate(Session session, int count, long limit) {
@@ -100,7 +100,7 @@ public final class Items {
   /**
    * Which slots are asked for.
    *
-   * @param slots [C]; null (the default): 0 .. C - 1
+   * @param slots [C]; null (the default): all, C then the session's slots
    * @return this
    */
   public Items slots(IntBuffer slots) {
@@ -111,10 +111,10 @@ public final class Items {
   /**
    * Most item rows of one SID.
    *
-   * @param limitPerSid 0 (the default): all
+   * @param limitPerSid 0 (the default): no limit
    * @return this
    */
-  public Items limitPerSid(int limitPerSid) {
+  public Items limitPerSid(long limitPerSid) {
     this.limitPerSid = limitPerSid;
     return this;
   }
@@ -136,11 +136,11 @@ public final class Items {
           + " levels, this has "
           + session.width() + " and " + session.levels());
     }
-    for (Object array : new Object[] {ordinals, sids, lengths, rows, offsets, truncated}) {
+    for (Object array : new Object[] {ordinals, sids, lengths, itemRows, offsets, truncated}) {
       DevicePointer.check(deviceType, array, "an array of items");
     }
     try {
-      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, ordinals, sids, lengths, rows,
+      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, ordinals, sids, lengths, itemRows,
           offsets, truncated, stream);
     } finally {
       java.lang.ref.Reference.reachabilityFence(session);
@@ -200,8 +200,8 @@ public final class Items {
    * @param beam 0 .. M - 1
    * @return a new array, best priority first
    */
-  public long[] rows(int slot, int beam) {
-    LongBuffer found = host(rows, LongBuffer.class, "rows");
+  public long[] itemRows(int slot, int beam) {
+    LongBuffer found = host(itemRows, LongBuffer.class, "itemRows");
     LongBuffer ends = host(offsets, LongBuffer.class, "offsets");
     int place = at(slot, beam) + slot; // M + 1 offsets a slot
     long begin = ends.get(from(ends, place));

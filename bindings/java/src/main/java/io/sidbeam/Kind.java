@@ -3,7 +3,7 @@ package io.sidbeam;
 
 /** What an index can hold. Each kind serves the strategies named. */
 public enum Kind {
-  /** Stacked CSR with dense masks where children are many: {@link Strategy#TRIE}, {@link Table}. */
+  /** Stacked CSR with dense masks where children are many: {@link Strategy#TRIE}, {@link ConstraintSet}. */
   TRIE(Native.SIDBEAM_KIND_TRIE),
   /** The SIDs in order, by columns: {@link Strategy#SORTED}, {@link Strategy#SORTED_TOPK}. */
   SORTED(Native.SIDBEAM_KIND_SORTED),

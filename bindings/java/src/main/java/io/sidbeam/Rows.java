@@ -9,12 +9,16 @@ import java.nio.FloatBuffer;
  * Logits or log-probabilities where they lie: read in place, neither copied nor converted. Immutable: make one for each
  * buffer that the model writes to and use it for every step.
  *
- * <p>Shape: [slots, rows, columns], where the row of beam m of the i-th slot of a call is (i, m) (a slot that has only
- * just started uses beam 0 alone); or, with slots 0, [rows, columns], with a row map that names each beam's row.
+ * <p>Shape: [slots, rows, columns], where beam m of the i-th slot of a call has the logits row (i, m) (a slot that
+ * has only just started reads that of beam 0 alone); or, with slots 0, [rows, columns], with a row map that names each
+ * beam's logits row.
  * Element (i, r, c) is i * slotStride + r * rowStride + c elements after the buffer's position as it was when this was
  * made.
  */
 public final class Rows {
+  /** The stride of what is the same for all: all beams of a slot, or all slots, read the same logits row. */
+  public static final long BROADCAST = Long.MIN_VALUE;
+
   final Object memory;
   final boolean readOnly;
   final long elements;
@@ -63,7 +67,7 @@ public final class Rows {
   }
 
   /**
-   * Floats at any strides; 0 lets every beam, or every slot, read the same row.
+   * Floats at any strides; 0 is dense, {@link #BROADCAST} lets every beam, or every slot, read the same logits row.
    *
    * @param logits direct, in the machine's order, from its position on; may be read-only
    * @param slots 0: rows are named by a row map

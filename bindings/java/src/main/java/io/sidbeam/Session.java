@@ -3,18 +3,20 @@ package io.sidbeam;
 
 import java.lang.ref.Reference;
 import java.nio.IntBuffer;
+import java.util.LinkedHashMap;
+import java.util.Map;
 
 /**
- * The decoder session: slots x beams, one level a step.
+ * The decoder session: slots x beams, one level per step.
  *
  * <pre>
- * start slots -&gt; [ the model's logits -&gt; step -&gt; parents, tokens, scores ] a level -&gt; items -&gt; stop or
+ * start slots -&gt; [ the model's logits -&gt; step -&gt; parents, codes, scores ] per level -&gt; items -&gt; stop or
  * start
  * </pre>
  *
- * <p>A slot is a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
- * memory: a step never allocates, never copies logits, and reads only rows of beams that are alive and not ended. It
- * keeps the best of all (beam, code that may follow it), by score falling, then parent rising, then token rising;
+ * <p>A slot holds a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
+ * memory: a step never allocates, never copies logits, and reads only logits rows of beams that are alive and not ended. It
+ * keeps the best of all (beam, code that may follow it), by score falling, then parent rising, then code rising;
  * places left over are dead. One thread at a time, any thread: another that comes meanwhile gets {@link
  * Status#BAD_STATE}. {@link #close} is welcome at any time; memory is given back when the running call has returned and
  * the last view ({@link Beams}) is collected.
@@ -89,7 +91,7 @@ public final class Session extends NativeObject {
 
   /** Starts all slots, with all their beams and no prefix. */
   public void start() {
-    start(new Start(slots));
+    start(new Start());
   }
 
   /**
@@ -108,8 +110,8 @@ public final class Session extends NativeObject {
       }
     }
     try {
-      Native.flat_session_start(handle, start.slots, start.count, handles, start.widths, start.prefixes,
-          start.prefixLengths, start.prefixStride, start.stream);
+      Native.flat_session_start(handle, start.slots, start.slots == null ? 0 : start.slots.remaining(), handles, start.widths, start.prefixes,
+          start.prefixLengths, start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream);
     } finally {
       Reference.reachabilityFence(constraints);
       Reference.reachabilityFence(this);
@@ -129,7 +131,7 @@ public final class Session extends NativeObject {
 
   /**
    * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link
-   * Status#BAD_STATE} (a slot that is idle or done); then no slot has changed.
+   * Status#BAD_STATE} (a slot that is idle or done, or nothing to do); then no slot has changed.
    *
    * @param step logits and which slots
    */
@@ -138,10 +140,12 @@ public final class Session extends NativeObject {
     DevicePointer.check(deviceType, step.slots, "slots");
     DevicePointer.check(deviceType, step.rowMap, "rowMap");
     DevicePointer.check(deviceType, step.lse, "lse");
+    DevicePointer.check(deviceType, step.inverseTemperatures, "inverseTemperatures");
+    DevicePointer.check(deviceType, step.softCaps, "softCaps");
     try {
       Native.flat_session_step(handle, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, step.rowMap, step.lse,
-          step.inverseTemperature, step.softCap, step.stream);
+          step.inverseTemperature, step.softCap, step.inverseTemperatures, step.softCaps, step.stream);
     } finally {
       Reference.reachabilityFence(this);
     }
@@ -233,7 +237,7 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Fills buffers for slots 0 .. count - 1, or those that the buffers name, at any level.
+   * Fills buffers for all slots, or those that the buffers name, at any level.
    *
    * @param out made for a session of this shape
    */
@@ -278,6 +282,27 @@ public final class Session extends NativeObject {
       long[] numbers = new long[Native.FLAT_STATS_COUNT];
       Native.flat_session_get_stats(handle, numbers);
       return Stats.of(numbers);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Counters of what is inside, by name, for those who tune it; they come and go with versions.
+   *
+   * @return numbers of now
+   */
+  public Map<String, Long> counters() {
+    try {
+      long[] values = new long[Native.FLAT_COUNTERS];
+      byte[] names = new byte[Native.FLAT_COUNTER_NAME_BYTES];
+      long count = Native.flat_session_get_counters(handle, values, names);
+      String[] texts = Text.out(names).split("\0");
+      Map<String, Long> counters = new LinkedHashMap<>();
+      for (int i = 0; i < count; i++) {
+        counters.put(texts[i], values[i]);
+      }
+      return counters;
     } finally {
       Reference.reachabilityFence(this);
     }

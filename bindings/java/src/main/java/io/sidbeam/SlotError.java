@@ -1,29 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What is wrong with a slot's result: {@link Beams#error(int)}. It stays until the slot is started again. */
+import java.util.EnumSet;
+import java.util.Set;
+
+/** What is wrong with a slot's result: {@link Beams#errors(int)}. It stays until the slot is started again. */
 public enum SlotError {
-  /** Nothing. */
-  OK(Native.SIDBEAM_SLOT_OK),
-  /** NaN or +inf in a row that mattered: some such row's beam scored at least as well as the last kept beam. */
+  /** NaN or +inf in a logits row that mattered: its beam scored at least as well as the last kept beam. */
   BAD_ROW(Native.SIDBEAM_SLOT_BAD_ROW),
-  /** On CUDA: a beam that had to be fed had no row, or too narrow a one. */
+  /** The same of a log-sum-exp that the caller gave. */
+  BAD_LSE(Native.SIDBEAM_SLOT_BAD_LSE),
+  /** On CUDA: a beam that had to be fed had no logits row, or too narrow a one. */
   BAD_MAP(Native.SIDBEAM_SLOT_BAD_MAP),
   /** An error that came with a later library. */
-  UNKNOWN(-1);
+  UNKNOWN(~(Native.SIDBEAM_SLOT_BAD_ROW | Native.SIDBEAM_SLOT_BAD_LSE | Native.SIDBEAM_SLOT_BAD_MAP));
 
-  final int code;
+  final int flags;
 
-  SlotError(int code) {
-    this.code = code;
+  SlotError(int flags) {
+    this.flags = flags;
   }
 
-  static SlotError of(int code) {
+  static Set<SlotError> of(int errors) {
+    Set<SlotError> found = EnumSet.noneOf(SlotError.class);
     for (SlotError error : values()) {
-      if (error.code == code) {
-        return error;
+      if ((error.flags & errors) != 0) {
+        found.add(error);
       }
     }
-    return UNKNOWN;
+    return found;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
+import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 
 /**
@@ -8,28 +9,23 @@ import java.nio.IntBuffer;
  * a time.
  */
 public final class Start {
-  final long count;
   IntBuffer slots;
   Catalogue[] catalogues;
   IntBuffer widths;
   IntBuffer prefixes;
   IntBuffer prefixLengths;
   long prefixStride;
+  FloatBuffer inverseTemperatures;
+  FloatBuffer softCaps;
   long stream;
 
-  /**
-   * Slots 0 .. count - 1, all beams, no prefix.
-   *
-   * @param count slots
-   */
-  public Start(int count) {
-    this.count = count;
-  }
+  /** All slots, all their beams, no prefix. */
+  public Start() {}
 
   /**
    * Which slots.
    *
-   * @param slots [count], different, in the host's memory; null: 0 .. count - 1
+   * @param slots [count], different, in the host's memory; null: all
    * @return this
    */
   public Start slots(IntBuffer slots) {
@@ -64,13 +60,35 @@ public final class Start {
    *
    * @param prefixes [count, stride]; null: none
    * @param lengths [count] codes of each prefix
-   * @param stride elements from prefix to prefix
+   * @param stride elements from prefix to prefix; 0: the session's levels; {@link Rows#BROADCAST}: one for all
    * @return this
    */
   public Start prefixes(IntBuffer prefixes, IntBuffer lengths, long stride) {
     this.prefixes = Buffers.in(prefixes, "prefixes");
     prefixLengths = Buffers.in(lengths, "lengths");
     prefixStride = stride;
+    return this;
+  }
+
+  /**
+   * Inverse temperature of each slot's steps, unless a step brings its own.
+   *
+   * @param inverseTemperatures [count], 0 for 1; null: 1
+   * @return this
+   */
+  public Start inverseTemperatures(FloatBuffer inverseTemperatures) {
+    this.inverseTemperatures = Buffers.in(inverseTemperatures, "inverseTemperatures");
+    return this;
+  }
+
+  /**
+   * Soft-cap of each slot's steps, unless a step brings its own.
+   *
+   * @param softCaps [count], 0 for none; null: none
+   * @return this
+   */
+  public Start softCaps(FloatBuffer softCaps) {
+    this.softCaps = Buffers.in(softCaps, "softCaps");
     return this;
   }
 

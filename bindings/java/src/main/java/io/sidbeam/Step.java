@@ -14,12 +14,14 @@ public final class Step {
   Object slots;
   Object rowMap;
   Object lse;
-  float inverseTemperature = 1;
+  float inverseTemperature;
   float softCap;
+  Object inverseTemperatures;
+  Object softCaps;
   long stream;
 
   /**
-   * All slots of a session, temperature 1, no soft-cap.
+   * All slots of a session, with their temperatures and soft-caps.
    *
    * @param rows logits
    */
@@ -41,8 +43,7 @@ public final class Step {
   /**
    * Which slots: different ones that are started and not done.
    *
-   * @param slots [count]; null: slot i of the rows is slot i of the session, and those that are idle or done are passed
-   * over
+   * @param slots [count]; null: all, of which those that are idle or done are passed over
    * @return this
    */
   public Step slots(IntBuffer slots) {
@@ -62,7 +63,7 @@ public final class Step {
   }
 
   /**
-   * Which row each beam is fed; with rows of slots 0.
+   * Which logits row each beam is fed; with rows of slots 0.
    *
    * @param rowMap [count, beams], -1 for beams that are not fed; null: none
    * @return this
@@ -84,7 +85,7 @@ public final class Step {
   }
 
   /**
-   * Log-sum-exp of every row, where the caller has it: then only the elements of valid codes are read.
+   * Log-sum-exp of every logits row, where the caller has it: then only the elements of valid codes are read.
    *
    * @param lse [rows.slots, rows.rows], or [rows.rows] with slots 0; null: computed
    * @return this
@@ -108,7 +109,7 @@ public final class Step {
   /**
    * What soft-capped elements are multiplied by.
    *
-   * @param inverseTemperature finite, above 0
+   * @param inverseTemperature finite, above 0; 0 (the default): that of the slot, see {@link Start}
    * @return this
    */
   public Step inverseTemperature(float inverseTemperature) {
@@ -119,11 +120,55 @@ public final class Step {
   /**
    * Turns v into softCap * tanh(v / softCap).
    *
-   * @param softCap finite, above 0; 0 (the default): none
+   * @param softCap above 0; 0 (the default): that of the slot; infinite: none, whatever the slot has
    * @return this
    */
   public Step softCap(float softCap) {
     this.softCap = softCap;
+    return this;
+  }
+
+  /**
+   * Inverse temperature of each slot of the step, in place of one for all.
+   *
+   * @param inverseTemperatures [count], 0: that of the slot; null: none
+   * @return this
+   */
+  public Step inverseTemperatures(FloatBuffer inverseTemperatures) {
+    this.inverseTemperatures = Buffers.in(inverseTemperatures, "inverseTemperatures");
+    return this;
+  }
+
+  /**
+   * The same for a session on a device.
+   *
+   * @param inverseTemperatures [count] in the device's memory
+   * @return this
+   */
+  public Step inverseTemperatures(DevicePointer inverseTemperatures) {
+    this.inverseTemperatures = inverseTemperatures;
+    return this;
+  }
+
+  /**
+   * Soft-cap of each slot of the step, in place of one for all.
+   *
+   * @param softCaps [count], 0: that of the slot; null: none
+   * @return this
+   */
+  public Step softCaps(FloatBuffer softCaps) {
+    this.softCaps = Buffers.in(softCaps, "softCaps");
+    return this;
+  }
+
+  /**
+   * The same for a session on a device.
+   *
+   * @param softCaps [count] in the device's memory
+   * @return this
+   */
+  public Step softCaps(DevicePointer softCaps) {
+    this.softCaps = softCaps;
     return this;
   }
 

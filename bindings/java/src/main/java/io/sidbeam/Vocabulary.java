@@ -4,13 +4,13 @@ package io.sidbeam;
 import java.util.Arrays;
 
 /**
- * Where codes stand in a row of logits: code t of level l is column offsets[l] + t, or maps[l][t] where that level has
+ * Which column of a logits row a code has: code t of level l is column offsets[l] + t, or maps[l][t] where that level has
  * a map. Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
  */
 public final class Vocabulary {
   long[] offsets;
   int[] maps;
-  int[] mapCodes;
+  long[] mapCodes;
   long endColumn = -1;
 
   /** No offsets, no maps, no column that ends a SID. */
@@ -34,7 +34,7 @@ public final class Vocabulary {
    * @return this
    */
   public Vocabulary maps(int[]... maps) {
-    mapCodes = Arrays.stream(maps).mapToInt(map -> map == null ? 0 : map.length).toArray();
+    mapCodes = Arrays.stream(maps).mapToLong(map -> map == null ? 0 : map.length).toArray();
     this.maps = Arrays.stream(maps).filter(map -> map != null).flatMapToInt(Arrays::stream).toArray();
     return this;
   }

@@ -4,7 +4,7 @@
  * Beam search over Semantic IDs that returns only items that exist: sidbeam for Java 17 and later.
  *
  * <p>{@link io.sidbeam.Builder} makes an {@link io.sidbeam.Index} of a catalogue, {@link io.sidbeam.Session} searches
- * in it a level at a time, {@link io.sidbeam.Table} is for engines that own the loop. samples/Minimal.java is a
+ * in it a level at a time, {@link io.sidbeam.ConstraintSet} is for engines that own the loop. samples/Minimal.java is a
  * complete program.
  *
  * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line.

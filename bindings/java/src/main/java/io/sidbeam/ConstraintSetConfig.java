@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What a {@link Table} is made of; every setter returns this object. */
-public final class TableConfig {
+/** What a {@link ConstraintSet} is made of; every setter returns this object. */
+public final class ConstraintSetConfig {
   final Catalogue[] catalogues;
   Runtime runtime;
   Vocabulary vocabulary = new Vocabulary();
@@ -10,11 +10,11 @@ public final class TableConfig {
   int deviceId;
 
   /**
-   * A table on the CPU.
+   * A set on the CPU.
    *
-   * @param catalogues held by the table; each needs {@link Kind#TRIE}. A row names one by its place here
+   * @param catalogues held by the set; each needs {@link Kind#TRIE}. An entry of a call names one by its place here
    */
-  public TableConfig(Catalogue... catalogues) {
+  public ConstraintSetConfig(Catalogue... catalogues) {
     this.catalogues = catalogues.clone();
   }
 
@@ -24,29 +24,29 @@ public final class TableConfig {
    * @param runtime null: the default
    * @return this
    */
-  public TableConfig runtime(Runtime runtime) {
+  public ConstraintSetConfig runtime(Runtime runtime) {
     this.runtime = runtime;
     return this;
   }
 
   /**
-   * Where codes stand in a row.
+   * Which column of a logits row a code has.
    *
-   * @param vocabulary read when the table is made; the default: code t is column t
+   * @param vocabulary read when the set is made; the default: code t is column t
    * @return this
    */
-  public TableConfig vocabulary(Vocabulary vocabulary) {
+  public ConstraintSetConfig vocabulary(Vocabulary vocabulary) {
     this.vocabulary = Buffers.given(vocabulary, "vocabulary");
     return this;
   }
 
   /**
-   * Puts the table on a CUDA device; indexes are uploaded where they are not there.
+   * Puts the set on a CUDA device; indexes are uploaded where they are not there.
    *
    * @param deviceId number of the device
    * @return this
    */
-  public TableConfig cuda(int deviceId) {
+  public ConstraintSetConfig cuda(int deviceId) {
     deviceType = Native.SIDBEAM_DEVICE_CUDA;
     this.deviceId = deviceId;
     return this;

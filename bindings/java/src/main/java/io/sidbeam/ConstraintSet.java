@@ -7,29 +7,28 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 
 /**
- * Stateless forms, for engines that own the beam loop and keep one state a sequence. A state is a word: -1 is dead, 0
+ * Stateless forms, for engines that own the beam loop and keep one state per sequence. A state is a word: -1 is dead, 0
  * the beginning; it means something only with the catalogue that made it, and any other value is safe and dead. Of each
- * row, `which` names the catalogue by its place in the table; null: the first for all. Any threads may use a table at
- * once.
+ * entry, `which` names the catalogue by its place in the set; null: the first for all. Any threads may use a set at once.
  *
- * <p>Buffers are direct, in the machine's order, and are used from position to limit. On a table of a device
- * ({@link TableConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without waiting. After
+ * <p>Buffers are direct, in the machine's order, and are used from position to limit. On a set of a device
+ * ({@link ConstraintSetConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without waiting. After
  * a failure nothing has been written.
  */
-public final class Table extends NativeObject {
+public final class ConstraintSet extends NativeObject {
   private final int deviceType;
 
   /**
-   * Makes a table. Fails with {@link Status#MISSING_SECTION} where an index has no trie.
+   * Makes a set. Fails with {@link Status#MISSING_SECTION} where an index has no trie.
    *
    * @param config read, not kept
    */
-  public Table(TableConfig config) {
+  public ConstraintSet(ConstraintSetConfig config) {
     super(create(Buffers.given(config, "config")));
     deviceType = config.deviceType;
   }
 
-  private static long create(TableConfig config) {
+  private static long create(ConstraintSetConfig config) {
     Runtime runtime = Runtime.orDefault(config.runtime);
     Constraint[] constraints = new Constraint[config.catalogues.length];
     long[] handles = new long[constraints.length];
@@ -54,7 +53,7 @@ public final class Table extends NativeObject {
    *
    * @param which [count] or null
    * @param codes [count, stride]
-   * @param stride elements from prefix to prefix
+   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one for all
    * @param lengths [count] codes of each prefix, 0 for the beginning
    * @param out gets [count]; -1 for a prefix that no SID has
    */
@@ -68,7 +67,7 @@ public final class Table extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param codes int32 [count, stride]
-   * @param stride elements from prefix to prefix
+   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one for all
    * @param lengths int32 [count]
    * @param out gets int64 [count]
    * @param stream a cudaStream_t as a number
@@ -88,17 +87,17 @@ public final class Table extends NativeObject {
   }
 
   /**
-   * The states after one more token each.
+   * The states after one more code each.
    *
    * @param which [count] or null
    * @param states those to go on from
-   * @param parents [count] places in states; null: state i is followed by token i
-   * @param tokens [count]; -1 keeps an ended state
-   * @param out gets [count]; -1 where the token may not follow. May be states itself unless there are parents
+   * @param parents [count] places in states; null: state i is followed by code i
+   * @param codes [count]; -1 keeps an ended state
+   * @param out gets [count]; -1 where the code may not follow. May be states itself unless there are parents
    */
-  public void advance(IntBuffer which, LongBuffer states, LongBuffer parents, IntBuffer tokens, LongBuffer out) {
+  public void advance(IntBuffer which, LongBuffer states, IntBuffer parents, IntBuffer codes, LongBuffer out) {
     advance((Object) Buffers.in(which, "which"), Buffers.in(states, "states"), Buffers.in(parents, "parents"),
-        Buffers.in(tokens, "tokens"), Buffers.given(tokens, "tokens").remaining(), Buffers.out(out, "out"), 0);
+        Buffers.in(codes, "codes"), Buffers.given(codes, "codes").remaining(), Buffers.out(out, "out"), 0);
   }
 
   /**
@@ -106,28 +105,28 @@ public final class Table extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param states int64
-   * @param parents int64 [count] or null
-   * @param tokens int32 [count]
+   * @param parents int32 [count] or null
+   * @param codes int32 [count]
    * @param out gets int64 [count]
    * @param stream a cudaStream_t as a number
    */
-  public void advance(DevicePointer which, DevicePointer states, DevicePointer parents, DevicePointer tokens,
+  public void advance(DevicePointer which, DevicePointer states, DevicePointer parents, DevicePointer codes,
       DevicePointer out, long stream) {
     onDevice();
-    advance((Object) which, states, parents, tokens, Buffers.given(tokens, "tokens").count(), out, stream);
+    advance((Object) which, states, parents, codes, Buffers.given(codes, "codes").count(), out, stream);
   }
 
-  private void advance(Object which, Object states, Object parents, Object tokens, long count, Object out,
+  private void advance(Object which, Object states, Object parents, Object codes, long count, Object out,
       long stream) {
     try {
-      Native.flat_constraint_set_advance(handle, which, states, parents, tokens, count, out, stream);
+      Native.flat_constraint_set_advance(handle, which, states, parents, codes, count, out, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
   }
 
   /**
-   * Sets every column that is not a valid code of its row's state to -inf, in place.
+   * Sets every column that is not a valid code of its logits row's state to -inf, in place.
    *
    * @param which [rows] or null
    * @param states [rows]
@@ -166,7 +165,7 @@ public final class Table extends NativeObject {
   /** On the CPU an address of a device's would be read as the host's. */
   private void onDevice() {
     if (deviceType == Native.SIDBEAM_DEVICE_CPU) {
-      throw SidbeamException.invalid("the table is on the CPU, expected buffers in place of device pointers");
+      throw SidbeamException.invalid("the constraint set is on the CPU, expected buffers in place of device pointers");
     }
   }
 
@@ -177,16 +176,16 @@ public final class Table extends NativeObject {
   }
 
   /**
-   * The same as bits: column c of row i is bit c % 32 of words[i * wordsPerRow + c / 32], 1 where valid.
+   * The same as bits: column c of entry i is bit c % 32 of words[i * wordsPerRow + c / 32], 1 where valid.
    *
    * @param which [count] or null
    * @param states [count]
-   * @param words gets [count, wordsPerRow]
    * @param wordsPerRow 32 times that covers the columns of every level of every catalogue
+   * @param words gets [count, wordsPerRow]
    */
-  public void bitmask(IntBuffer which, LongBuffer states, IntBuffer words, long wordsPerRow) {
+  public void bitmask(IntBuffer which, LongBuffer states, long wordsPerRow, IntBuffer words) {
     bitmask((Object) Buffers.in(which, "which"), Buffers.in(states, "states"),
-        Buffers.given(states, "states").remaining(), Buffers.out(words, "words"), wordsPerRow, 0);
+        Buffers.given(states, "states").remaining(), wordsPerRow, Buffers.out(words, "words"), 0);
   }
 
   /**
@@ -194,41 +193,41 @@ public final class Table extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param states int64 [count]
-   * @param words gets int32 [count, wordsPerRow]
    * @param wordsPerRow 32 times that covers the columns of every level of every catalogue
+   * @param words gets int32 [count, wordsPerRow]
    * @param stream a cudaStream_t as a number
    */
-  public void bitmask(DevicePointer which, DevicePointer states, DevicePointer words, long wordsPerRow, long stream) {
+  public void bitmask(DevicePointer which, DevicePointer states, long wordsPerRow, DevicePointer words, long stream) {
     onDevice();
-    bitmask((Object) which, states, Buffers.given(states, "states").count(), words, wordsPerRow, stream);
+    bitmask((Object) which, states, Buffers.given(states, "states").count(), wordsPerRow, words, stream);
   }
 
-  private void bitmask(Object which, Object states, long count, Object words, long wordsPerRow, long stream) {
+  private void bitmask(Object which, Object states, long count, long wordsPerRow, Object words, long stream) {
     try {
-      Native.flat_constraint_set_bitmask(handle, which, states, count, words, wordsPerRow, stream);
+      Native.flat_constraint_set_bitmask(handle, which, states, count, wordsPerRow, words, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
   }
 
   /**
-   * The k best valid codes of each row, log-probability falling, then token rising. Places left over: token -1, -inf,
+   * The k best valid codes of each logits row, log-probability falling, then code rising. Places left over: code -1, -inf,
    * -1. A bad row (NaN or +inf) has none, and log-probability NaN in its first place.
    *
    * @param which [rows] or null
    * @param states [rows]
    * @param logits [rows, columns], slots 0
-   * @param normalization what rows are turned into
+   * @param normalization how logits rows become log-probabilities
    * @param k 1 .. 2^20
-   * @param tokens gets [rows, k]
+   * @param codes gets [rows, k]
    * @param logProbs gets [rows, k]
    * @param next gets the state after each, [rows, k]; may be null
    */
   public void topK(IntBuffer which, LongBuffer states, Rows logits, Normalization normalization, int k,
-      IntBuffer tokens,
+      IntBuffer codes,
       FloatBuffer logProbs, LongBuffer next) {
     topK((Object) Buffers.in(which, "which"), Buffers.in(states, "states"), logits, normalization, k,
-        Buffers.out(tokens, "tokens"), Buffers.out(logProbs, "logProbs"), Buffers.out(next, "next"), 0);
+        Buffers.out(codes, "codes"), Buffers.out(logProbs, "logProbs"), Buffers.out(next, "next"), 0);
   }
 
   /**
@@ -237,25 +236,25 @@ public final class Table extends NativeObject {
    * @param which int32 [rows] or null
    * @param states int64 [rows]
    * @param logits [rows, columns], slots 0
-   * @param normalization what rows are turned into
+   * @param normalization how logits rows become log-probabilities
    * @param k 1 .. 2^20
-   * @param tokens gets int32 [rows, k]
+   * @param codes gets int32 [rows, k]
    * @param logProbs gets float [rows, k]
    * @param next gets int64 [rows, k]; may be null
    * @param stream a cudaStream_t as a number
    */
   public void topK(DevicePointer which, DevicePointer states, Rows logits, Normalization normalization, int k,
-      DevicePointer tokens, DevicePointer logProbs, DevicePointer next, long stream) {
+      DevicePointer codes, DevicePointer logProbs, DevicePointer next, long stream) {
     onDevice();
-    topK((Object) which, states, logits, normalization, k, tokens, logProbs, next, stream);
+    topK((Object) which, states, logits, normalization, k, codes, logProbs, next, stream);
   }
 
-  private void topK(Object which, Object states, Rows logits, Normalization normalization, int k, Object tokens,
+  private void topK(Object which, Object states, Rows logits, Normalization normalization, int k, Object codes,
       Object logProbs, Object next, long stream) {
     flat(logits);
     try {
       Native.flat_constraint_set_topk(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
-          logits.deviceId, logits.rows, logits.columns, logits.rowStride, normalization.code, k, tokens, logProbs, next,
+          logits.deviceId, logits.rows, logits.columns, logits.rowStride, normalization.code, k, codes, logProbs, next,
           stream);
     } finally {
       Reference.reachabilityFence(this);

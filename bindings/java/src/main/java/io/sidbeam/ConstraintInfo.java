@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.util.Set;
+
+/**
+ * What a host must know of a constraint to shape its arrays, so that it needs no index at hand.
+ *
+ * @param levels L
+ * @param variableLength true: SIDs of 1 .. L codes; the vocabulary needs an end column
+ * @param kinds what the index can serve
+ * @param sids distinct SIDs
+ * @param items item rows
+ * @param codes V_l of each level, without the end
+ * @param fingerprint of the index
+ */
+public record ConstraintInfo(int levels, boolean variableLength, Set<Kind> kinds, long sids, long items, int[] codes,
+    String fingerprint) {
+  static ConstraintInfo of(long[] n, byte[] fingerprint) {
+    int[] codes = new int[(int) n[Native.FLAT_CONSTRAINT_LEVELS]];
+    for (int l = 0; l < codes.length; l++) {
+      codes[l] = (int) n[Native.FLAT_CONSTRAINT_CODES + l];
+    }
+    return new ConstraintInfo(codes.length, n[Native.FLAT_CONSTRAINT_VARIABLE_LENGTH] != 0,
+        BuilderConfig.kinds(n[Native.FLAT_CONSTRAINT_KINDS]),
+        n[Native.FLAT_CONSTRAINT_SIDS], n[Native.FLAT_CONSTRAINT_ITEMS], codes, Text.out(fingerprint));
+  }
+}
