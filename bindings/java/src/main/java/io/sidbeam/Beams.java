@@ -202,7 +202,7 @@ public final class Beams {
    * What is wrong with a slot's result.
    *
    * @param slot 0 .. S - 1
-   * @return {@link SlotError#OK} where nothing is
+   * @return empty where nothing is
    */
   public Set<SlotError> errors(int slot) {
     return SlotError.of(errors.get(slot));

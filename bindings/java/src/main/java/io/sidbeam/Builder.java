@@ -187,9 +187,7 @@ public final class Builder extends NativeObject {
    * @return sizes of the index
    */
   public Plan plan() {
-    return build(() -> {
-      return Plan.take(Native.flat_builder_plan(handle), levels);
-    });
+    return build(() -> Plan.take(Native.flat_builder_plan(handle), levels));
   }
 
   /**
@@ -200,7 +198,8 @@ public final class Builder extends NativeObject {
    * @return sizes of the index
    */
   public static Plan estimate(BuilderConfig config, long sids) {
-    long plan = Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code, config.kindBits(), sids);
+    long plan = Native.flat_plan_estimate(config.codes, config.variableLength ? 1 : 0, config.idType.code,
+        config.kindBits(), sids);
     return Plan.take(plan, config.codes.length);
   }
 
