@@ -27,8 +27,10 @@ int64_t check_map(const int32_t* map, int64_t codes, int level, bool& holes) {
 // A code without a column may have no SID.
 void check_holes(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, int level, const char* what) {
   const IndexView& index = constraint.view();
+  const int32_t* map = vocabulary.columns[level].map;
+  if (map == nullptr || !vocabulary.holes[level]) return;
   for (uint32_t code = 0; code < index.level[level].codes; ++code)
-    if (vocabulary.columns[level].map[code] < 0 && constraint.index->used_codes.has(index, level, code))
+    if (map[code] < 0 && constraint.index->used_codes.has(index, level, code))
       fail(SIDBEAM_INVALID_ARGUMENT,
            "vocabulary.maps[%d][%u] is -1, expected a column, since %s has SIDs with code %u at level %d", level, code,
            what, code, level);
@@ -101,8 +103,7 @@ void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& co
   if (index.variable_length && vocabulary.end_column < 0)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "vocabulary.end_column is -1, expected a column, since %s has SIDs of different lengths", what);
-  for (int level = 0; level < index.levels; ++level)
-    if (vocabulary.holes[level]) check_holes(vocabulary, constraint, level, what);
+  for (int level = 0; level < index.levels; ++level) check_holes(vocabulary, constraint, level, what);
 }
 
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level) {

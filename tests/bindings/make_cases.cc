@@ -295,8 +295,7 @@ std::string missing(const Coverage& coverage) {
   for (int strategy = 0; strategy < 5; ++strategy) {
     for (int normalization = 0; normalization < 4; ++normalization) {
       if (strategy > 2 && normalization == SIDBEAM_NORMALIZE_VALID) continue;  // refused
-      const std::string name =
-          "strategy " + std::to_string(strategy) + ", normalization " + std::to_string(normalization);
+      std::string name = "strategy " + std::to_string(strategy) + ", normalization " + std::to_string(normalization);
       if (coverage.find(name) == coverage.end()) return name;
     }
   }
