@@ -153,8 +153,11 @@ class Session(Handle):
         ``Beams.errors``.
         """
         chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
-        scale, scales = self._setting(inverse_temperature, count, "inverse_temperature")
-        cap, caps = self._setting(soft_cap, count, "soft_cap")
+        scale, scales, cap, caps = inverse_temperature, None, soft_cap, None
+        if type(scale) is not float:  # as it nearly always is, and small steps feel a call
+            scale, scales = self._setting(scale, count, "inverse_temperature")
+        if type(cap) is not float:
+            cap, caps = self._setting(cap, count, "soft_cap")
         _step(
             self._handle,
             chosen,
@@ -298,7 +301,7 @@ class Session(Handle):
 
     def _setting(self, value: Any, count: int, name: str) -> tuple[Any, Any]:
         """A step's number for all slots, and its array of one per slot; one of them is 0, or None."""
-        if type(value) is float or value is None or _is_one(value):
+        if value is None or _is_one(value):
             return value or 0.0, None
         return 0.0, argument(value, np.float32, name, self._device, (count,))
 
