@@ -58,7 +58,7 @@ public class BenchCalls {
       lse.put(i, 9);
     }
     Step step = new Step(Rows.dense(logits, c.slots, c.beams, CODES)).lse(c.givenLse ? lse : null);
-    Start start = new Start(c.slots);
+    Start start = new Start();
     SessionConfig config = new SessionConfig(index).runtime(runtime).slots(c.slots).beams(c.beams);
     long[] times = new long[c.runs];
     try (Session session = new Session(config)) {

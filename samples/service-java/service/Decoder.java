@@ -9,7 +9,6 @@ import io.sidbeam.Items;
 import io.sidbeam.Rows;
 import io.sidbeam.Session;
 import io.sidbeam.SessionConfig;
-import io.sidbeam.SlotError;
 import io.sidbeam.Start;
 import io.sidbeam.Step;
 import io.sidbeam.Strategy;
@@ -57,7 +56,7 @@ final class Decoder implements AutoCloseable {
   /** The beams of each of at most `slots` histories, best first. */
   List<List<Found>> decode(List<List<int[]>> histories) {
     int[] slots = IntStream.range(0, histories.size()).toArray();
-    session.start(new Start(slots.length));
+    session.start(new Start().slots(Buffers.ints(slots)));
     try {
       for (int level = 0; anyActive(slots.length); level++) {
         for (int slot : slots) {
@@ -94,24 +93,24 @@ final class Decoder implements AutoCloseable {
     }
   }
 
-  /** Each beam continues its parent's prefix by its token; the end, and what has ended, adds nothing that is read. */
+  /** Each beam continues its parent's prefix by its code; the end, and what has ended, adds nothing that is read. */
   private void follow(int slot, int level) {
     for (int m = 0; m < beams.live(slot); m++) {
       int[] to = reordered[slot * session.width() + m];
       System.arraycopy(prefixes[slot * session.width() + beams.parent(slot, m)], 0, to, 0, to.length);
       if (level < to.length) {
-        to[level] = beams.token(slot, m);
+        to[level] = beams.code(slot, m);
       }
     }
   }
 
   private List<Found> found(int slot) {
-    if (beams.error(slot) != SlotError.OK) {
-      throw new IllegalStateException("the model gave logits that are no numbers: " + beams.error(slot));
+    if (!beams.errors(slot).isEmpty()) {
+      throw new IllegalStateException("the model gave logits that are no numbers: " + beams.errors(slot));
     }
     List<Found> found = new ArrayList<>();
     for (int m = 0; m < beams.live(slot); m++) {
-      found.add(new Found(beams.score(slot, m), items.ordinal(slot, m) >= 0, items.rows(slot, m)));
+      found.add(new Found(beams.score(slot, m), items.ordinal(slot, m) >= 0, items.itemRows(slot, m)));
     }
     return found;
   }

@@ -245,8 +245,17 @@ public final class Session extends NativeObject {
     out.fill(this, deviceType);
   }
 
+  /** Makes all slots idle and releases their catalogues. */
+  public void stopAll() {
+    try {
+      Native.flat_session_stop(handle, null, 0, 0);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
   /**
-   * Makes slots idle and lets go of their catalogues. Stopping an idle slot does nothing.
+   * Makes slots idle and releases their catalogues. Stopping an idle slot does nothing.
    *
    * @param slots different ones
    */

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
 class CasesTest {
   private final List<Index> indexes = new ArrayList<>();
   private Session session;
-  private Table table;
+  private ConstraintSet set;
   private Record now;
 
   @Test
@@ -59,7 +59,7 @@ class CasesTest {
         assertEquals(now.texts("want_message").get(0), e.getMessage());
         checkBeams();
       }
-      case "table" -> table = new Table(new TableConfig(catalogues()).vocabulary(vocabulary()));
+      case "set" -> set = new ConstraintSet(new ConstraintSetConfig(catalogues()).vocabulary(vocabulary()));
       case "prefixes" -> prefixes();
       case "advance" -> advance();
       case "mask" -> mask();
@@ -73,7 +73,7 @@ class CasesTest {
     switch (call) {
       case "start" -> start();
       case "step" -> step();
-      case "stop" -> session.stop(now.ints("slots"));
+      case "stop" -> stop();
       default -> items();
     }
   }
@@ -86,9 +86,9 @@ class CasesTest {
       session.close();
       session = null;
     }
-    if (table != null) {
-      table.close();
-      table = null;
+    if (set != null) {
+      set.close();
+      set = null;
     }
   }
 
@@ -139,7 +139,7 @@ class CasesTest {
       vocabulary.offsets(now.longs("offsets"));
     }
     if (now.has("map_codes")) {
-      int[] counts = now.ints("map_codes");
+      int[] counts = Arrays.stream(now.longs("map_codes")).mapToInt(Math::toIntExact).toArray();
       int[] all = now.has("maps") ? now.ints("maps") : new int[0];
       int[][] maps = new int[counts.length][];
       int used = 0;
@@ -165,10 +165,17 @@ class CasesTest {
         : Arrays.stream(asked).mapToObj(i -> i < 0 ? null : indexes.get(i)).toArray(Catalogue[]::new);
   }
 
+  private void stop() {
+    if (now.has("slots")) {
+      session.stop(now.ints("slots"));
+    } else {
+      session.stopAll();
+    }
+  }
+
   private void start() {
-    int[] slots = now.ints("slots");
-    Start start = new Start(slots.length).slots(Buffers.ints(slots)).catalogues(catalogues())
-        .widths(now.intBuffer("widths"));
+    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues()).widths(now.intBuffer("widths"))
+        .inverseTemperatures(now.floatBuffer("inverse_temperatures")).softCaps(now.floatBuffer("soft_caps"));
     if (now.has("prefixes")) {
       start.prefixes(now.intBuffer("prefixes"), now.intBuffer("prefix_lengths"), now.number("prefix_stride"));
     }
@@ -183,21 +190,22 @@ class CasesTest {
   private void step() {
     Rows rows = rows(now.logits("logits"), now.number("rows_slots"), now.number("slot_stride"));
     session.step(new Step(rows).slots(now.intBuffer("slots")).rowMap(now.intBuffer("row_map"))
-        .lse(now.floatBuffer("lse")).inverseTemperature(now.real("inverse_temperature")).softCap(now.real("soft_cap")));
+        .lse(now.floatBuffer("lse")).inverseTemperature(now.real("inverse_temperature")).softCap(now.real("soft_cap"))
+        .inverseTemperatures(now.floatBuffer("inverse_temperatures")).softCaps(now.floatBuffer("soft_caps")));
   }
 
   private void items() {
-    int[] slots = now.ints("slots");
+    int count = now.has("slots") ? now.ints("slots").length : session.slots();
     int limit = now.integer("limit");
-    int all = slots.length * session.width();
+    int all = count * session.width();
     LongBuffer ordinals = Buffers.longs(all);
     IntBuffer sids = Buffers.ints(all * session.levels());
     IntBuffer lengths = Buffers.ints(all);
-    LongBuffer rows = now.integer("with_rows") != 0 ? Buffers.longs(slots.length * limit) : null;
-    LongBuffer offsets = Buffers.longs(all + slots.length);
-    IntBuffer truncated = Buffers.ints(slots.length);
-    Items items = new Items(session, slots.length, limit, ordinals, sids, lengths, rows, offsets, truncated)
-        .slots(Buffers.ints(slots)).limitPerSid(now.integer("limit_per_sid"));
+    LongBuffer rows = now.integer("with_item_rows") != 0 ? Buffers.longs(count * limit) : null;
+    LongBuffer offsets = Buffers.longs(all + count);
+    IntBuffer truncated = Buffers.ints(count);
+    Items items = new Items(session, count, limit, ordinals, sids, lengths, rows, offsets, truncated)
+        .slots(now.intBuffer("slots")).limitPerSid(now.integer("limit_per_sid"));
     session.items(items);
     same("want_ordinals", ordinals);
     same("want_sids", sids);
@@ -207,24 +215,24 @@ class CasesTest {
     if (rows != null) {
       List<Long> found = new ArrayList<>();
       for (int i = 0; i < all; i++) {
-        Arrays.stream(items.rows(i / session.width(), i % session.width())).forEach(found::add);
+        Arrays.stream(items.itemRows(i / session.width(), i % session.width())).forEach(found::add);
       }
-      long[] want = now.has("want_rows") ? now.longs("want_rows") : new long[0];
-      assertArrayEquals(want, found.stream().mapToLong(row -> row).toArray(), "rows");
+      long[] want = now.has("want_item_rows") ? now.longs("want_item_rows") : new long[0];
+      assertArrayEquals(want, found.stream().mapToLong(row -> row).toArray(), "item rows");
     }
   }
 
   private void checkBeams() {
     Beams beams = session.beams();
     same("want_parents", beams.parents());
-    same("want_tokens", beams.tokens());
+    same("want_tokens", beams.codes());
     same("want_scores", beams.scores());
     same("want_states", beams.states());
     same("want_live", beams.live());
     same("want_active", beams.active());
     same("want_level", beams.level());
     for (int s = 0; s < session.slots(); s++) {
-      assertEquals(now.ints("want_errors")[s], beams.error(s).code, "error of slot " + s);
+      assertEquals(SlotError.of(now.ints("want_errors")[s]), beams.errors(s), "errors of slot " + s);
     }
   }
 
@@ -257,37 +265,37 @@ class CasesTest {
 
   private void prefixes() {
     LongBuffer out = Buffers.longs(now.ints("lengths").length);
-    table.prefixes(now.intBuffer("which"), now.intBuffer("codes"), now.number("stride"), now.intBuffer("lengths"), out);
+    set.prefixes(now.intBuffer("which"), now.intBuffer("codes"), now.number("stride"), now.intBuffer("lengths"), out);
     same("want_states", out);
   }
 
   private void advance() {
-    LongBuffer out = Buffers.longs(now.ints("tokens").length);
-    table.advance(now.intBuffer("which"), now.longBuffer("states"), now.longBuffer("parents"),
-        now.intBuffer("tokens"), out);
+    LongBuffer out = Buffers.longs(now.ints("codes").length);
+    set.advance(now.intBuffer("which"), now.longBuffer("states"), now.intBuffer("parents"),
+        now.intBuffer("codes"), out);
     same("want_states", out);
   }
 
   private void mask() {
     ByteBuffer logits = now.logits("logits");
-    table.mask(now.intBuffer("which"), now.longBuffer("states"), rows(logits, 0, 0));
+    set.mask(now.intBuffer("which"), now.longBuffer("states"), rows(logits, 0, 0));
     assertEquals(now.logits("want_logits"), logits);
   }
 
   private void bitmask() {
     IntBuffer words = Buffers.ints(now.ints("want_words").length);
-    table.bitmask(now.intBuffer("which"), now.longBuffer("states"), words, now.number("words_per_row"));
+    set.bitmask(now.intBuffer("which"), now.longBuffer("states"), now.number("words_per_row"), words);
     same("want_words", words);
   }
 
   private void topK() {
     int all = now.ints("want_tokens").length;
-    IntBuffer tokens = Buffers.ints(all);
+    IntBuffer codes = Buffers.ints(all);
     FloatBuffer logProbs = Buffers.floats(all);
     LongBuffer next = Buffers.longs(all);
-    table.topK(now.intBuffer("which"), now.longBuffer("states"), rows(now.logits("logits"), 0, 0),
-        at(Normalization.values(), now.integer("normalization")), now.integer("k"), tokens, logProbs, next);
-    same("want_tokens", tokens);
+    set.topK(now.intBuffer("which"), now.longBuffer("states"), rows(now.logits("logits"), 0, 0),
+        at(Normalization.values(), now.integer("normalization")), now.integer("k"), codes, logProbs, next);
+    same("want_tokens", codes);
     same("want_log_probs", logProbs);
     same("want_next", next);
   }

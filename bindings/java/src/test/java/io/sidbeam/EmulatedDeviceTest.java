@@ -40,7 +40,7 @@ class EmulatedDeviceTest {
   }
 
   private static Rows rows(float... logits) {
-    return Rows.device(EmulatedDevice.floats(logits), 0, DType.F32, 1, 2, logits.length, 0, 0);
+    return Rows.device(EmulatedDevice.floats(logits), 0, DType.F32, 1, 2, logits.length, 0, Rows.BROADCAST);
   }
 
   private static ByteBuffer read(DevicePointer array, int width) {
@@ -51,12 +51,12 @@ class EmulatedDeviceTest {
   void aSessionStaysOnItsDevice() {
     assertEquals(Set.of(Kind.TRIE), index.uploaded(0).kinds());
     assertTrue(index.uploaded(0).bytes() > 0);
-    session.start(new Start(1).widths(Buffers.ints(new int[] {2})));
+    session.start(new Start().widths(Buffers.ints(new int[] {2})));
     DevicePointer slots = EmulatedDevice.ints(0);
     session.step(new Step(rows(0, 0, 0, 5)).slots(slots));
     session.step(new Step(rows(0, 0, 0, 5)));
     DeviceBeams beams = session.deviceBeams();
-    assertEquals(3, read(beams.tokens(), 4).getInt(0));
+    assertEquals(3, read(beams.codes(), 4).getInt(0));
     assertEquals(2, read(beams.live(), 4).getInt(0));
     assertEquals(0, read(beams.active(), 4).getInt(0));
     assertEquals(2, read(beams.level(), 4).getInt(0));
@@ -64,7 +64,7 @@ class EmulatedDeviceTest {
     Beams fetched = session.fetch(0);
     float score = read(beams.scores(), 4).getFloat(0); // waits for the device
     assertEquals(score, fetched.score(0, 0));
-    assertEquals(3, fetched.token(0, 0));
+    assertEquals(3, fetched.code(0, 0));
     assertEquals(read(beams.parents(), 4).getInt(0), fetched.parent(0, 0));
     assertEquals(read(beams.states(), 8).getLong(0), fetched.states().get(0));
     DevicePointer ordinals = EmulatedDevice.longs(-7, -7);
@@ -73,7 +73,7 @@ class EmulatedDeviceTest {
     assertEquals(2, session.stats().steps());
     session.stop(Buffers.ints(1), 0);
     session.close();
-    assertEquals(3, fetched.token(0, 0), "pinned memory lives as long as its views");
+    assertEquals(3, fetched.code(0, 0), "pinned memory lives as long as its views");
   }
 
   @Test
@@ -95,25 +95,25 @@ class EmulatedDeviceTest {
   }
 
   @Test
-  void aTableStaysOnItsDevice() {
-    try (Table table = new Table(new TableConfig(index).runtime(runtime).cuda(0))) {
+  void aConstraintSetStaysOnItsDevice() {
+    try (ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index).runtime(runtime).cuda(0))) {
       DevicePointer states = EmulatedDevice.longs(9, 9);
-      table.prefixes(null, EmulatedDevice.ints(0, 1), 1, EmulatedDevice.ints(1, 1), states, 0);
+      set.prefixes(null, EmulatedDevice.ints(0, 1), 1, EmulatedDevice.ints(1, 1), states, 0);
       DevicePointer words = EmulatedDevice.ints(-1, -1);
-      table.bitmask(null, states, words, 1, 0);
+      set.bitmask(null, states, 1, words, 0);
       assertEquals(0b1010, read(words, 4).getInt(0));
       assertEquals(0b0011, read(words, 4).getInt(4));
       DevicePointer logits = EmulatedDevice.floats(9, 1, 9, 2, 1, 2, 3, 4);
       Rows rows = Rows.device(logits, 0, DType.F32, 0, 2, 4, 0, 4);
-      DevicePointer tokens = EmulatedDevice.ints(-7, -7);
+      DevicePointer codes = EmulatedDevice.ints(-7, -7);
       DevicePointer next = EmulatedDevice.longs(-7, -7);
-      table.topK(null, states, rows, Normalization.FULL, 1, tokens, EmulatedDevice.floats(0, 0), next, 0);
-      assertEquals(3, read(tokens, 4).getInt(0));
-      assertEquals(1, read(tokens, 4).getInt(4));
-      table.mask(null, states, rows, 0);
+      set.topK(null, states, rows, Normalization.FULL, 1, codes, EmulatedDevice.floats(0, 0), next, 0);
+      assertEquals(3, read(codes, 4).getInt(0));
+      assertEquals(1, read(codes, 4).getInt(4));
+      set.mask(null, states, rows, 0);
       assertEquals(Float.NEGATIVE_INFINITY, read(logits, 4).getFloat(0));
       DevicePointer after = EmulatedDevice.longs(-7, -7);
-      table.advance(null, states, null, tokens, after, 0);
+      set.advance(null, states, null, codes, after, 0);
       assertEquals(read(next, 8), read(after, 8));
     }
   }

@@ -57,12 +57,12 @@ class LifetimeTest {
   void whatIsUsedMayBeClosedBeforeItsUsers() {
     Index index = Fixtures.index();
     try (Session session = new Session(new SessionConfig(index).beams(2));
-        Table table = new Table(new TableConfig(index))) {
+        ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
       index.close();
       session.start();
       session.step(row(0, 0, 0, 5));
-      assertEquals(3, session.beams().token(0, 0));
-      table.bitmask(null, Buffers.longs(1), Buffers.ints(1), 1);
+      assertEquals(3, session.beams().code(0, 0));
+      set.bitmask(null, Buffers.longs(1), 1, Buffers.ints(1));
     }
   }
 
@@ -199,7 +199,7 @@ class LifetimeTest {
     Index index = Index.fromBuffer(bytes, new OpenConfig());
     Session session = new Session(new SessionConfig(index));
     session.beams();
-    new Table(new TableConfig(index));
+    new ConstraintSet(new ConstraintSetConfig(index));
   }
 
   @Test

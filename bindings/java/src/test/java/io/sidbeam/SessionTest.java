@@ -17,6 +17,7 @@ import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.ReadOnlyBufferException;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -47,15 +48,16 @@ class SessionTest {
     Beams beams = session.beams();
     assertEquals(2, beams.live(0));
     assertEquals(0, beams.active(0));
-    assertEquals(SlotError.OK, beams.error(0));
-    assertEquals(3, beams.token(0, 0));
+    assertEquals(Set.of(), beams.errors(0));
+    assertEquals(3, beams.code(0, 0));
     assertEquals(0, beams.parent(0, 0));
     assertEquals(6, items.ordinal(0, 0));
     assertArrayEquals(new int[] {3, 3}, items.sid(0, 0));
-    assertArrayEquals(new long[] {6, 7}, items.rows(0, 0));
+    assertArrayEquals(new long[] {6, 7}, items.itemRows(0, 0));
     assertFalse(items.truncated(0));
     session.items(new Items(session, 1, 1));
-    assertEquals(1, session.stats().slotSteps() / 2);
+    assertEquals(2, session.stats().steps());
+    assertEquals(2L, session.counters().get("slot_steps"));
     refused(Status.INVALID_ARGUMENT, "slot 0, beam 2 of 1 slots of 2 beams", () -> items.ordinal(0, 2));
     refused(Status.INVALID_ARGUMENT, "slot 1, beam 0", () -> beams.score(1, 0));
   }
@@ -67,9 +69,9 @@ class SessionTest {
     session.step(row(0, 0, 0, 5));
     Items items = new Items(session, 1, 4).limitPerSid(1);
     session.items(items);
-    assertArrayEquals(new long[] {6}, items.rows(0, 0));
+    assertArrayEquals(new long[] {6}, items.itemRows(0, 0));
     assertTrue(items.truncated(0));
-    refused(Status.BAD_STATE, "rows was not asked for", () -> session.items().rows(0, 0));
+    refused(Status.BAD_STATE, "itemRows was not asked for", () -> session.items().itemRows(0, 0));
   }
 
   @Test
@@ -78,14 +80,14 @@ class SessionTest {
       builder.add(new int[] {1, 2});
       try (Index other = builder.finish(); Constraint constraint = new Constraint(other);
           Session two = new Session(new SessionConfig(index).slots(2).beams(2))) {
-        two.start(new Start(2).catalogues(null, constraint).widths(Buffers.ints(new int[] {1, 0}))
+        two.start(new Start().catalogues(null, constraint).widths(Buffers.ints(new int[] {1, 0}))
             .prefixes(Buffers.ints(new int[] {0, 1}), Buffers.ints(new int[] {1, 1}), 1));
-        two.step(Rows.strided(Buffers.floats(4), 2, 2, 4, 0, 0));
+        two.step(Rows.strided(Buffers.floats(4), 2, 2, 4, Rows.BROADCAST, Rows.BROADCAST));
         Items items = two.items();
         assertArrayEquals(new int[] {0, 1}, items.sid(0, 0));
         assertArrayEquals(new int[] {1, 2}, items.sid(1, 0));
         assertEquals(1, two.beams().live(0));
-        refused(Status.INVALID_ARGUMENT, "", () -> two.start(new Start(2).catalogues(other)));
+        refused(Status.INVALID_ARGUMENT, "", () -> two.start(new Start().catalogues(other)));
       }
     }
   }
@@ -100,7 +102,7 @@ class SessionTest {
         ending.step(row(0, 9, 0, 0, 0));
         ending.step(row(0, 0, 0, 0, 9));
         assertArrayEquals(new int[] {1}, ending.items().sid(0, 0));
-        assertEquals(4, ending.beams().token(0, 0));
+        assertEquals(4, ending.beams().code(0, 0));
       }
     }
   }
@@ -112,8 +114,8 @@ class SessionTest {
       half.putShort(2 + 2 * c, (short) (c == 2 ? 0x4500 : 0)); // 5.0
     }
     session.start();
-    session.step(Rows.strided(half, DType.F16, 1, 2, 4, 0, 0));
-    assertEquals(2, session.beams().token(0, 0));
+    session.step(Rows.strided(half, DType.F16, 1, 2, 4, 0, Rows.BROADCAST));
+    assertEquals(2, session.beams().code(0, 0));
     refused(Status.INVALID_ARGUMENT, "logits lies at an address that is no multiple of 2, the bytes of BF16",
         () -> Rows.dense(half.position(1), DType.BF16, 1, 1, 4));
   }
@@ -122,9 +124,9 @@ class SessionTest {
   void logitsAreReadFromPositionToLimit() {
     session.start();
     FloatBuffer all = Buffers.floats(new float[] {9, 0, 0, 5, 0, 0});
-    session.step(Rows.strided(all.position(1).limit(5), 1, 2, 4, 0, 0));
-    assertEquals(2, session.beams().token(0, 0));
-    refused(Status.INVALID_ARGUMENT, "logits has 4 elements, too few for 1 x 2 rows of 4 columns with strides 8 and 4",
+    session.step(Rows.strided(all.position(1).limit(5), 1, 2, 4, 0, Rows.BROADCAST));
+    assertEquals(2, session.beams().code(0, 0));
+    refused(Status.INVALID_ARGUMENT, "logits has 4 elements, too few for 1 x 2 rows of 4 columns with strides",
         () -> session.step(Rows.dense(all.position(1).limit(5), 1, 2, 4)));
   }
 
@@ -137,12 +139,12 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "logits is in BIG_ENDIAN order",
         () -> Rows.dense(ByteBuffer.allocateDirect(32), DType.F32, 1, 2, 4));
     refused(Status.INVALID_ARGUMENT, "logits is null", () -> Rows.dense(null, 1, 2, 4));
-    refused(Status.INVALID_ARGUMENT, "slots is a heap buffer", () -> new Start(1).slots(IntBuffer.allocate(1)));
+    refused(Status.INVALID_ARGUMENT, "slots is a heap buffer", () -> new Start().slots(IntBuffer.allocate(1)));
     refused(Status.INVALID_ARGUMENT, "lse is in BIG_ENDIAN order",
         () -> new Step(row(0)).lse(ByteBuffer.allocateDirect(4).asFloatBuffer()));
     ByteBuffer odd = Buffers.bytes(9).position(1).slice().order(ByteOrder.nativeOrder());
     refused(Status.INVALID_ARGUMENT, "slots lies at an address that is no multiple of 4, the bytes of an element",
-        () -> new Start(1).slots(odd.asIntBuffer()));
+        () -> new Start().slots(odd.asIntBuffer()));
     ByteBuffer half = Buffers.bytes(12).position(4).slice().order(ByteOrder.nativeOrder());
     refused(Status.INVALID_ARGUMENT, "ordinals lies at an address that is no multiple of 8, the bytes of an element",
         () -> new Items(session, 1, 0, half.asLongBuffer(), null, null, null, null, null));
@@ -163,12 +165,12 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "slots is in a device's memory", () -> session.step(step.slots(device)));
     refused(Status.INVALID_ARGUMENT, "an array of items is in a device's memory",
         () -> session.items(new Items(session, 1, 1, null, device, null, null, null, null)));
-    refused(Status.NO_DEVICE, "", () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, 0)));
+    refused(Status.NO_DEVICE, "", () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, Rows.BROADCAST)));
     refused(Status.INVALID_ARGUMENT, "address other than 0", () -> new DevicePointer(0, 1));
-    try (Table table = new Table(new TableConfig(index))) {
-      refused(Status.INVALID_ARGUMENT, "the table is on the CPU", () -> table.bitmask(null, device, device, 1, 0));
-      refused(Status.INVALID_ARGUMENT, "the table is on the CPU",
-          () -> table.topK(null, device, row(0), Normalization.FULL, 1, device, device, null, 0));
+    try (ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
+      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU", () -> set.bitmask(null, device, 1, device, 0));
+      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU",
+          () -> set.topK(null, device, row(0), Normalization.FULL, 1, device, device, null, 0));
     }
   }
 
@@ -189,8 +191,8 @@ class SessionTest {
         () -> session.step(new Step(Rows.dense(Buffers.floats(8), 0, 2, 4)).rowMap(Buffers.ints(1))));
     refused(Status.INVALID_ARGUMENT, "lse has 1 elements, expected at least 2",
         () -> session.step(new Step(Rows.dense(Buffers.floats(8), 1, 2, 4)).lse(Buffers.floats(1))));
-    refused(Status.INVALID_ARGUMENT, "slots has 1 elements, expected at least 2",
-        () -> session.start(new Start(2).slots(Buffers.ints(1))));
+    refused(Status.INVALID_ARGUMENT, "widths has 0 elements, expected at least 1",
+        () -> session.start(new Start().slots(Buffers.ints(1)).widths(Buffers.ints(0))));
     refused(Status.INVALID_ARGUMENT, "ordinals has 1 elements, expected at least 2",
         () -> session.items(new Items(session, 1, 0, Buffers.longs(1), null, null, null, null, null)));
     refused(Status.INVALID_ARGUMENT, "items are for sessions of 2 beams", () -> {
@@ -209,7 +211,7 @@ class SessionTest {
     session.stop(0);
     assertEquals(-1, session.beams().level().get(0));
     refused(Status.INVALID_ARGUMENT, "", () -> session.stop(1));
-    refused(Status.INVALID_ARGUMENT, "", () -> session.start(new Start(2)));
+    refused(Status.INVALID_ARGUMENT, "", () -> session.start(new Start().slots(Buffers.ints(2))));
     refused(Status.INVALID_ARGUMENT, "", () -> new Session(new SessionConfig(index).beams(0)));
     refused(Status.MISSING_SECTION, "", () -> new Session(new SessionConfig(index).strategy(Strategy.SORTED)));
     refused(Status.BAD_STATE, "the session is on the CPU", session::deviceBeams);
@@ -219,7 +221,7 @@ class SessionTest {
   void aStepThatIsMadeOnceAllocatesNothing() {
     ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     Step step = new Step(row(0, 0, 0, 5)).lse(Buffers.floats(2));
-    Start start = new Start(1);
+    Start start = new Start();
     long most = 0;
     for (int i = 0; i < 1000; i++) {
       session.start(start);
@@ -235,9 +237,9 @@ class SessionTest {
   void notANumberFlagsItsSlot() {
     session.start();
     session.step(row(0, Float.NaN, 0, 0));
-    assertEquals(SlotError.BAD_ROW, session.beams().error(0));
+    assertEquals(Set.of(SlotError.BAD_ROW), session.beams().errors(0));
     session.start();
-    assertEquals(SlotError.OK, session.beams().error(0));
+    assertEquals(Set.of(), session.beams().errors(0));
   }
 
   @Test
@@ -279,5 +281,36 @@ class SessionTest {
     }
     assertEquals(Status.UNKNOWN, SidbeamException.of(99, new byte[0]).status());
     assertEquals(99, SidbeamException.of(99, new byte[0]).code());
+  }
+
+  /** The score of slot 1 after a step. */
+  private static float stepped(Session session, Start start, Step step) {
+    session.start(start);
+    session.step(step);
+    return session.beams().score(1, 0);
+  }
+
+  @Test
+  void aSlotsTemperatureIsThatOfItsSteps() {
+    try (Session two = new Session(new SessionConfig(index).slots(2))) {
+      Rows rows = Rows.strided(Buffers.floats(new float[] {3, 9, 2, 1}), 2, 1, 4, Rows.BROADCAST, 0);
+      float plain = stepped(two, new Start(), new Step(rows));
+      float half = stepped(two, new Start(), new Step(rows).inverseTemperature(0.5f));
+      Start slots = new Start().inverseTemperatures(Buffers.floats(new float[] {1, 0.5f}));
+      assertEquals(half, stepped(two, slots, new Step(rows)));
+      assertTrue(half < plain, half + " and " + plain);
+      Step own = new Step(rows).inverseTemperatures(Buffers.floats(new float[] {0, 1}));
+      assertEquals(plain, stepped(two, slots, own));
+    }
+  }
+
+  @Test
+  void aConstraintTellsWhatAHostNeeds() {
+    try (Constraint constraint = new Constraint(index)) {
+      ConstraintInfo info = constraint.info();
+      assertEquals(2, info.levels());
+      assertArrayEquals(new int[] {4, 4}, info.codes());
+      assertEquals(index.info().fingerprint(), info.fingerprint());
+    }
   }
 }
