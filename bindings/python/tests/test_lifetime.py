@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import subprocess
 import sys
@@ -162,8 +163,9 @@ def test_the_gil_is_released() -> None:
     def work() -> None:
         inside.set()
         for _ in range(20):
-            session.start()
-            session.step(logits)
+            with contextlib.suppress(sidbeam.BadState):  # this thread's call may meet the other's, too
+                session.start()
+                session.step(logits)
 
     thread = threading.Thread(target=work)
     thread.start()
