@@ -137,7 +137,7 @@ void add_write(Measurements& out, const char* name, const Case& where, const std
 // Bytes of everything but the items' rows, ids and names, and of the whole file.
 std::pair<double, double> bytes_of(const sidbeam_index* index, const sidbeam_index_info& info) {
   double structure = 0;
-  for (int32_t i = 0; i < info.section_count; ++i) {
+  for (int64_t i = 0; i < info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     call("index_get_section", sidbeam_index_get_section, index, i, &section);
     if (std::strncmp(section.kind, "item_", 5) != 0) structure += static_cast<double>(section.bytes);

@@ -41,7 +41,6 @@ double Load::start(sidbeam_constraint* constraint) {
   constraint_ = constraint;
   sidbeam_constraint* const constraints[kSlots] = {constraint, constraint};
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = kSlots;
   args.constraints = constraints;
   return 1e6 * seconds_of([&] { call("session_start", sidbeam_session_start, session_.get(), &args); });
 }
@@ -59,10 +58,11 @@ void Load::expect_items(const sidbeam_index* index) {
   while (beams_.active[0] > 0) step();
   std::vector<int64_t> ordinals(kBeams);
   std::vector<int32_t> sids(size_t{kBeams} * kLevels);
+  const int32_t first = 0;
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.ordinals = ordinals.data();
   items.sids = sids.data();
-  call("session_get_items", sidbeam_session_get_items, session_.get(), nullptr, 1, &items);
+  call("session_get_items", sidbeam_session_get_items, session_.get(), &first, 1, &items);
   if (beams_.live[0] == 0) throw std::runtime_error("a decode ended without a live beam");
   for (size_t m = 0; m < static_cast<size_t>(beams_.live[0]); ++m) {
     int64_t found = -1;

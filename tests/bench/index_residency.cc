@@ -46,7 +46,7 @@ std::vector<double> first_steps(const std::string& path, int32_t residency, int 
   Index index;
   const double open =
       seconds_of([&] { index = make<Index>("index_open", sidbeam_index_open, runtime.get(), path.c_str(), &config); });
-  const auto constraint = make<Constraint>("constraint_create", sidbeam_constraint_create, index.get());
+  const Constraint constraint = constrain(index.get());
   Load load(runtime.get(), constraint.get());
   rusage before{}, after{};
   getrusage(RUSAGE_SELF, &before);

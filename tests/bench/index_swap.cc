@@ -15,7 +15,7 @@ struct Generation {
 };
 
 Generation with_constraint(Index index) {
-  auto constraint = make<Constraint>("constraint_create", sidbeam_constraint_create, index.get());
+  Constraint constraint = constrain(index.get());
   return {std::move(index), std::move(constraint)};
 }
 

@@ -38,8 +38,14 @@ Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue
   sidbeam_index* raw_index;
   call("builder_finish", sidbeam_builder_finish, raw_builder, &raw_index);
   const Index index(raw_index);
+  return constrain(raw_index);
+}
+
+Constraint constrain(sidbeam_index* index) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index;
   sidbeam_constraint* constraint;
-  call("constraint_create", sidbeam_constraint_create, raw_index, &constraint);
+  call("constraint_create", sidbeam_constraint_create, &config, &constraint);
   return Constraint(constraint);
 }
 

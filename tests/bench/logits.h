@@ -36,8 +36,8 @@ std::string name_of(Source source);
 
 class Logits {
  public:
-  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels, int32_t dtype = SIDBEAM_DTYPE_F32,
-         int64_t ring_bytes = kRingBytes);
+  Logits(Source source, int64_t slots, int64_t beams, int64_t columns, int32_t levels,
+         int32_t dtype = SIDBEAM_DTYPE_F32, int64_t ring_bytes = kRingBytes);
 
   // The rows of the step-th step ever taken.
   Rows at(int64_t step) const;

@@ -20,7 +20,7 @@ struct Shape {
 // Views of a method's arrays, [slots, beams]; live beams of a slot come first, in the order of the contract
 // (session.h).
 struct BeamsView {
-  const int32_t *parents = nullptr, *tokens = nullptr;
+  const int32_t *parents = nullptr, *codes = nullptr;
   const float* scores = nullptr;
   const int32_t* live = nullptr;  // [slots]
 };

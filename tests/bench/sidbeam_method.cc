@@ -33,8 +33,7 @@ SidbeamMethod::SidbeamMethod(sidbeam_runtime* runtime, sidbeam_constraint* const
 }
 
 void SidbeamMethod::start() {
-  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = shape_.slots;
+  const sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   call("start", sidbeam_session_start, session_.get(), &args);
 }
 
@@ -47,7 +46,6 @@ void SidbeamMethod::step(int32_t, const Rows& rows) {
   args.rows = &logits;
   if (shape_.lse != nullptr) args.lse = shape_.lse + (dense ? rows.first : 0);
   if (!dense) {
-    logits.row_stride = rows.columns;
     for (int64_t i = 0; i < all; ++i) row_map_.data()[i] = static_cast<int32_t>(rows.number(0, i));
     args.row_map = row_map_.data();
   }

@@ -15,7 +15,7 @@ class SidbeamMethod final : public Method {
 
   void start() override;
   void step(int32_t level, const Rows& rows) override;
-  BeamsView beams() const override { return {beams_.parents, beams_.tokens, beams_.scores, beams_.live}; }
+  BeamsView beams() const override { return {beams_.parents, beams_.codes, beams_.scores, beams_.live}; }
 
  private:
   Shape shape_;

@@ -17,7 +17,7 @@ std::string at_place(size_t level, int32_t slot, int32_t beam) {
 
 std::string beam_text(const Trajectory::Level& level, size_t i) {
   char text[96];
-  std::snprintf(text, sizeof text, "parent %d, token %d, score %.9g", level.parents[i], level.tokens[i],
+  std::snprintf(text, sizeof text, "parent %d, code %d, score %.9g", level.parents[i], level.codes[i],
                 static_cast<double>(level.scores[i]));
   return text;
 }
@@ -31,7 +31,7 @@ std::string difference_of_slot(const Trajectory& got, const Trajectory& wanted, 
              std::to_string(a.live[static_cast<size_t>(slot)]);
     for (int32_t m = 0; m < live; ++m) {
       const auto i = static_cast<size_t>(slot) * static_cast<size_t>(wanted.beams) + static_cast<size_t>(m);
-      const bool same_place = a.parents[i] == b.parents[i] && a.tokens[i] == b.tokens[i];
+      const bool same_place = a.parents[i] == b.parents[i] && a.codes[i] == b.codes[i];
       const bool same_score = exact_ties ? a.scores[i] == b.scores[i] : nearly(a.scores[i], b.scores[i]);
       if (same_place && same_score) continue;
       if (!exact_ties && same_score) return "";
@@ -51,7 +51,7 @@ Trajectory record(Method& method, const Shape& shape, const Logits& logits) {
     method.step(level, logits.at(level));
     const BeamsView beams = method.beams();
     trajectory.levels.push_back({{beams.parents, beams.parents + cells},
-                                 {beams.tokens, beams.tokens + cells},
+                                 {beams.codes, beams.codes + cells},
                                  {beams.scores, beams.scores + cells},
                                  {beams.live, beams.live + shape.slots}});
   }
@@ -76,7 +76,7 @@ std::vector<std::vector<std::vector<int32_t>>> final_sids(const Trajectory& traj
       std::vector<int32_t> sid;
       auto beam = static_cast<size_t>(m);
       for (auto level = trajectory.levels.rbegin(); level != trajectory.levels.rend(); ++level) {
-        sid.push_back(level->tokens[first + beam]);
+        sid.push_back(level->codes[first + beam]);
         beam = static_cast<size_t>(level->parents[first + beam]);
       }
       std::reverse(sid.begin(), sid.end());

@@ -11,7 +11,7 @@ namespace bench {
 
 struct Trajectory {
   struct Level {
-    std::vector<int32_t> parents, tokens;  // [slots, beams]
+    std::vector<int32_t> parents, codes;  // [slots, beams]
     std::vector<float> scores;
     std::vector<int32_t> live;  // [slots]
   };
