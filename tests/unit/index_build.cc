@@ -151,7 +151,8 @@ TEST(IndexBuild, BadRowsAreNamedAndNothingOfTheirCallIsAdded) {
   const int32_t short_length[] = {1};
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "row 2 has 1 codes, expected 2 (variable_length is 0)",
                builder.add(good, short_length, 1, ids, nullptr));
-  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "add_named", builder.add_named(good, nullptr, 1, "a", ids, nullptr));
+  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "pairs are added with add, not with add_named",
+               builder.add_named(good, nullptr, 1, "a", ids, nullptr));
   EXPECT_EQ(builder.finish().header.info.items, 2);
   EXPECT_FAILS(SIDBEAM_BAD_STATE, "nothing can be added", builder.add(good, nullptr, 1, ids, nullptr));
 }
@@ -175,13 +176,14 @@ TEST(IndexBuild, NamesNeedRisingOffsets) {
   Builder builder(catalogue.config(), 1, default_allocator());
   const int32_t codes[] = {0, 1};
   const int64_t falling[] = {0, 5, 2}, rising[] = {0, 1, 2};
-  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "id_offsets[2] is 2",
+  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "id_offsets[2] is 2, expected at least the entry before, 5",
                builder.add_named(codes, nullptr, 2, "abcde", falling, nullptr));
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL",
                builder.add_named(codes, nullptr, 2, "ab", nullptr, nullptr));
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "id_bytes is NULL",
                builder.add_named(codes, nullptr, 2, nullptr, rising, nullptr));
-  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "with add_named", builder.add(codes, nullptr, 2, nullptr, nullptr));
+  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "pairs are added with add_named, not with add",
+               builder.add(codes, nullptr, 2, nullptr, nullptr));
 }
 
 TEST(IndexBuild, PlanIsWhatTheFileHas) {
@@ -231,7 +233,7 @@ TEST(IndexBuild, EstimateIsCloseForUniformSids) {
   EXPECT_NEAR(static_cast<double>(plan.nodes[1]), static_cast<double>(index.header.info.nodes[1]), 500);
   EXPECT_NEAR(static_cast<double>(plan.file_bytes), static_cast<double>(index.bytes.size()), 10000);
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "allow only 16777216 SIDs", estimate_plan(catalogue.config(), 1 << 25));
-  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "sids is 0", estimate_plan(catalogue.config(), 0));
+  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "sids is 0, expected 1 to 2^40 - 1", estimate_plan(catalogue.config(), 0));
 }
 
 TEST(IndexBuild, MemoryLimitIsThePlansPeak) {

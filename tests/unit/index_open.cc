@@ -232,7 +232,8 @@ TEST_F(OpenTest, MemoryMustBeAlignedUnlessItIsCopied) {
   };
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "expected a multiple of 64, or residency COPY",
                open_at(shifted.data() + 8, SIDBEAM_RESIDENCY_MAP));
-  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "LOCK", open_at(shifted.data(), SIDBEAM_RESIDENCY_LOCK));
+  EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "residency LOCK is for files, expected MAP, PREFAULT or COPY for memory",
+               open_at(shifted.data(), SIDBEAM_RESIDENCY_LOCK));
   EXPECT_EQ(released, 0);
   {
     const Index copied = open_at(shifted.data() + 8, SIDBEAM_RESIDENCY_COPY);

@@ -108,7 +108,8 @@ void ask_everything(const IndexView& view) {
       sum += trie_ordinals(view, l, node).lo + static_cast<uint64_t>(dense_rank(view.level[l], node));
     }
   }
-  EXPECT_GE(sum, 0u);
+  volatile uint64_t read = sum;  // so that none of it is left out
+  static_cast<void>(read);
 }
 
 TEST(IndexVerify, EveryByteOfEverySectionCounts) {
@@ -148,12 +149,13 @@ TEST(IndexVerify, RandomContentsAreNeverFollowedOutside) {
                                                                                       : style == 1 ? 0xff
                                                                                                    : 0);
       }
+      const bool changed = std::memcmp(file.bytes.data(), original.data(), original.size()) != 0;
       file.seal();
       ask_everything(file.open(SIDBEAM_VERIFY_HEADER).view);
-      try {
-        file.open(SIDBEAM_VERIFY_FULL);
-      } catch (const Failure& failure) {
-        EXPECT_EQ(failure.status, SIDBEAM_CORRUPT) << failure.message;
+      if (changed) {
+        EXPECT_EQ(failure_of([&] { file.open(SIDBEAM_VERIFY_FULL); }).status, SIDBEAM_CORRUPT);
+      } else {
+        EXPECT_NO_THROW(file.open(SIDBEAM_VERIFY_FULL));
       }
     }
   }
