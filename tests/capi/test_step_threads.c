@@ -1,6 +1,8 @@
 /* A step divided among threads: the same bits whatever their number and whoever's they are, and sessions that share them.
  * Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fixtures.h"
 
@@ -240,6 +242,44 @@ static void sessions_share_the_threads_of_a_runtime(void) {
   for (int i = 0; i < 2; ++i) sidbeam_constraint_release(single[i].constraint);
 }
 
+/* ThreadSanitizer allows no threads after a fork of several. */
+#if !defined(__SANITIZE_THREAD__)
+/* The parent's index with a runtime, threads and a session of the child's own. Gives its exit status. */
+static int search_in_a_child(const search* expected) {
+  static search own;
+  own = *expected;
+  alarm(100); /* a child that waits for the parent's threads would wait for ever */
+  own.runtime = runtime_of(3, 1, NULL);
+  run_search(&own);
+  sidbeam_runtime_release(own.runtime);
+  if (own.status != SIDBEAM_OK) return 2;
+  if (own.split_slots <= 0) return 3;
+  return memcmp(&own.found, &expected->found, sizeof own.found) == 0 ? 0 : 4;
+}
+
+static void after_a_fork_both_sides_step_on_threads_of_their_own(void) {
+  static search parent, again;
+  parent.runtime = runtime_of(3, 1, NULL);
+  parent.constraint = large_constraint(SIDBEAM_KIND_TRIE);
+  parent.strategy = SIDBEAM_STRATEGY_TRIE;
+  run_search(&parent); /* its threads are awake */
+  check_done(&parent);
+  CHECK(parent.split_slots > 0);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) _exit(search_in_a_child(&parent));
+  again = parent;
+  run_search(&again);
+  check_same(&again, &parent);
+  int status = -1;
+  CHECK_INT(waitpid(child, &status, 0), child);
+  CHECK(WIFEXITED(status));
+  CHECK_INT(WEXITSTATUS(status), 0);
+  sidbeam_constraint_release(parent.constraint);
+  sidbeam_runtime_release(parent.runtime);
+}
+#endif
+
 /* Among how many threads the first step of so many requests is divided, of one logits row each; 0: it is not. */
 static int32_t threads_of_first_step(sidbeam_constraint* constraint, int32_t requests, const float* lse) {
   static const float logits[SLOTS][COLUMNS];
@@ -275,10 +315,13 @@ static void requests_are_worth_threads_from_the_first_step_on(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(every_strategy_gives_the_same_bits_on_any_threads),
-      TEST(a_compact_trie_gives_the_same_bits_on_any_threads),
-      TEST(sessions_share_the_threads_of_a_runtime),
-      TEST(requests_are_worth_threads_from_the_first_step_on),
+    TEST(every_strategy_gives_the_same_bits_on_any_threads),
+    TEST(a_compact_trie_gives_the_same_bits_on_any_threads),
+    TEST(sessions_share_the_threads_of_a_runtime),
+    TEST(requests_are_worth_threads_from_the_first_step_on),
+#if !defined(__SANITIZE_THREAD__)
+    TEST(after_a_fork_both_sides_step_on_threads_of_their_own),
+#endif
   };
   return RUN_TESTS(tests);
 }

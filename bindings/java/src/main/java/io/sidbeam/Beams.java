@@ -102,7 +102,7 @@ public final class Beams {
   }
 
   /**
-   * Places in the catalogue, opaque: see {@link Table}.
+   * Places in the catalogue, opaque: see {@link ConstraintSet}.
    *
    * @return [S, M], -1 dead; always the same buffer
    */

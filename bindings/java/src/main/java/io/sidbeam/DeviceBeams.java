@@ -86,7 +86,7 @@ public final class DeviceBeams {
   }
 
   /**
-   * As {@link Beams#error}.
+   * As {@link Beams#errors}.
    *
    * @return int32 [S]
    */
