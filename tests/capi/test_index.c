@@ -364,45 +364,6 @@ static void open_memory_that_fails_does_not_release(void) {
   free(data);
 }
 
-static void a_constraint_tells_what_a_host_must_know(void) {
-  static const catalogue* const from[] = {&small, &small_variable, &two_levels};
-  for (size_t i = 0; i < COUNT(from); ++i) {
-    sidbeam_index* index = make_index(from[i], from[i]->variable_length ? SIDBEAM_KIND_COMPACT_TRIE : ALL_KINDS);
-    sidbeam_constraint* constraint = constrain(index);
-    sidbeam_index_info expected = SIDBEAM_INDEX_INFO_INIT;
-    sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
-    CHECK_OK(sidbeam_index_get_info(index, &expected, &err));
-    sidbeam_index_release(index); /* the constraint holds it */
-    CHECK_OK(sidbeam_constraint_get_info(constraint, &info, &err));
-    CHECK_INT(info.struct_size, sizeof info);
-    CHECK_INT(info.levels, from[i]->levels);
-    CHECK_INT(info.variable_length, from[i]->variable_length);
-    CHECK_INT(info.kinds, expected.kinds);
-    CHECK_INT(info.sids, expected.sids);
-    CHECK_INT(info.items, expected.items);
-    CHECK_I32(info.codes, from[i]->codes, from[i]->levels);
-    CHECK_I32(info.codes, expected.codes, 64);
-    CHECK_TEXT(info.fingerprint, expected.fingerprint);
-    sidbeam_constraint_release(constraint);
-  }
-}
-
-static void a_constraint_needs_an_index(void) {
-  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  sidbeam_constraint* constraint = NULL;
-  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
-  CHECK_FAILS(sidbeam_constraint_create(NULL, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "config is NULL");
-  CHECK_FAILS(sidbeam_constraint_create(&config, &constraint, &err), SIDBEAM_INVALID_ARGUMENT, "config.index is NULL");
-  config.index = make_index(&small, SIDBEAM_KIND_TRIE);
-  CHECK_FAILS(sidbeam_constraint_create(&config, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
-  CHECK(constraint == NULL);
-  constraint = constrain(config.index);
-  CHECK_FAILS(sidbeam_constraint_get_info(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "constraint is NULL");
-  CHECK_FAILS(sidbeam_constraint_get_info(constraint, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
-  sidbeam_constraint_release(constraint);
-  sidbeam_index_release(config.index);
-}
-
 static void messages_are_one_line_of_whole_characters(void) {
   char path[600] = "/no/such\nfolder/\xff";
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
@@ -439,8 +400,6 @@ int main(void) {
       TEST(each_kind_alone_answers_lookups),
       TEST(children_rise_and_capacity_cuts_them),
       TEST(ends_are_sids_that_are_prefixes_of_others),
-      TEST(a_constraint_tells_what_a_host_must_know),
-      TEST(a_constraint_needs_an_index),
       TEST(open_memory_releases_once_when_the_last_reference_goes),
       TEST(open_memory_with_copy_releases_before_it_returns),
       TEST(open_memory_that_fails_does_not_release),

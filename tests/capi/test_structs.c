@@ -134,108 +134,56 @@ static void finish(void) {
   sidbeam_runtime_release(w.runtime);
 }
 
-/* Calls that take a struct, each given one and the error of the test. */
-static sidbeam_status make_runtime_of(const sidbeam_runtime_config* config) {
-  sidbeam_runtime* made = NULL;
-  const sidbeam_status status = sidbeam_runtime_create(config, &made, &err);
-  sidbeam_runtime_release(made);
-  return status;
-}
-static sidbeam_status runtime_create(void* given) { return make_runtime_of(given); }
-static sidbeam_status runtime_create_allocator(void* given) {
-  sidbeam_runtime_config config = w.runtime_config;
-  config.allocator = given;
-  return make_runtime_of(&config);
-}
-static sidbeam_status runtime_create_device_allocator(void* given) {
-  sidbeam_runtime_config config = w.runtime_config;
-  config.device_allocator = given;
-  return make_runtime_of(&config);
-}
-static sidbeam_status builder_create(void* given) {
-  sidbeam_builder* made = NULL;
-  const sidbeam_status status = sidbeam_builder_create(w.runtime, given, &made, &err);
-  sidbeam_builder_destroy(made);
-  return status;
-}
-static sidbeam_status plan_estimate(void* given) {
-  sidbeam_plan* made = NULL;
-  const sidbeam_status status = sidbeam_plan_estimate(given, 30, &made, &err);
-  sidbeam_plan_destroy(made);
-  return status;
-}
-static sidbeam_status index_open(void* given) {
-  sidbeam_index* made = NULL;
-  const sidbeam_status status = sidbeam_index_open(w.runtime, w.path, given, &made, &err);
-  sidbeam_index_release(made);
-  return status;
-}
-static sidbeam_status index_upload(void* given) { return sidbeam_index_upload(w.index, given, &err); }
-static sidbeam_status constraint_create(void* given) {
-  sidbeam_constraint* made = NULL;
-  const sidbeam_status status = sidbeam_constraint_create(given, &made, &err);
-  sidbeam_constraint_release(made);
-  return status;
-}
-static sidbeam_status make_session_of(const sidbeam_session_config* config) {
-  sidbeam_session* made = NULL;
-  const sidbeam_status status = sidbeam_session_create(w.runtime, config, &made, &err);
-  sidbeam_session_destroy(made);
-  return status;
-}
-static sidbeam_status session_create(void* given) { return make_session_of(given); }
-static sidbeam_status session_create_vocabulary(void* given) {
-  sidbeam_session_config config = w.session_config;
-  config.vocabulary = given;
-  return make_session_of(&config);
-}
-static sidbeam_status session_start(void* given) { return sidbeam_session_start(w.session, given, &err); }
-static sidbeam_status session_step(void* given) {
-  start_all(w.session);
-  return sidbeam_session_step(w.session, given, &err);
-}
-static sidbeam_status session_step_rows(void* given) {
-  sidbeam_step_args args = w.step_args;
-  args.rows = given;
-  return session_step(&args);
-}
-static sidbeam_status session_get_items(void* given) {
-  return sidbeam_session_get_items(w.session, NULL, 0, given, &err);
-}
-static sidbeam_status make_set_of(const sidbeam_constraint_set_config* config) {
-  sidbeam_constraint_set* made = NULL;
-  const sidbeam_status status = sidbeam_constraint_set_create(w.runtime, config, &made, &err);
-  sidbeam_constraint_set_destroy(made);
-  return status;
-}
-static sidbeam_status set_create(void* given) { return make_set_of(given); }
-static sidbeam_status set_create_vocabulary(void* given) {
-  sidbeam_constraint_set_config config = w.set_config;
-  config.vocabulary = given;
-  return make_set_of(&config);
-}
+/* Calls that take a struct, with all else right; what they make goes again. */
+#define TAKER(name, call) \
+  static sidbeam_status name(void* given) { return call; }
+#define MAKER(name, type, call, release)    \
+  static sidbeam_status name(void* given) { \
+    type* made = NULL;                      \
+    const sidbeam_status status = call;     \
+    release(made);                          \
+    return status;                          \
+  }
+/* The struct as a member of another. */
+#define PART(name, type, outer, member, whole) \
+  static sidbeam_status name(void* given) {    \
+    type copy = w.outer;                       \
+    copy.member = given;                       \
+    return whole(&copy);                       \
+  }
+MAKER(runtime_create, sidbeam_runtime, sidbeam_runtime_create(given, &made, &err), sidbeam_runtime_release)
+MAKER(builder_create, sidbeam_builder, sidbeam_builder_create(w.runtime, given, &made, &err), sidbeam_builder_destroy)
+MAKER(plan_estimate, sidbeam_plan, sidbeam_plan_estimate(given, 30, &made, &err), sidbeam_plan_destroy)
+MAKER(index_open, sidbeam_index, sidbeam_index_open(w.runtime, w.path, given, &made, &err), sidbeam_index_release)
+MAKER(constraint_create, sidbeam_constraint, sidbeam_constraint_create(given, &made, &err), sidbeam_constraint_release)
+MAKER(session_create, sidbeam_session, sidbeam_session_create(w.runtime, given, &made, &err), sidbeam_session_destroy)
+MAKER(set_create, sidbeam_constraint_set, sidbeam_constraint_set_create(w.runtime, given, &made, &err),
+      sidbeam_constraint_set_destroy)
+TAKER(index_upload, sidbeam_index_upload(w.index, given, &err))
+TAKER(session_start, sidbeam_session_start(w.session, given, &err))
+TAKER(session_step, (start_all(w.session), sidbeam_session_step(w.session, given, &err)))
+TAKER(session_get_items, sidbeam_session_get_items(w.session, NULL, 0, given, &err))
 static const sidbeam_state beginning[1] = {0};
-static sidbeam_status set_mask(void* given) {
-  return sidbeam_constraint_set_mask(w.set, NULL, beginning, given, w.row, NULL, &err);
-}
-static sidbeam_status set_topk(void* given) {
-  int32_t code[1];
-  float log_prob[1];
-  return sidbeam_constraint_set_topk(w.set, NULL, beginning, given, SIDBEAM_NORMALIZE_NONE, 1, code, log_prob, NULL,
-                                     NULL, &err);
-}
-static sidbeam_status plan_get_info(void* given) { return sidbeam_plan_get_info(w.plan, given, &err); }
-static sidbeam_status plan_get_section(void* given) { return sidbeam_plan_get_section(w.plan, 1, given, &err); }
-static sidbeam_status index_get_info(void* given) { return sidbeam_index_get_info(w.index, given, &err); }
-static sidbeam_status index_peek(void* given) { return sidbeam_index_peek(w.path, given, &err); }
-static sidbeam_status index_get_section(void* given) { return sidbeam_index_get_section(w.index, 1, given, &err); }
-static sidbeam_status index_get_upload(void* given) { return sidbeam_index_get_upload(w.index, 0, given, &err); }
-static sidbeam_status constraint_get_info(void* given) {
-  return sidbeam_constraint_get_info(w.constraint, given, &err);
-}
-static sidbeam_status session_get_beams(void* given) { return sidbeam_session_get_beams(w.session, given, &err); }
-static sidbeam_status session_fetch(void* given) { return sidbeam_session_fetch(w.session, given, NULL, &err); }
-static sidbeam_status session_get_stats(void* given) { return sidbeam_session_get_stats(w.session, given, &err); }
+static int32_t code[1];
+static float log_prob[1];
+TAKER(set_mask, sidbeam_constraint_set_mask(w.set, NULL, beginning, given, w.row, NULL, &err))
+TAKER(set_topk, sidbeam_constraint_set_topk(w.set, NULL, beginning, given, SIDBEAM_NORMALIZE_NONE, 1, code, log_prob,
+                                            NULL, NULL, &err))
+TAKER(plan_get_info, sidbeam_plan_get_info(w.plan, given, &err))
+TAKER(plan_get_section, sidbeam_plan_get_section(w.plan, 1, given, &err))
+TAKER(index_get_info, sidbeam_index_get_info(w.index, given, &err))
+TAKER(index_peek, sidbeam_index_peek(w.path, given, &err))
+TAKER(index_get_section, sidbeam_index_get_section(w.index, 1, given, &err))
+TAKER(index_get_upload, sidbeam_index_get_upload(w.index, 0, given, &err))
+TAKER(constraint_get_info, sidbeam_constraint_get_info(w.constraint, given, &err))
+TAKER(session_get_beams, sidbeam_session_get_beams(w.session, given, &err))
+TAKER(session_fetch, sidbeam_session_fetch(w.session, given, NULL, &err))
+TAKER(session_get_stats, sidbeam_session_get_stats(w.session, given, &err))
+PART(runtime_create_allocator, sidbeam_runtime_config, runtime_config, allocator, runtime_create)
+PART(runtime_create_device_allocator, sidbeam_runtime_config, runtime_config, device_allocator, runtime_create)
+PART(session_create_vocabulary, sidbeam_session_config, session_config, vocabulary, session_create)
+PART(set_create_vocabulary, sidbeam_constraint_set_config, set_config, vocabulary, set_create)
+PART(session_step_rows, sidbeam_step_args, step_args, rows, session_step)
 
 enum { INPUT, OUTPUT };
 typedef struct subject {
