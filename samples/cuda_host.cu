@@ -26,8 +26,8 @@ void check(sidbeam_status status) {
   std::exit(status == SIDBEAM_NO_DEVICE ? 77 : 1);
 }
 
-// Logits of beam blockIdx.x % kBeams of slot blockIdx.x / kBeams: a model would read the code and its KV cache, which it
-// reorders by the parents.
+// Logits of beam blockIdx.x % kBeams of slot blockIdx.x / kBeams: a model would read the code and its KV cache, which
+// it reorders by the parents.
 __global__ void stand_in_model(const int32_t* codes, const int32_t* level, float* logits) {
   const unsigned beam = blockIdx.x;
   for (unsigned code = threadIdx.x; code < kCodes; code += blockDim.x) {
@@ -136,8 +136,8 @@ int main() {
   check(cudaStreamEndCapture(stream, &graph));
   check(cudaGraphInstantiate(&level, graph, 0));
 
-  // A request joins at every launch: the one graph serves slots at levels 0, 1 and 2, and passes over those that are idle
-  // or done.
+  // A request joins at every launch: the one graph serves slots at levels 0, 1 and 2, and passes over those that are
+  // idle or done.
   for (int32_t i = 0; i < kSlots + kLevels - 1; ++i) {
     if (i < kSlots) start(session, i, stream);
     check(cudaGraphLaunch(level, stream));

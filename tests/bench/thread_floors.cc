@@ -1,6 +1,6 @@
-// The step of one request by itself, the same on both cores at once, and the library's two requests on one thread and two,
-// in turns. What both cores at once take longer is the machine's (a shared cache, its frequency); what two threads take
-// beyond that is ours. SPDX-License-Identifier: Apache-2.0
+// The step of one request by itself, the same on both cores at once, and the library's two requests on one thread and
+// two, in turns. What both cores at once take longer is the machine's (a shared cache, its frequency); what two threads
+// take beyond that is ours. SPDX-License-Identifier: Apache-2.0
 #include "thread_floors.h"
 
 #include <algorithm>

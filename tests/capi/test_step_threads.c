@@ -1,5 +1,5 @@
-/* A step divided among threads: the same bits whatever their number and whoever's they are, and sessions that share them.
- * Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
+/* A step divided among threads: the same bits whatever their number and whoever's they are, and sessions that share
+ * them. Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -202,7 +202,8 @@ void crowd(Dice& dice, Case* c) {
   c->operations = c->levels + 2;
 }
 
-// More beams than a vector, and below the first levels one child each: they are followed, and scored, a vector at a time.
+// More beams than a vector, and below the first levels one child each: they are followed, and scored, a vector at a
+// time.
 void deepen(Dice& dice, Case* c) {
   c->levels = 3 + dice.below(4);
   c->codes = dice.among({60, 200, 500});

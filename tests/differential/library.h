@@ -82,7 +82,8 @@ void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const s
 
 std::string text(const std::vector<int>& codes);
 
-// A list of slots as a call takes it: NULL, with a count of 0 or S, where it is all of them in order and the hash says so.
+// A list of slots as a call takes it: NULL, with a count of 0 or S, where it is all of them in order and the hash says
+// so.
 struct SlotList {
   SlotList(const std::vector<int32_t>& slots, size_t all, uint64_t hash);
   const int32_t* slots;

@@ -1,5 +1,6 @@
 // Log-sum-exp to 1e-6 relative on the sum, and rows without one, seen through the C ABI: topk of an index with one SID
-// gives x - lse of its column. The same row must give the same bits at any address, place in a batch and instruction set.
+// gives x - lse of its column. The same row must give the same bits at any address, place in a batch and instruction
+// set.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
-// Where sessions and constraint sets do their work, and how a case's arrays get there and back. The differential test knows no
-// device; tests/gpu brings one. SPDX-License-Identifier: Apache-2.0
+// Where sessions and constraint sets do their work, and how a case's arrays get there and back. The differential test
+// knows no device; tests/gpu brings one. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

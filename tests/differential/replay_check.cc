@@ -80,7 +80,7 @@ Chosen chosen(const Snapshot& after) {
   return all;
 }
 
-// Candidates of `a` that `b` lacks must be as good as its last one, but for the rounding.
+// Candidates of `a` that `b` lacks must be as good as its last one, except for rounding.
 int64_t count_only(const Chosen& a, const Chosen& b, double last, double allowed, const std::string& what) {
   int64_t count = 0;
   for (const auto& [place, score] : a) {

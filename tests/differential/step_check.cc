@@ -26,9 +26,9 @@ bool exact(const SlotStep& at) {
          (at.world.c.given_lse != 0 || at.rules.normalization == oracle::Normalization::kNone);
 }
 
-// How far an f32 score may be from the float64 one. log-prob = (x - ref) - log(sum): the sum is within 1e-6 relative, which its logarithm turns into 1e-6; then x - ref,
-// the logarithm and their difference are each rounded once (|x - ref| <= |log-prob| + |log sum|, and the sum of n terms
-// is at most a factor e from n or 1), and the score once.
+// How far an f32 score may be from the float64 one. log-prob = (x - ref) - log(sum): the sum is within 1e-6 relative,
+// which its logarithm turns into 1e-6; then x - ref, the logarithm and their difference are each rounded once (|x -
+// ref| <= |log-prob| + |log sum|, and the sum of n terms is at most a factor e from n or 1), and the score once.
 double tolerance(const SlotStep& at, const oracle::Candidate& candidate, size_t columns) {
   if (candidate.code == -1) return 0;
   const double log_sum = std::log(static_cast<double>(columns)) + 1;

@@ -72,7 +72,7 @@ TEST(CpuKernels, RankCountsWhatIsHigher) {
   });
 }
 
-// In arrays of exactly their sizes, but for one more that must stay.
+// In arrays of exactly their sizes and one element more, which must stay.
 void check_write_chosen(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto n = static_cast<size_t>(random.below(random.among({20, 200})));
@@ -110,8 +110,8 @@ TEST(CpuKernels, WritesTheChosenInOrder) {
   });
 }
 
-// Of each group of blocks its own maximum, then those of its blocks. Where the lanes of the maxima end tells how wide the
-// vectors are.
+// Of each group of blocks its own maximum, then those of its blocks. Where the lanes of the maxima end tells how wide
+// the vectors are.
 void check_maxima(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto dtype = static_cast<int32_t>(random.below(3));

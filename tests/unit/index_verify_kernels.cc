@@ -98,7 +98,7 @@ class IndexVerifyKernels : public ::testing::Test {
   template <class T, class Begins, class Expand, class Equal>
   void expect_same_codes(uint32_t count, std::pair<Begins, Begins> begins, std::pair<Expand, Expand> expand,
                          std::pair<Equal, Equal> equal) {
-    // Few codes that fall where the flags let them, but for one at times.
+    // Few codes, which fall where the flags let them, except one at times.
     const std::vector<EdgeFlag> above = flags(count, 3);
     std::vector<T> codes(count);
     for (uint32_t i = 1; i < count; ++i)

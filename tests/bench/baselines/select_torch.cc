@@ -1,6 +1,6 @@
-// torch.log_softmax, masked_fill, add and topk as PyTorch's CPU kernels do them (aten/src/ATen/native/TopKImpl.h: pairs,
-// partial_sort where k * 64 <= n, else nth_element and sort), in one thread. Kinder than PyTorch: the log-sum-exp is
-// ours, and adding the beam's score and masking are one pass. SPDX-License-Identifier: Apache-2.0
+// torch.log_softmax, masked_fill, add and topk as PyTorch's CPU kernels do them (aten/src/ATen/native/TopKImpl.h:
+// pairs, partial_sort where k * 64 <= n, else nth_element and sort), in one thread. Kinder than PyTorch: the
+// log-sum-exp is ours, and adding the beam's score and masking are one pass. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -1,5 +1,5 @@
-/* Finding the plugin, the driver and the device: whatever is missing is named, the CPU goes on, and so does CUDA once it
- * is there. SPDX-License-Identifier: Apache-2.0 */
+/* Finding the plugin, the driver and the device: whatever is missing is named, the CPU goes on, and so does CUDA once
+ * it is there. SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 
 #include "../../capi/fixtures.h"

@@ -92,8 +92,8 @@ cudaError_t result(cudaError_t error);
 EmulatedStream* stream_of(cudaStream_t stream);
 // `after` is the number of work that must be done before; 0: none.
 cudaError_t enqueue(cudaStream_t stream, Work work, uint64_t after = 0);
-// What begins a call that allocates or waits: where the thread's mode and a capture forbid that, an error, and the end of
-// the capture.
+// What begins a call that allocates or waits: where the thread's mode and a capture forbid that, an error, and the end
+// of the capture.
 cudaError_t unsafe_call();
 // Whether this thread captures, not in relaxed mode.
 bool captures();
