@@ -69,11 +69,15 @@ typedef struct sidbeam_builder_config {
    * the builder. NULL: none. */
   int32_t (*progress)(void* context, int32_t phase, int64_t done, int64_t total);
   void* progress_context;
+  /* With SIDBEAM_KIND_HASH: the seed of the hash set, kept in the file, for those who let strangers choose SIDs: keep it
+   * and the file to yourself. 0: the first of a public list with which no SID lies far from where its key begins, the
+   * same for the same catalogue. SIDs chosen to crowd the set with all of these make the build fail. */
+  int64_t hash_seed;
 } sidbeam_builder_config;
 #define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_builder_config), 0, NULL, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE, SIDBEAM_COLLISIONS_KEEP, \
-        0, 0, NULL, NULL, NULL                                                                                        \
+        0, 0, NULL, NULL, NULL, 0                                                                                     \
   }
 
 /* Sizes of an index that has not been built. Arrays are by level; entries past the last level are 0. */
@@ -124,7 +128,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
 /* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
  * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
  * is no regular file is not replaced. May be called again, for another path.
- * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT (nothing added, or SIDs that crowd the hash set), COLLISION, CANCELLED, IO_ERROR (with path
+ * and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
     sidbeam_builder* builder, const char* path, sidbeam_error* err);
 /* The same index in memory; *out gets one reference. */

@@ -110,7 +110,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
-/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). */
+/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). Of a damaged index they may be any
+ * codes of their levels, but they are written: *length of them, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
     const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
 /* The ordinal of a whole SID, or -1 where there is no such SID. */

@@ -85,6 +85,8 @@ struct BuilderState {
   // The header with every section in its place. Encoded once without checksums, to learn its length.
   FileHeader placed() {
     FileHeader header = scan->header;
+    header.own_hash_seed = header.shape.hash && config.hash_seed != 0;
+    if (header.own_hash_seed) header.shape.hash_seed = static_cast<uint64_t>(config.hash_seed);
     header.codebook = codebook;
     for (const auto& [key, value] : metadata) header.metadata.emplace_back(key, value);
     for (const SectionSpec& spec : sections_of(header.shape)) header.sections.push_back({spec, 0, 0});
@@ -105,7 +107,7 @@ struct BuilderState {
 
   // The whole file into `base`, which has room for header.file_bytes.
   void fill(FileHeader& header, uint8_t* base) {
-    emit_sections(catalogue, *sorted, *scan, header.sections, base, config, threads);
+    emit_sections(catalogue, *sorted, *scan, header, base, config, threads);
     zero_padding(header, header_bytes, base);
     hash(header, base);
     const std::vector<uint8_t> encoded = encode_header(header);

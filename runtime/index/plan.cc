@@ -40,6 +40,7 @@ int64_t& plan_entry(const SectionSpec& spec, int last_level, sidbeam_plan& plan)
     case SectionKind::Columns:
       return plan.sorted_bytes[level];
     case SectionKind::HashKeys:
+    case SectionKind::SeededHashKeys:
     case SectionKind::HashOrdinals:
       return plan.hash_bytes;
     default:

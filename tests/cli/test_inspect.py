@@ -20,7 +20,7 @@ class Inspect(Case):
         report = self.json("inspect", index)
         self.assertEqual(list(report), KEYS)
         size = os.path.getsize(index)
-        expected = {"format_version": "1.1", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
+        expected = {"format_version": "1.2", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
                     "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
                     "kinds": ["trie", "sorted", "hash"], "file_bytes": size, "bytes_per_item": size / 8,
                     "merged_pairs": 0, "collisions": 1, "max_items_per_sid": 2,
@@ -32,7 +32,7 @@ class Inspect(Case):
         for section in report["sections"]:
             self.assertEqual(list(section), ["kind", "level", "encoding", "bytes"])
         kinds = {section["kind"] for section in report["sections"]}
-        self.assertLessEqual({"tokens", "row_pointers", "columns", "hash_keys", "item_ids"}, kinds)
+        self.assertLessEqual({"tokens", "row_pointers", "columns", "seeded_hash_keys", "item_ids"}, kinds)
         self.assertEqual({s["level"] for s in report["sections"] if s["kind"] == "tokens"}, {0, 1, 2})
         self.assertEqual({s["level"] for s in report["sections"] if s["kind"] == "item_ids"}, {None})
 
