@@ -71,7 +71,8 @@ void run(const Options& o) {
     call(sidbeam_builder_write, catalogue.builder.get(), o.output.c_str());
   } catch (const LibraryFailure& failure) {
     if (failure.status == SIDBEAM_CANCELLED) throw_cancelled();
-    if (failure.status == SIDBEAM_COLLISION) throw Failure("'" + o.import.input + "': " + failure.what());
+    const bool about_sids = failure.status == SIDBEAM_COLLISION || failure.status == SIDBEAM_INVALID_ARGUMENT;
+    if (about_sids) throw Failure("'" + o.import.input + "': " + failure.what());
     throw;
   }
   progress.clear();
@@ -96,6 +97,8 @@ void add_build(CLI::App& program) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command.add_option("--codebook", o->build.codebook, "fingerprint of the codebook that made the SIDs, any text");
+  command.add_option("--hash-seed", o->build.hash_seed,
+                     "with hash, where strangers choose SIDs: a secret number for the set; the file holds it");
   add_json(command, o->json);
   command.footer(
       "Formats:\n"

@@ -70,22 +70,28 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
   }
 }
 
-// One .npy file, mapped: its elements are zero until they are set.
+// One .npy file, mapped: its elements are zero until they are set. It has the size that the index's counts give; what is
+// set follows from the SIDs. These agree, as the index is verified, unless somebody writes to it meanwhile.
 template <class T>
 class Array {
  public:
   Array(const std::string& directory, const char* name, const char* dtype, const std::vector<int64_t>& shape)
       : name_(name), file_(directory + "/" + name + ".npy") {
     const std::string header = npy_header(dtype, shape);
-    int64_t elements = 1;
-    for (const int64_t extent : shape) elements *= extent;
-    char* bytes = file_.map(header.size() + static_cast<size_t>(elements) * sizeof(T));
+    for (const int64_t extent : shape) elements_ *= extent;
+    char* bytes = file_.map(header.size() + static_cast<size_t>(elements_) * sizeof(T));
     std::copy(header.begin(), header.end(), bytes);
     data_ = reinterpret_cast<T*>(bytes + header.size());  // a header is a multiple of 64 bytes
     shape_ = NpyArray{"", "", shape, nullptr, 0}.shape_text();
   }
 
-  T& operator[](int64_t i) { return data_[i]; }
+  T& operator[](int64_t i) {
+    if (i < 0 || i >= elements_) {
+      throw Failure(std::string("the SIDs of the index need element ") + std::to_string(i) + " of " + name_ +
+                    ", its counts give " + std::to_string(elements_) + ": the file was changed while it was read");
+    }
+    return data_[i];
+  }
   void commit(Json& arrays) {
     file_.commit();
     arrays[name_] = shape_;
@@ -95,6 +101,7 @@ class Array {
   const char* name_;
   OutputFile file_;
   T* data_;
+  int64_t elements_ = 1;
   std::string shape_;
 };
 
@@ -122,6 +129,10 @@ class Converter {
     for (int64_t ordinal = 0; ordinal < info_.sids; ++ordinal) {
       int32_t length = 0;
       call(sidbeam_index_sid, index_, ordinal, sid.data(), &length);
+      if (length != n_.levels) {
+        throw Failure("SID " + std::to_string(ordinal) + " has " + std::to_string(length) + " codes, expected " +
+                      std::to_string(n_.levels) + ": the file was changed while it was read");
+      }
       const auto differs = std::mismatch(sid.begin(), sid.end(), before.begin()).first;
       for (auto l = differs - sid.begin(); l < n_.levels; ++l) add_node(l, sid);
       std::swap(sid, before);
@@ -213,7 +224,8 @@ struct Folder {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_CHECKSUMS);  // damage would be copied
+  // Damage would be copied; and the arrays are sized by counts that must be true.
+  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_FULL);
   const sidbeam_index_info info = index_info(index.get());
   const Numbering numbering = number_nodes(info);
   check(o, info, numbering);

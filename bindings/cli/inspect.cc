@@ -16,6 +16,12 @@ const char* Inspection::id_type() const {
   return info.id_type == SIDBEAM_ID_STRING ? "string" : info.id_type == SIDBEAM_ID_U64 ? "u64" : "i64";
 }
 
+const char* Inspection::verified() const {
+  return info.verified == SIDBEAM_VERIFY_FULL        ? "full"
+         : info.verified == SIDBEAM_VERIFY_CHECKSUMS ? "checksums"
+                                                     : "header";
+}
+
 namespace {
 
 struct Options {
@@ -68,6 +74,7 @@ Json inspection_json(const Inspection& x) {
   for (const auto& [key, value] : x.metadata) metadata[key] = value;
   for (const auto& [items, sids] : x.items_per_sid) items_per_sid.push_back({{"items", items}, {"sids", sids}});
   return Json{{"format_version", x.format_version()},
+              {"verified", x.verified()},
               {"sids", info.sids},
               {"items", info.items},
               {"levels", info.levels},
@@ -98,6 +105,7 @@ std::string header_table(const Inspection& x) {
   for (const std::string& kind : kind_names(info.kinds)) kinds += (kinds.empty() ? "" : ",") + kind;
   Table table{2,
               {{"format", x.format_version()},
+               {"verified", x.verified()},
                {"fingerprint", info.fingerprint},
                {"SIDs", with_commas(info.sids)},
                {"items", with_commas(info.items) + " (" + x.id_type() + " ids)"},

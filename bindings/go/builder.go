@@ -21,6 +21,7 @@ type BuilderConfig struct {
 	Threads        int        // 1 .. 1024; 0: the runtime's
 	MemoryLimit    int64      // bytes; a build that needs more fails with OutOfMemory; 0: none
 	Codebook       string     // fingerprint of the codebook (tokenizer) that made the SIDs, any text
+	HashSeed       int64      // with KindHash, where strangers choose SIDs: secret, but in the file; 0: of a public list
 }
 
 // Builder makes an index of (SID, item) pairs: Add, Add, ... then Write or Finish. The same pairs and options give the
@@ -42,7 +43,7 @@ func NewBuilder(config BuilderConfig) (*Builder, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_builder_create(runtime, config.Codes, flag(config.VariableLength), int(config.IDType),
 			int(config.Kinds), int(config.Collisions), saturate(config.Threads), config.MemoryLimit, config.Codebook,
-			f.bytes())
+			config.HashSeed, f.bytes())
 	}); err != nil {
 		return nil, err
 	}

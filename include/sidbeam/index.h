@@ -26,7 +26,9 @@ enum {
   SIDBEAM_RESIDENCY_COPY = 3
 };
 
-/* How much is checked. Whatever the depth, a damaged file never makes a reader touch memory outside it. */
+/* How much is checked. Whatever the depth, a damaged file never makes a function of this library touch memory outside
+ * it. What is built on their answers is not so protected: who sizes an array by the counts of the info and fills it with
+ * what the SIDs give needs an index that is verified to FULL (`verified` says it). */
 enum {
   SIDBEAM_VERIFY_HEADER = 0,    /* the header, and every section's bounds, alignment and size; constant time */
   SIDBEAM_VERIFY_CHECKSUMS = 1, /* and every section's checksum; reads the whole file */
@@ -41,7 +43,7 @@ typedef struct sidbeam_open_config {
 #define SIDBEAM_OPEN_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_HEADER }
 
-/* What the header says. Arrays are by level; entries past the last level are 0. */
+/* What the header says, and how far the rest was checked. Arrays are by level; entries past the last level are 0. */
 typedef struct sidbeam_index_info {
   uint32_t struct_size; /* sizeof(sidbeam_index_info), set by the caller */
   int32_t format_major, format_minor;
@@ -60,11 +62,12 @@ typedef struct sidbeam_index_info {
   int64_t max_items_per_sid;
   int64_t file_bytes;
   char fingerprint[33]; /* XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata */
+  /* SIDBEAM_VERIFY_*, the depth to which this index was found sound: when it was opened or, if that was deeper, by
+   * sidbeam_index_verify since. FULL for one that a builder finished; HEADER from sidbeam_index_peek. */
+  int32_t verified;
 } sidbeam_index_info;
-#define SIDBEAM_INDEX_INFO_INIT                                                                                \
-  {                                                                                                            \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define SIDBEAM_INDEX_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 typedef struct sidbeam_section_info {
   uint32_t struct_size; /* sizeof(sidbeam_section_info), set by the caller */
@@ -95,7 +98,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_r
 SIDBEAM_API void sidbeam_index_retain(sidbeam_index* index);
 SIDBEAM_API void sidbeam_index_release(sidbeam_index* index);
 
-/* Checks an opened index to a SIDBEAM_VERIFY_* depth. Errors: CORRUPT. Uses the runtime's threads. */
+/* Checks an opened index to a SIDBEAM_VERIFY_* depth, which its info says from then on. Errors: CORRUPT. Uses the
+ * runtime's threads. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(
     const sidbeam_index* index, int32_t depth, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(

@@ -32,6 +32,11 @@ def run(*arguments, **options):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+def data(name):
+    """A file of the folder data, whose README says what it is."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", name)
+
+
 def npy(dtype, shape, values, version=1, fortran=False):
     """The bytes of a .npy file; values are flat, or bytes already."""
     extents = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"

@@ -217,6 +217,7 @@ sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& bu
                       : build.collisions == "error" ? SIDBEAM_COLLISIONS_ERROR
                                                     : SIDBEAM_COLLISIONS_FIRST;
   config.threads = build.threads;
+  config.hash_seed = static_cast<int64_t>(build.hash_seed);
   if (!build.memory_limit.empty()) config.memory_limit_bytes = parse_bytes("--memory-limit", build.memory_limit);
   return config;
 }

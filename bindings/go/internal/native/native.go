@@ -44,43 +44,43 @@ typedef _goslice_ swig_type_14;
 typedef _goslice_ swig_type_15;
 typedef long long swig_type_16;
 typedef _gostring_ swig_type_17;
-typedef _goslice_ swig_type_18;
+typedef long long swig_type_18;
 typedef _goslice_ swig_type_19;
 typedef _goslice_ swig_type_20;
 typedef _goslice_ swig_type_21;
 typedef _goslice_ swig_type_22;
-typedef long long swig_type_23;
-typedef _goslice_ swig_type_24;
+typedef _goslice_ swig_type_23;
+typedef long long swig_type_24;
 typedef _goslice_ swig_type_25;
 typedef _goslice_ swig_type_26;
 typedef _goslice_ swig_type_27;
 typedef _goslice_ swig_type_28;
-typedef long long swig_type_29;
-typedef _goslice_ swig_type_30;
+typedef _goslice_ swig_type_29;
+typedef long long swig_type_30;
 typedef _goslice_ swig_type_31;
 typedef _goslice_ swig_type_32;
 typedef _goslice_ swig_type_33;
-typedef _gostring_ swig_type_34;
+typedef _goslice_ swig_type_34;
 typedef _gostring_ swig_type_35;
-typedef _goslice_ swig_type_36;
+typedef _gostring_ swig_type_36;
 typedef _goslice_ swig_type_37;
 typedef _goslice_ swig_type_38;
 typedef _goslice_ swig_type_39;
-typedef long long swig_type_40;
-typedef _goslice_ swig_type_41;
+typedef _goslice_ swig_type_40;
+typedef long long swig_type_41;
 typedef _goslice_ swig_type_42;
-typedef _gostring_ swig_type_43;
-typedef _goslice_ swig_type_44;
+typedef _goslice_ swig_type_43;
+typedef _gostring_ swig_type_44;
 typedef _goslice_ swig_type_45;
-typedef long long swig_type_46;
-typedef _goslice_ swig_type_47;
-typedef _gostring_ swig_type_48;
-typedef _goslice_ swig_type_49;
+typedef _goslice_ swig_type_46;
+typedef long long swig_type_47;
+typedef _goslice_ swig_type_48;
+typedef _gostring_ swig_type_49;
 typedef _goslice_ swig_type_50;
-typedef long long swig_type_51;
-typedef _goslice_ swig_type_52;
-typedef _gostring_ swig_type_53;
-typedef _goslice_ swig_type_54;
+typedef _goslice_ swig_type_51;
+typedef long long swig_type_52;
+typedef _goslice_ swig_type_53;
+typedef _gostring_ swig_type_54;
 typedef _goslice_ swig_type_55;
 typedef _goslice_ swig_type_56;
 typedef _goslice_ swig_type_57;
@@ -95,36 +95,36 @@ typedef _goslice_ swig_type_65;
 typedef _goslice_ swig_type_66;
 typedef _goslice_ swig_type_67;
 typedef _goslice_ swig_type_68;
-typedef long long swig_type_69;
-typedef _goslice_ swig_type_70;
+typedef _goslice_ swig_type_69;
+typedef long long swig_type_70;
 typedef _goslice_ swig_type_71;
 typedef _goslice_ swig_type_72;
 typedef _goslice_ swig_type_73;
 typedef _goslice_ swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef _goslice_ swig_type_76;
-typedef long long swig_type_77;
-typedef _goslice_ swig_type_78;
+typedef _goslice_ swig_type_77;
+typedef long long swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
 typedef _goslice_ swig_type_81;
 typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
-typedef long long swig_type_84;
-typedef _goslice_ swig_type_85;
+typedef _goslice_ swig_type_84;
+typedef long long swig_type_85;
 typedef _goslice_ swig_type_86;
 typedef _goslice_ swig_type_87;
 typedef _goslice_ swig_type_88;
-typedef long long swig_type_89;
+typedef _goslice_ swig_type_89;
 typedef long long swig_type_90;
 typedef long long swig_type_91;
-typedef _goslice_ swig_type_92;
+typedef long long swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
 typedef _goslice_ swig_type_95;
 typedef _goslice_ swig_type_96;
-typedef long long swig_type_97;
-typedef _goslice_ swig_type_98;
+typedef _goslice_ swig_type_97;
+typedef long long swig_type_98;
 typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
@@ -133,113 +133,114 @@ typedef _goslice_ swig_type_103;
 typedef _goslice_ swig_type_104;
 typedef _goslice_ swig_type_105;
 typedef _goslice_ swig_type_106;
-typedef long long swig_type_107;
-typedef _goslice_ swig_type_108;
+typedef _goslice_ swig_type_107;
+typedef long long swig_type_108;
 typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
-typedef long long swig_type_111;
+typedef _goslice_ swig_type_111;
 typedef long long swig_type_112;
-typedef _goslice_ swig_type_113;
-typedef long long swig_type_114;
-typedef _goslice_ swig_type_115;
+typedef long long swig_type_113;
+typedef _goslice_ swig_type_114;
+typedef long long swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
-typedef _goslice_ swig_type_120;
+typedef _goslice_ swig_type_119;
+typedef long long swig_type_120;
 typedef _goslice_ swig_type_121;
-typedef long long swig_type_122;
-typedef _goslice_ swig_type_123;
+typedef _goslice_ swig_type_122;
+typedef long long swig_type_123;
 typedef _goslice_ swig_type_124;
 typedef _goslice_ swig_type_125;
 typedef _goslice_ swig_type_126;
-typedef long long swig_type_127;
+typedef _goslice_ swig_type_127;
 typedef long long swig_type_128;
-typedef _goslice_ swig_type_129;
+typedef long long swig_type_129;
 typedef _goslice_ swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef long long swig_type_132;
+typedef _goslice_ swig_type_132;
 typedef long long swig_type_133;
 typedef long long swig_type_134;
 typedef long long swig_type_135;
 typedef long long swig_type_136;
 typedef long long swig_type_137;
-typedef _goslice_ swig_type_138;
+typedef long long swig_type_138;
 typedef _goslice_ swig_type_139;
-typedef long long swig_type_140;
-typedef _goslice_ swig_type_141;
+typedef _goslice_ swig_type_140;
+typedef long long swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
+typedef _goslice_ swig_type_145;
+typedef long long swig_type_146;
 typedef _goslice_ swig_type_147;
-typedef long long swig_type_148;
+typedef _goslice_ swig_type_148;
 typedef long long swig_type_149;
-typedef _goslice_ swig_type_150;
+typedef long long swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
 typedef _goslice_ swig_type_155;
-typedef long long swig_type_156;
-typedef _goslice_ swig_type_157;
+typedef _goslice_ swig_type_156;
+typedef long long swig_type_157;
 typedef _goslice_ swig_type_158;
-typedef long long swig_type_159;
+typedef _goslice_ swig_type_159;
 typedef long long swig_type_160;
-typedef _goslice_ swig_type_161;
+typedef long long swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef _goslice_ swig_type_163;
 typedef _goslice_ swig_type_164;
 typedef _goslice_ swig_type_165;
 typedef _goslice_ swig_type_166;
 typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
-typedef _goslice_ swig_type_169;
+typedef _goslice_ swig_type_168;
+typedef long long swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
-typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
-typedef long long swig_type_174;
-typedef _goslice_ swig_type_175;
-typedef long long swig_type_176;
-typedef _goslice_ swig_type_177;
+typedef _goslice_ swig_type_172;
+typedef long long swig_type_173;
+typedef _goslice_ swig_type_174;
+typedef long long swig_type_175;
+typedef _goslice_ swig_type_176;
+typedef long long swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef _goslice_ swig_type_179;
 typedef _goslice_ swig_type_180;
 typedef _goslice_ swig_type_181;
-typedef long long swig_type_182;
-typedef _goslice_ swig_type_183;
-typedef long long swig_type_184;
-typedef _goslice_ swig_type_185;
+typedef _goslice_ swig_type_182;
+typedef long long swig_type_183;
+typedef _goslice_ swig_type_184;
+typedef long long swig_type_185;
 typedef _goslice_ swig_type_186;
 typedef _goslice_ swig_type_187;
 typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
+typedef _goslice_ swig_type_189;
 typedef long long swig_type_190;
 typedef long long swig_type_191;
 typedef long long swig_type_192;
 typedef long long swig_type_193;
-typedef _goslice_ swig_type_194;
+typedef long long swig_type_194;
 typedef _goslice_ swig_type_195;
 typedef _goslice_ swig_type_196;
-typedef long long swig_type_197;
-typedef _goslice_ swig_type_198;
-typedef long long swig_type_199;
+typedef _goslice_ swig_type_197;
+typedef long long swig_type_198;
+typedef _goslice_ swig_type_199;
 typedef long long swig_type_200;
-typedef _goslice_ swig_type_201;
+typedef long long swig_type_201;
 typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
 typedef _goslice_ swig_type_204;
-typedef long long swig_type_205;
+typedef _goslice_ swig_type_205;
 typedef long long swig_type_206;
 typedef long long swig_type_207;
 typedef long long swig_type_208;
-typedef _goslice_ swig_type_209;
+typedef long long swig_type_209;
 typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef long long swig_type_212;
-typedef _goslice_ swig_type_213;
+typedef _goslice_ swig_type_212;
+typedef long long swig_type_213;
+typedef _goslice_ swig_type_214;
 extern void _wrap_Swig_free_native_2817ab1fb8309edb(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_2817ab1fb8309edb(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_OK_native_2817ab1fb8309edb(void);
@@ -321,12 +322,12 @@ extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_flat_log_take_native_2817ab1fb8309edb(swig_type_7 arg1);
 extern uintptr_t _wrap_flat_runtime_create_native_2817ab1fb8309edb(swig_intgo arg1, swig_intgo arg2, swig_type_8 arg3, swig_intgo arg4, swig_type_9 arg5, swig_type_10 arg6, swig_type_11 arg7, swig_type_12 arg8, swig_type_13 arg9, swig_type_14 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_15 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
-extern void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_19 arg2, swig_type_20 arg3);
+extern uintptr_t _wrap_flat_builder_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_15 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10, swig_type_19 arg11);
+extern void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_20 arg2, swig_type_21 arg3);
 extern void _wrap_flat_builder_cancel_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_21 arg2, swig_intgo arg3, swig_type_22 arg4, swig_type_23 arg5, swig_type_24 arg6, swig_type_25 arg7, swig_type_26 arg8);
-extern void _wrap_flat_builder_add_named_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_27 arg2, swig_intgo arg3, swig_type_28 arg4, swig_type_29 arg5, swig_type_30 arg6, swig_type_31 arg7, swig_type_32 arg8, swig_type_33 arg9);
-extern void _wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_34 arg2, swig_type_35 arg3, swig_type_36 arg4);
+extern void _wrap_flat_builder_add_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_22 arg2, swig_intgo arg3, swig_type_23 arg4, swig_type_24 arg5, swig_type_25 arg6, swig_type_26 arg7, swig_type_27 arg8);
+extern void _wrap_flat_builder_add_named_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_28 arg2, swig_intgo arg3, swig_type_29 arg4, swig_type_30 arg5, swig_type_31 arg6, swig_type_32 arg7, swig_type_33 arg8, swig_type_34 arg9);
+extern void _wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, swig_type_37 arg4);
 extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_2817ab1fb8309edb(void);
@@ -342,13 +343,13 @@ extern swig_intgo _wrap_FLAT_PLAN_ORDINAL_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_PLAN_END_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_PLAN_SORTED_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_builder_plan_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_37 arg2, swig_type_38 arg3);
-extern void _wrap_flat_plan_estimate_native_2817ab1fb8309edb(swig_type_39 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_40 arg5, swig_type_41 arg6, swig_type_42 arg7);
-extern void _wrap_flat_builder_write_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_45 arg2);
-extern swig_type_46 _wrap_flat_returned_loans_native_2817ab1fb8309edb(swig_type_47 arg1);
-extern uintptr_t _wrap_flat_index_open_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_48 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_49 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_50 arg2, swig_type_51 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_52 arg6);
+extern void _wrap_flat_builder_plan_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
+extern void _wrap_flat_plan_estimate_native_2817ab1fb8309edb(swig_type_40 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_41 arg5, swig_type_42 arg6, swig_type_43 arg7);
+extern void _wrap_flat_builder_write_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_44 arg2, swig_type_45 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_46 arg2);
+extern swig_type_47 _wrap_flat_returned_loans_native_2817ab1fb8309edb(swig_type_48 arg1);
+extern uintptr_t _wrap_flat_index_open_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_49 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_50 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_51 arg2, swig_type_52 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_53 arg6);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_2817ab1fb8309edb(void);
@@ -365,32 +366,33 @@ extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_2817ab1fb8309edb(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_NODES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_INFO_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_index_peek_native_2817ab1fb8309edb(swig_type_53 arg1, swig_type_54 arg2, swig_type_55 arg3, swig_type_56 arg4);
-extern void _wrap_flat_index_get_info_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4);
-extern void _wrap_flat_index_verify_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_60 arg3);
-extern void _wrap_flat_index_get_section_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_61 arg3, swig_type_62 arg4, swig_type_63 arg5, swig_type_64 arg6);
-extern void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_65 arg3, swig_type_66 arg4, swig_type_67 arg5, swig_type_68 arg6);
-extern swig_type_69 _wrap_flat_index_codebook_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_70 arg2, swig_type_71 arg3);
-extern void _wrap_flat_index_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_72 arg2, swig_intgo arg3, swig_type_73 arg4, swig_type_74 arg5, swig_type_75 arg6);
-extern void _wrap_flat_index_find_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4, swig_type_79 arg5, swig_type_80 arg6);
-extern void _wrap_flat_index_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4);
-extern swig_type_84 _wrap_flat_index_children_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_85 arg2, swig_type_86 arg3, swig_type_87 arg4, swig_type_88 arg5);
-extern void _wrap_flat_index_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_89 arg5, swig_type_90 arg6, swig_type_91 arg7, swig_type_92 arg8);
-extern void _wrap_flat_index_get_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3, swig_type_94 arg4);
-extern void _wrap_flat_index_unload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_95 arg3);
-extern uintptr_t _wrap_flat_constraint_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_96 arg2);
-extern void _wrap_flat_index_item_rows_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
-extern void _wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
-extern void _wrap_flat_index_item_ids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_103 arg2, swig_type_104 arg3, swig_type_105 arg4, swig_type_106 arg5);
-extern swig_type_107 _wrap_flat_index_item_names_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_type_110 arg4);
-extern swig_type_111 _wrap_flat_index_find_item_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_type_115 arg5);
-extern uintptr_t _wrap_flat_session_create_native_2817ab1fb8309edb(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_116 arg8, swig_type_117 arg9, swig_type_118 arg10, swig_type_119 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_120 arg15);
-extern void _wrap_flat_session_start_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6, swig_type_126 arg7, swig_type_127 arg8, swig_type_128 arg9, swig_type_129 arg10);
-extern void _wrap_flat_session_step_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_130 arg2, swig_type_131 arg3, swig_type_132 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_133 arg8, swig_type_134 arg9, swig_type_135 arg10, swig_type_136 arg11, swig_type_137 arg12, swig_type_138 arg13, swig_type_139 arg14, float arg15, float arg16, swig_type_140 arg17, swig_type_141 arg18);
+extern void _wrap_flat_index_peek_native_2817ab1fb8309edb(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4);
+extern void _wrap_flat_index_get_info_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_58 arg2, swig_type_59 arg3, swig_type_60 arg4);
+extern void _wrap_flat_index_verify_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_61 arg3);
+extern void _wrap_flat_index_get_section_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_62 arg3, swig_type_63 arg4, swig_type_64 arg5, swig_type_65 arg6);
+extern void _wrap_flat_index_get_metadata_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_66 arg3, swig_type_67 arg4, swig_type_68 arg5, swig_type_69 arg6);
+extern swig_type_70 _wrap_flat_index_codebook_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3);
+extern void _wrap_flat_index_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_73 arg2, swig_intgo arg3, swig_type_74 arg4, swig_type_75 arg5, swig_type_76 arg6);
+extern void _wrap_flat_index_find_sids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_77 arg2, swig_type_78 arg3, swig_type_79 arg4, swig_type_80 arg5, swig_type_81 arg6);
+extern void _wrap_flat_index_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3, swig_type_84 arg4);
+extern swig_type_85 _wrap_flat_index_children_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3, swig_type_88 arg4, swig_type_89 arg5);
+extern void _wrap_flat_index_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_90 arg5, swig_type_91 arg6, swig_type_92 arg7, swig_type_93 arg8);
+extern void _wrap_flat_index_get_upload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_94 arg3, swig_type_95 arg4);
+extern void _wrap_flat_index_unload_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2, swig_type_96 arg3);
+extern uintptr_t _wrap_flat_constraint_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_97 arg2);
+extern void _wrap_flat_index_item_rows_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3, swig_type_100 arg4);
+extern void _wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3, swig_type_103 arg4);
+extern void _wrap_flat_index_item_ids_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3, swig_type_106 arg4, swig_type_107 arg5);
+extern swig_type_108 _wrap_flat_index_item_names_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern swig_type_112 _wrap_flat_index_find_item_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3, swig_type_115 arg4, swig_type_116 arg5);
+extern uintptr_t _wrap_flat_session_create_native_2817ab1fb8309edb(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_117 arg8, swig_type_118 arg9, swig_type_119 arg10, swig_type_120 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_121 arg15);
+extern void _wrap_flat_session_start_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3, swig_type_124 arg4, swig_type_125 arg5, swig_type_126 arg6, swig_type_127 arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10);
+extern void _wrap_flat_session_step_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_134 arg8, swig_type_135 arg9, swig_type_136 arg10, swig_type_137 arg11, swig_type_138 arg12, swig_type_139 arg13, swig_type_140 arg14, float arg15, float arg16, swig_type_141 arg17, swig_type_142 arg18);
 extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_2817ab1fb8309edb(void);
@@ -404,10 +406,10 @@ extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_session_get_beams_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3);
-extern void _wrap_flat_session_fetch_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4);
-extern void _wrap_flat_session_get_items_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_147 arg2, swig_type_148 arg3, swig_intgo arg4, swig_type_149 arg5, swig_type_150 arg6, swig_type_151 arg7, swig_type_152 arg8, swig_type_153 arg9, swig_type_154 arg10, swig_type_155 arg11, swig_type_156 arg12, swig_type_157 arg13);
-extern void _wrap_flat_session_stop_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_type_161 arg5);
+extern void _wrap_flat_session_get_beams_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3);
+extern void _wrap_flat_session_fetch_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_145 arg2, swig_type_146 arg3, swig_type_147 arg4);
+extern void _wrap_flat_session_get_items_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_intgo arg4, swig_type_150 arg5, swig_type_151 arg6, swig_type_152 arg7, swig_type_153 arg8, swig_type_154 arg9, swig_type_155 arg10, swig_type_156 arg11, swig_type_157 arg12, swig_type_158 arg13);
+extern void _wrap_flat_session_stop_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4, swig_type_162 arg5);
 extern swig_intgo _wrap_FLAT_STATS_STEPS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_STATS_SLOT_STEPS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_2817ab1fb8309edb(void);
@@ -424,13 +426,13 @@ extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_STATS_SINGLE_ROWS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_STATS_SPLIT_SLOTS_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_STATS_COUNT_native_2817ab1fb8309edb(void);
-extern void _wrap_flat_session_get_stats_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3);
-extern uintptr_t _wrap_flat_table_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5, swig_type_168 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_169 arg9);
-extern void _wrap_flat_table_prefixes_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_type_173 arg5, swig_type_174 arg6, swig_type_175 arg7, swig_type_176 arg8, swig_type_177 arg9);
-extern void _wrap_flat_table_advance_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3, swig_type_180 arg4, swig_type_181 arg5, swig_type_182 arg6, swig_type_183 arg7, swig_type_184 arg8, swig_type_185 arg9);
-extern void _wrap_flat_table_mask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3, swig_type_188 arg4, swig_type_189 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_190 arg9, swig_type_191 arg10, swig_type_192 arg11, swig_type_193 arg12, swig_type_194 arg13);
-extern void _wrap_flat_table_bitmask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5, swig_type_199 arg6, swig_type_200 arg7, swig_type_201 arg8);
-extern void _wrap_flat_table_topk_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_202 arg2, swig_type_203 arg3, swig_type_204 arg4, swig_type_205 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_206 arg9, swig_type_207 arg10, swig_type_208 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_209 arg14, swig_type_210 arg15, swig_type_211 arg16, swig_type_212 arg17, swig_type_213 arg18);
+extern void _wrap_flat_session_get_stats_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3);
+extern uintptr_t _wrap_flat_table_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_165 arg2, swig_type_166 arg3, swig_type_167 arg4, swig_type_168 arg5, swig_type_169 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_170 arg9);
+extern void _wrap_flat_table_prefixes_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3, swig_type_173 arg4, swig_type_174 arg5, swig_type_175 arg6, swig_type_176 arg7, swig_type_177 arg8, swig_type_178 arg9);
+extern void _wrap_flat_table_advance_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_type_181 arg4, swig_type_182 arg5, swig_type_183 arg6, swig_type_184 arg7, swig_type_185 arg8, swig_type_186 arg9);
+extern void _wrap_flat_table_mask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4, swig_type_190 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_191 arg9, swig_type_192 arg10, swig_type_193 arg11, swig_type_194 arg12, swig_type_195 arg13);
+extern void _wrap_flat_table_bitmask_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_196 arg2, swig_type_197 arg3, swig_type_198 arg4, swig_type_199 arg5, swig_type_200 arg6, swig_type_201 arg7, swig_type_202 arg8);
+extern void _wrap_flat_table_topk_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_203 arg2, swig_type_204 arg3, swig_type_205 arg4, swig_type_206 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_207 arg9, swig_type_208 arg10, swig_type_209 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_210 arg14, swig_type_211 arg15, swig_type_212 arg16, swig_type_213 arg17, swig_type_214 arg18);
 #undef intgo
 */
 import "C"
@@ -1117,7 +1119,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	return swig_r
 }
 
-func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 []byte) (_swig_ret uintptr) {
+func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1129,7 +1131,8 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_16(_swig_i_7), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
+	_swig_i_10 := arg11
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_16(_swig_i_7), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_8)), C.swig_type_18(_swig_i_9), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1137,7 +1140,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 		Swig_escape_val = arg9
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg10
+		Swig_escape_val = arg11
 	}
 	return swig_r
 }
@@ -1146,7 +1149,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1170,7 +1173,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_3)), C.swig_type_23(_swig_i_4), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_3)), C.swig_type_24(_swig_i_4), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1198,7 +1201,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_3)), C.swig_type_29(_swig_i_4), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_3)), C.swig_type_30(_swig_i_4), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1224,7 +1227,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1360,7 +1363,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_plan_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_plan_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1377,7 +1380,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_plan_estimate_native_2817ab1fb8309edb(*(*C.swig_type_39)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_40(_swig_i_4), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_plan_estimate_native_2817ab1fb8309edb(*(*C.swig_type_40)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_41(_swig_i_4), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1393,7 +1396,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1406,7 +1409,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1416,7 +1419,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_2817ab1fb8309edb(*(*C.swig_type_47)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_2817ab1fb8309edb(*(*C.swig_type_48)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1430,7 +1433,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1448,7 +1451,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), C.swig_type_51(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)), C.swig_type_52(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1586,6 +1589,14 @@ func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 
 var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
+func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_2817ab1fb8309edb())
+	return swig_r
+}
+
+var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
+
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_2817ab1fb8309edb())
@@ -1623,7 +1634,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_2817ab1fb8309edb(*(*C.swig_type_53)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_2817ab1fb8309edb(*(*C.swig_type_54)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1643,7 +1654,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1659,7 +1670,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1672,7 +1683,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, a
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1694,7 +1705,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1714,7 +1725,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1731,7 +1742,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1753,7 +1764,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), C.swig_type_77(_swig_i_2), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_1)), C.swig_type_78(_swig_i_2), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1773,7 +1784,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1792,7 +1803,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1817,7 +1828,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_89(_swig_i_4), C.swig_type_90(_swig_i_5), C.swig_type_91(_swig_i_6), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_90(_swig_i_4), C.swig_type_91(_swig_i_5), C.swig_type_92(_swig_i_6), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1828,7 +1839,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1841,7 +1852,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1851,7 +1862,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1863,7 +1874,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_97(_swig_i_1), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_98(_swig_i_1), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1877,7 +1888,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1895,7 +1906,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1916,7 +1927,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1936,7 +1947,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_112(_swig_i_1), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), C.swig_type_114(_swig_i_3), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.swig_type_113(_swig_i_1), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2)), C.swig_type_115(_swig_i_3), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1963,7 +1974,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_9)), C.swig_type_119(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_9)), C.swig_type_120(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1990,7 +2001,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_flat_session_start_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), C.swig_type_122(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_6)), C.swig_type_127(_swig_i_7), C.swig_type_128(_swig_i_8), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_9)))
+	C._wrap_flat_session_start_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_type_123(_swig_i_2), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_6)), C.swig_type_128(_swig_i_7), C.swig_type_129(_swig_i_8), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2030,7 +2041,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_session_step_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_2)), C.swig_type_132(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_133(_swig_i_7), C.swig_type_134(_swig_i_8), C.swig_type_135(_swig_i_9), C.swig_type_136(_swig_i_10), C.swig_type_137(_swig_i_11), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), C.swig_type_140(_swig_i_16), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_session_step_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), C.swig_type_133(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_134(_swig_i_7), C.swig_type_135(_swig_i_8), C.swig_type_136(_swig_i_9), C.swig_type_137(_swig_i_10), C.swig_type_138(_swig_i_11), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), C.swig_type_141(_swig_i_16), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2156,7 +2167,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2170,7 +2181,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), C.swig_type_145(_swig_i_2), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_type_146(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2193,7 +2204,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1)), C.swig_type_148(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_149(_swig_i_4), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_10)), C.swig_type_156(_swig_i_11), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_type_149(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_150(_swig_i_4), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_10)), C.swig_type_157(_swig_i_11), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2226,7 +2237,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), C.swig_type_159(_swig_i_2), C.swig_type_160(_swig_i_3), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_type_160(_swig_i_2), C.swig_type_161(_swig_i_3), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2367,7 +2378,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2387,7 +2398,7 @@ func Flat_table_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_table_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)), C.swig_type_168(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_table_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_4)), C.swig_type_169(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2416,7 +2427,7 @@ func Flat_table_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 int64, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_table_prefixes_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_2)), C.swig_type_172(_swig_i_3), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_4)), C.swig_type_174(_swig_i_5), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_6)), C.swig_type_176(_swig_i_7), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_table_prefixes_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)), C.swig_type_173(_swig_i_3), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_4)), C.swig_type_175(_swig_i_5), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_6)), C.swig_type_177(_swig_i_7), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2444,7 +2455,7 @@ func Flat_table_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []int64, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_table_advance_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_4)), C.swig_type_182(_swig_i_5), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_6)), C.swig_type_184(_swig_i_7), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_table_advance_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_4)), C.swig_type_183(_swig_i_5), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_6)), C.swig_type_185(_swig_i_7), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2479,7 +2490,7 @@ func Flat_table_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_table_mask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_3)), C.swig_type_189(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_190(_swig_i_8), C.swig_type_191(_swig_i_9), C.swig_type_192(_swig_i_10), C.swig_type_193(_swig_i_11), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_table_mask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_3)), C.swig_type_190(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_191(_swig_i_8), C.swig_type_192(_swig_i_9), C.swig_type_193(_swig_i_10), C.swig_type_194(_swig_i_11), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2503,7 +2514,7 @@ func Flat_table_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 int64, ar
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_table_bitmask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), C.swig_type_197(_swig_i_3), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_4)), C.swig_type_199(_swig_i_5), C.swig_type_200(_swig_i_6), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_table_bitmask_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2)), C.swig_type_198(_swig_i_3), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_4)), C.swig_type_200(_swig_i_5), C.swig_type_201(_swig_i_6), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2537,7 +2548,7 @@ func Flat_table_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte, arg5
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_table_topk_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)), C.swig_type_205(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_206(_swig_i_8), C.swig_type_207(_swig_i_9), C.swig_type_208(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_15)), C.swig_type_212(_swig_i_16), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_table_topk_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_3)), C.swig_type_206(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_207(_swig_i_8), C.swig_type_208(_swig_i_9), C.swig_type_209(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_15)), C.swig_type_213(_swig_i_16), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

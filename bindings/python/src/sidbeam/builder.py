@@ -30,6 +30,8 @@ class Builder(Handle):
     - ``collisions``: items that share a SID: "keep", "error", "first".
     - ``memory_limit``: bytes; a build that needs more raises :class:`OutOfMemory` before it takes them.
     - ``codebook``: fingerprint of the codebook that made the SIDs, kept in the file.
+    - ``hash_seed``: with the kind "hash", where strangers choose SIDs: 64 secret bits, which the file holds; 0: the first
+      of a public list that serves. SIDs chosen to crowd the hash set raise :class:`InvalidArgument`.
 
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """
@@ -47,6 +49,7 @@ class Builder(Handle):
         threads: int = 0,
         memory_limit: int = 0,
         codebook: Optional[str] = None,
+        hash_seed: int = 0,
         runtime: Optional[Runtime] = None,
     ) -> None:
         self._runtime = runtime_or_default(runtime)
@@ -63,6 +66,7 @@ class Builder(Handle):
             threads,
             memory_limit,
             codebook,
+            hash_seed if hash_seed < 2**63 else hash_seed - 2**64,
         )
 
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:

@@ -124,6 +124,7 @@ class Index(Handle):
         variable_length: Optional[bool] = None,
         metadata: Optional[dict[str, str]] = None,
         codebook: Optional[str] = None,
+        hash_seed: int = 0,
         path: Optional[Path] = None,
         threads: int = 0,
         memory_limit: int = 0,
@@ -148,6 +149,7 @@ class Index(Handle):
             threads=threads,
             memory_limit=memory_limit,
             codebook=codebook,
+            hash_seed=hash_seed,
             runtime=runtime,
         ) as builder:
             builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
@@ -186,9 +188,10 @@ class Index(Handle):
         _collect_loans()
 
     def verify(self, depth: Union[Verify, str] = Verify.FULL) -> None:
-        """Checks the index; raises :class:`Corrupt` with what is wrong and where."""
+        """Checks the index; raises :class:`Corrupt` with what is wrong and where. ``info.verified`` says it from then on."""
         try:
             _native.flat_index_verify(self._handle, member(Verify, depth))
+            self._info = None
         finally:
             self._runtime._hand_over_log()
 
@@ -305,7 +308,8 @@ class Index(Handle):
         return int(_native.flat_index_find_item(self._handle, number, None, from_row))
 
     def static_arrays(self, dense_levels: int = 2) -> StaticArrays:
-        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`."""
+        """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Only of an index that is verified
+        in full, by :meth:`verify` or when it was opened: else :class:`BadState`."""
         from .static import static_arrays
 
         return static_arrays(self, dense_levels)

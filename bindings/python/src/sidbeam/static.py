@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .errors import InvalidArgument, Unsupported
+from .enums import Verify
+from .errors import BadState, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from .index import Index
@@ -33,8 +34,15 @@ class StaticArrays:
 
 
 def static_arrays(index: Index, dense_levels: int = 2) -> StaticArrays:
-    """STATIC's arrays of an index of fixed length. Takes some 10 bytes of memory a code of the catalogue meanwhile."""
+    """STATIC's arrays of an index of fixed length. Takes some 10 bytes of memory a code of the catalogue meanwhile.
+
+    They are sized by the counts of the index and filled by its SIDs, so it must be verified in full
+    (:meth:`Index.verify`); raises :class:`BadState` where it is not.
+    """
     info = index.info
+    if info.verified != Verify.FULL:
+        has = str(info.verified.name).lower()
+        raise BadState(f"static_arrays: the index is verified to depth {has}, expected full: call verify() first")
     levels, vocab = info.levels, max(info.codes)
     if info.variable_length:
         raise Unsupported("static_arrays: SIDs of different lengths, which STATIC has no form for")

@@ -52,7 +52,7 @@ public final class Builder extends NativeObject {
     try {
       return Native.flat_builder_create(runtime.handle, config.codes, config.variableLength ? 1 : 0, config.idType.code,
           config.kindBits(), config.collisions.code, config.threads, config.memoryLimitBytes,
-          Text.in(config.codebook, "codebook"));
+          Text.in(config.codebook, "codebook"), config.hashSeed);
     } finally {
       Reference.reachabilityFence(runtime);
     }

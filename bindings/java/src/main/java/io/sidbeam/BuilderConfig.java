@@ -16,6 +16,7 @@ public final class BuilderConfig {
   int threads;
   long memoryLimitBytes;
   String codebook;
+  long hashSeed;
 
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
@@ -111,6 +112,18 @@ public final class BuilderConfig {
    */
   public BuilderConfig codebook(String codebook) {
     this.codebook = codebook;
+    return this;
+  }
+
+  /**
+   * With {@link Kind#HASH}, where strangers choose SIDs: a secret number for the hash set, which the index holds. SIDs
+   * chosen to crowd the set make the build fail with {@link Status#INVALID_ARGUMENT}.
+   *
+   * @param hashSeed 0 (the default): the first of a public list that serves
+   * @return this
+   */
+  public BuilderConfig hashSeed(long hashSeed) {
+    this.hashSeed = hashSeed;
     return this;
   }
 

@@ -150,7 +150,8 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Checks the index, on the runtime's threads; fails with {@link Status#CORRUPT}.
+   * Checks the index, on the runtime's threads, to a depth that its info says from then on; fails with {@link
+   * Status#CORRUPT}.
    *
    * @param depth how much
    */
