@@ -67,6 +67,49 @@ func TestLookups(t *testing.T) {
 	}
 }
 
+func TestVerified(t *testing.T) {
+	path := written(t, threePairs)
+	expect := func(index *sidbeam.Index, depth sidbeam.Verify) {
+		t.Helper()
+		info, err := index.Info()
+		if must(t, err); info.Verified != depth {
+			t.Errorf("verified: expected %v, got %v", depth, info.Verified)
+		}
+	}
+	depths := []sidbeam.Verify{sidbeam.VerifyHeader, sidbeam.VerifyChecksums, sidbeam.VerifyFull}
+	for _, opened := range depths {
+		index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: opened})
+		must(t, err)
+		expect(index, opened)
+		for _, depth := range depths[opened:] {
+			must(t, index.Verify(depth))
+			expect(index, depth)
+		}
+		must(t, index.Verify(sidbeam.VerifyHeader))
+		expect(index, sidbeam.VerifyFull)
+		must(t, index.Close())
+	}
+	peeked, err := sidbeam.Peek(path)
+	if must(t, err); peeked.Verified != sidbeam.VerifyHeader {
+		t.Errorf("of a peek: expected header, got %v", peeked.Verified)
+	}
+	expect(build(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs), sidbeam.VerifyFull)
+}
+
+func TestHashSeed(t *testing.T) {
+	made := func(seed int64) string {
+		path := filepath.Join(t.TempDir(), "index.sidx")
+		config := sidbeam.BuilderConfig{Codes: []int32{4, 4}, Kinds: sidbeam.KindHash, HashSeed: seed}
+		must(t, builderOf(t, config, threePairs).Write(context.Background(), path))
+		bytes, err := os.ReadFile(path)
+		must(t, err)
+		return string(bytes)
+	}
+	if made(7) != made(7) || made(7) == made(0) || made(7) == made(-7) {
+		t.Error("a seed, and nothing else here, should decide the bytes")
+	}
+}
+
 func TestNamesAndVariableLength(t *testing.T) {
 	names := []string{"Schuh", "", "靴"}
 	index := build(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}, VariableLength: true, IDType: sidbeam.IDString},

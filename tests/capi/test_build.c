@@ -70,6 +70,35 @@ static void bytes_do_not_depend_on_order_calls_or_threads(void) {
   free(expected);
 }
 
+static unsigned char* bytes_with_seed(int64_t seed, uint32_t struct_size, int64_t* bytes) {
+  const char* path = temporary_path("seed.sidx");
+  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_HASH);
+  config.hash_seed = seed;
+  config.struct_size = struct_size;
+  sidbeam_builder* builder = builder_from(&config);
+  CHECK_OK(add_all(builder, &small, &err));
+  CHECK_OK(sidbeam_builder_write(builder, path, &err));
+  sidbeam_builder_destroy(builder);
+  return read_file(path, bytes);
+}
+
+static void a_hash_seed_is_part_of_what_makes_the_bytes(void) {
+  const uint32_t whole = (uint32_t)sizeof(sidbeam_builder_config),
+                 first = (uint32_t)offsetof(sidbeam_builder_config, hash_seed);
+  int64_t bytes[5];
+  unsigned char* files[5] = {
+      bytes_with_seed(0, whole, &bytes[0]),         bytes_with_seed(INT64_MIN, whole, &bytes[1]),
+      bytes_with_seed(INT64_MIN, whole, &bytes[2]), bytes_with_seed(7, whole, &bytes[3]),
+      bytes_with_seed(7, first, &bytes[4]), /* a caller of the first version has no seed, whatever lies there */
+  };
+  for (int i = 0; i < 5; ++i) CHECK_INT(bytes[i], bytes[0]);
+  CHECK(memcmp(files[1], files[2], (size_t)bytes[0]) == 0);
+  CHECK(memcmp(files[0], files[1], (size_t)bytes[0]) != 0);
+  CHECK(memcmp(files[3], files[1], (size_t)bytes[0]) != 0);
+  CHECK(memcmp(files[4], files[0], (size_t)bytes[0]) == 0);
+  for (int i = 0; i < 5; ++i) free(files[i]);
+}
+
 static void writing_again_and_finishing_give_the_same(void) {
   int64_t bytes = 0, other_bytes = 0;
   const char *path = temporary_path("first.sidx"), *other = temporary_path("second.sidx");
@@ -306,6 +335,7 @@ static void metadata_is_replaced_sorted_and_outside_the_fingerprint(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(bytes_do_not_depend_on_order_calls_or_threads),
+      TEST(a_hash_seed_is_part_of_what_makes_the_bytes),
       TEST(writing_again_and_finishing_give_the_same),
       TEST(identical_pairs_merge_and_are_counted),
       TEST(collisions_are_kept_refused_or_cut_to_the_first),

@@ -76,9 +76,11 @@ static void struct_sizes_are_checked(void) {
   sidbeam_plan plan = SIDBEAM_PLAN_INIT;
   CHECK_FAILS(create(grown(&config, sizeof config, 1)), SIDBEAM_UNSUPPORTED, "config");
   CHECK_OK(create(grown(&config, sizeof config, 0)));
+  config.struct_size = (uint32_t)offsetof(sidbeam_builder_config, hash_seed); /* of its first version */
+  CHECK_OK(create(&config));
   config.struct_size -= 8;
   CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "struct_size");
-  config.struct_size += 8;
+  config.struct_size = (uint32_t)sizeof config;
   plan.struct_size = 8;
   CHECK_FAILS(sidbeam_plan_estimate(&config, 5, &plan, &err), SIDBEAM_INVALID_ARGUMENT, "struct_size", "8");
 }

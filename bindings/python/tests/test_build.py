@@ -46,6 +46,16 @@ def test_same_bytes_from_any_number_of_calls(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_hash_seed_is_part_of_what_makes_the_same_bytes(tmp_path: Path) -> None:
+    def built(seed: int, kinds: str = "hash") -> bytes:
+        sidbeam.Index.build(SIDS, codes=4, kinds=kinds, hash_seed=seed, path=tmp_path / "a.sidx")
+        return (tmp_path / "a.sidx").read_bytes()
+
+    assert built(5) == built(5) != built(0) and built(5) != built(6)
+    assert built(2**64 - 1) == built(-1) != built(1)
+    assert built(5, "sorted") == built(0, "sorted")
+
+
 def test_refused_options() -> None:
     for options, message in (
         (dict(codes=[]), "levels is 0"),

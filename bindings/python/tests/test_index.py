@@ -45,6 +45,19 @@ def test_info(index: sidbeam.Index) -> None:
     assert {s.kind for s in index.sections} >= {"tokens"} and all(s.bytes >= 0 for s in index.sections)
 
 
+def test_info_says_how_far_it_was_verified(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    built = sidbeam.Index.build(SIDS, codes=4, path=path)
+    assert built.info.verified == sidbeam.Index.peek(path).verified == sidbeam.Verify.HEADER
+    assert sidbeam.Index.build(SIDS, codes=4).info.verified == sidbeam.Verify.FULL
+    assert sidbeam.Index.open(path, verify="full").info.verified == sidbeam.Verify.FULL
+    for depth in (sidbeam.Verify.HEADER, sidbeam.Verify.CHECKSUMS, sidbeam.Verify.FULL):
+        built.verify(depth)
+        assert built.info.verified == depth
+    built.verify("header")
+    assert built.info.verified == sidbeam.Verify.FULL
+
+
 @pytest.mark.parametrize(
     "ids, kind",
     [

@@ -12,7 +12,9 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -30,6 +32,20 @@ class BuilderTest {
         assertEquals(one.info().fingerprint(), other.info().fingerprint());
       }
     }
+  }
+
+  @Test
+  void aHashSeedIsPartOfWhatMakesTheBytes(@TempDir Path folder) throws Exception {
+    List<String> made = new ArrayList<>();
+    for (long seed : new long[] {0, 7, 7, -7}) {
+      Path file = folder.resolve("x.sidx");
+      try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4).kinds(Kind.HASH).hashSeed(seed))) {
+        builder.write(file);
+      }
+      made.add(Arrays.toString(Files.readAllBytes(file)));
+    }
+    assertEquals(made.get(1), made.get(2));
+    assertEquals(3, new HashSet<>(made).size());
   }
 
   @Test

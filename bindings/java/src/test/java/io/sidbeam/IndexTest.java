@@ -89,6 +89,26 @@ class IndexTest {
   }
 
   @Test
+  void saysHowFarItWasVerified() {
+    Path file = Fixtures.write(folder.resolve("x.sidx"));
+    assertEquals(Verify.HEADER, Index.peek(file).verified());
+    for (Verify opened : Verify.values()) {
+      try (Index index = Index.open(file, new OpenConfig().verify(opened))) {
+        assertEquals(opened, index.info().verified());
+        for (Verify depth : Verify.values()) {
+          index.verify(depth);
+          assertEquals(depth.code < opened.code ? opened : depth, index.info().verified());
+        }
+        index.verify(Verify.HEADER);
+        assertEquals(Verify.FULL, index.info().verified());
+      }
+    }
+    try (Index built = Fixtures.index()) {
+      assertEquals(Verify.FULL, built.info().verified());
+    }
+  }
+
+  @Test
   void refusesFilesThatAreNone() throws Exception {
     refused(Status.IO_ERROR, "missing.sidx", () -> Index.open(folder.resolve("missing.sidx")));
     Path file = folder.resolve("short.sidx");
