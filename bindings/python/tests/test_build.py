@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import sidbeam
+from conftest import SIDS
 
 
 def big(count: int = 400000) -> sidbeam.Builder:
