@@ -38,22 +38,25 @@ class HashFill {
   bool place(const IndexView& view, uint64_t* keys, Ordinal* ordinals) {
     constexpr int64_t kBatch = 64;  // slots whose cache misses overlap
     const HashView& hash = view.hash;
-    const uint64_t slots = hash.capacity - 1;
-    uint64_t batch[kBatch];
+    const uint64_t slots = hash.capacity - 1, probes = hash.probes;
+    struct {
+      uint64_t key, slot;
+    } batch[kBatch];
     for (int64_t begin = 0; begin < sorted_.sids; begin += kBatch) {
       const int64_t end = std::min(sorted_.sids, begin + kBatch);
       for (int64_t i = begin; i < end; ++i) {
-        batch[i - begin] = key_of(view, i);
-        __builtin_prefetch(keys + (mix_key(hash.mix, batch[i - begin]) & slots), 1);
+        const uint64_t key = key_of(view, i), slot = mix_key(hash.mix, key) & slots;
+        batch[i - begin] = {key, slot};
+        __builtin_prefetch(keys + slot, 1);
       }
       for (int64_t i = begin; i < end; ++i) {
-        uint64_t slot = mix_key(hash.mix, batch[i - begin]) & slots;
+        uint64_t slot = batch[i - begin].slot;
         for (uint64_t probe = 1; keys[slot] != kEmpty; ++probe, slot = (slot + 1) & slots) {
-          if (probe < hash.probes) continue;
+          if (probe < probes) continue;
           stuck_ = i;
           return false;
         }
-        keys[slot] = batch[i - begin];
+        keys[slot] = batch[i - begin].key;
         ordinals[slot] = static_cast<Ordinal>(i);
       }
       if (end % kChunk == 0 || end == sorted_.sids) report(end);
