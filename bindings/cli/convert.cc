@@ -75,8 +75,8 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
 template <class T>
 class Array {
  public:
-  Array(const std::string& directory, const char* name, const char* dtype, const std::vector<int64_t>& shape)
-      : name_(name), file_(directory + "/" + name + ".npy") {
+  Array(const Options& o, const char* name, const char* dtype, const std::vector<int64_t>& shape)
+      : index_(o.index), name_(name), file_(o.directory + "/" + name + ".npy") {
     const std::string header = npy_header(dtype, shape);
     for (const int64_t extent : shape) elements_ *= extent;
     char* bytes = file_.map(header.size() + static_cast<size_t>(elements_) * sizeof(T));
@@ -87,8 +87,8 @@ class Array {
 
   T& operator[](int64_t i) {
     if (i < 0 || i >= elements_) {
-      throw Failure(std::string("the SIDs of the index need element ") + std::to_string(i) + " of " + name_ +
-                    ", its counts give " + std::to_string(elements_) + ": the file was changed while it was read");
+      throw Failure("'" + index_ + "': its SIDs need element " + std::to_string(i) + " of " + name_ +
+                    ", its counts give " + std::to_string(elements_) + ": it was changed while it was read");
     }
     return data_[i];
   }
@@ -98,6 +98,7 @@ class Array {
   }
 
  private:
+  const std::string& index_;
   const char* name_;
   OutputFile file_;
   T* data_;
@@ -113,12 +114,12 @@ class Converter {
         info_(info),
         n_(n),
         dense_shape_(static_cast<size_t>(o.dense_levels), n.codes),
-        start_mask_(o.directory, "start_mask", "|b1", {n.codes}),
-        dense_mask_(o.directory, "dense_mask", "|b1", dense_shape_),
-        dense_states_(o.directory, "dense_states", "<i4", dense_shape_),
-        packed_csr_(o.directory, "packed_csr", "<i4", {n.edges + n.codes, 2}),
-        indptr_(o.directory, "csr_indptr", "<i4", {n.states + 2}),
-        max_branches_(o.directory, "layer_max_branches", "<i4", {n.levels}) {}
+        start_mask_(o, "start_mask", "|b1", {n.codes}),
+        dense_mask_(o, "dense_mask", "|b1", dense_shape_),
+        dense_states_(o, "dense_states", "<i4", dense_shape_),
+        packed_csr_(o, "packed_csr", "<i4", {n.edges + n.codes, 2}),
+        indptr_(o, "csr_indptr", "<i4", {n.states + 2}),
+        max_branches_(o, "layer_max_branches", "<i4", {n.levels}) {}
 
   // One pass over the SIDs in order: every prefix that is new is the next of its length.
   void fill() {
@@ -130,8 +131,8 @@ class Converter {
       int32_t length = 0;
       call(sidbeam_index_sid, index_, ordinal, sid.data(), &length);
       if (length != n_.levels) {
-        throw Failure("SID " + std::to_string(ordinal) + " has " + std::to_string(length) + " codes, expected " +
-                      std::to_string(n_.levels) + ": the file was changed while it was read");
+        throw Failure("'" + o_.index + "': SID " + std::to_string(ordinal) + " has " + std::to_string(length) +
+                      " codes, expected " + std::to_string(n_.levels) + ": it was changed while it was read");
       }
       const auto differs = std::mismatch(sid.begin(), sid.end(), before.begin()).first;
       for (auto l = differs - sid.begin(); l < n_.levels; ++l) add_node(l, sid);
