@@ -181,6 +181,6 @@ void sidbeam_table::bring_to(int32_t device_id) {
 }
 
 sidbeam_table::~sidbeam_table() {
-  if (handle != nullptr) device->plugin().table_destroy(handle);
+  if (handle != nullptr) device->let_go(&DevicePlugin::table_destroy, handle);
   for (sidbeam_constraint* constraint : constraints) constraint->release();
 }
