@@ -193,7 +193,12 @@ void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
     auto run = [&](int64_t lane) { run_lane(job, lane, rows * lane / lanes, rows * (lane + 1) / lanes); };
     using Run = decltype(run);
     executor_->run(
-        static_cast<int32_t>(lanes), [](void* data, int32_t lane) { (*static_cast<Run*>(data))(lane); }, &run);
+        static_cast<int32_t>(lanes),
+        [](void* data, int32_t lane) {
+          const DefaultFloatMode mode;  // the thread may be the host's
+          (*static_cast<Run*>(data))(lane);
+        },
+        &run);
     merge_pieces(job, lanes);
   }
   for (int64_t lane = 0; lane < lanes; ++lane) move_stats(lanes_[static_cast<size_t>(lane)].stats, stats);
@@ -201,7 +206,6 @@ void CpuStepper::step(const StepJob& job, sidbeam_stats& stats) {
 
 // Rows [begin, end) of all slots' rows.
 void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int64_t end) {
-  const DefaultFloatMode mode;
   Lane& lane = lanes_[static_cast<size_t>(number)];
   lane.piece_count = 0;
   int64_t first = 0;
@@ -226,7 +230,6 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
 
 // The pieces of a slot lie in lanes that follow each other.
 void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
-  const DefaultFloatMode mode;
   Lane& own = lanes_[0];
   Piece whole;
   for (int64_t i = 0; i < lanes; ++i) {
