@@ -100,11 +100,11 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
 
 }  // namespace
 
-void step_session(sidbeam_session& session, const sidbeam_step_args& args) {
+void step_session(sidbeam_session& session, const sidbeam_step_args& args, sidbeam_rows& rows) {
   if (session.device != nullptr) {
-    check_rows(args.rows, "rows", SIDBEAM_CUDA, session.device->id());
+    check_rows(rows, "rows", SIDBEAM_CUDA, session.device->id());
   } else {
-    check_rows(args.rows, "rows");
+    check_rows(rows, "rows");
   }
   check_scalars(session, args);
   check_shape(session, args);

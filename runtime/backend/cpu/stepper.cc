@@ -175,7 +175,9 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   // What a request costs besides: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). And the thread that
   // stepped it there has its beams in the cache at the next level, which without this was 5 % slower.
   constexpr int64_t kRequest = 32768;
-  const int64_t elements = reads_rows ? rows * job.rows->columns + job.slot_count * kRequest : rows * kChildrenOnly;
+  constexpr int64_t kLongest = int64_t{1} << 28;  // worth every thread there may be, and no product overflows
+  const int64_t elements =
+      reads_rows ? rows * std::min(job.rows->columns, kLongest) + job.slot_count * kRequest : rows * kChildrenOnly;
   return std::clamp<int64_t>(elements / grain_, 1, std::min<int64_t>(static_cast<int64_t>(lanes_.size()), rows));
 }
 
