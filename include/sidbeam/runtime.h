@@ -8,9 +8,9 @@
  *
  * A child of fork() may use and release a runtime that it inherits. Threads do not pass a fork: those of the runtime's
  * steps (step_threads) are started again when the child first makes a session of it, and steps run on their callers
- * alone until then. Releasing it waits for the child's threads only. CUDA does not pass a fork either: calls on inherited
- * objects of a device fail with BAD_STATE, and indexes have no uploads in the child; it may open a device itself where
- * the parent had not used CUDA.
+ * alone until then. Releasing it waits for the child's threads only. CUDA does not pass a fork either: calls on
+ * inherited objects of a device fail with BAD_STATE, and indexes have no uploads in the child; it may open a device
+ * itself where the parent had not used CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNTIME_H
 #define SIDBEAM_RUNTIME_H

@@ -68,7 +68,7 @@
  *   - After fork(), runtimes, indexes, constraints, tables on the CPU and newly made objects work in the child, also
  *     where other threads of the parent were in the middle of calls. Sessions and builders of the parent can only be
  *     destroyed there, and only if no other thread was in a call on them; objects on CUDA can only be let go of, which
- *     leaves the device alone (see runtime.h). The host's own allocator, log and threads must survive a fork themselves.
+ *     leaves the device alone (see runtime.h). The host's allocator, log and threads must survive a fork themselves.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h index.h rows.h session.h states.h; api.h for hosts that
  * dlopen; dlpack.h for tensors.

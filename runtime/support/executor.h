@@ -91,9 +91,9 @@ class SpinPool final : public Executor {
     ~Crew();
     void run(int32_t count, TaskFunction task, void* data);
 
-    const std::unique_ptr<Worker[]> workers;  // [width], the first without a thread
+    alignas(64) std::atomic<bool> busy{false};  // its line is the callers' alone
     int32_t width = 1;
-    alignas(64) std::atomic<bool> busy{false};
+    const std::unique_ptr<Worker[]> workers;  // [width], the first without a thread
   };
 
   OfProcess<Crew> crew_;

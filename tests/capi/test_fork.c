@@ -11,7 +11,7 @@
 #include "search.h"
 
 enum { STEP_THREADS = 4, LOADERS = 2, SECONDS = 60 };
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__)
 enum { FORKS = 40 };
 #else
 enum { FORKS = 150 };
