@@ -146,7 +146,7 @@ func TestBadLookups(t *testing.T) {
 	_, err = index.FindSID(0, 1, 2)
 	fails(t, err, sidbeam.InvalidArgument, "length")
 	_, err = index.FindItemNamed("a", 0)
-	fails(t, err, sidbeam.InvalidArgument, "ids of this index are numbers")
+	fails(t, err, sidbeam.InvalidArgument, "the ids of this index are integers")
 	table, err := sidbeam.NewTable(sidbeam.TableConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	defer table.Close()
