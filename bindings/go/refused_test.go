@@ -125,6 +125,9 @@ func TestBadCalls(t *testing.T) {
 	must(t, session.Step(sidbeam.StepArgs{Rows: good}))
 	must(t, session.Step(sidbeam.StepArgs{Rows: good}))
 	fails(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: good}), sidbeam.BadState, "slot")
+	fails(t, session.Step(sidbeam.StepArgs{Rows: good}), sidbeam.BadState, "every slot that was started is done")
+	must(t, session.Stop(nil, 0))
+	fails(t, session.Step(sidbeam.StepArgs{Rows: good}), sidbeam.BadState, "no slot is started, expected one to step")
 }
 
 func TestBadLookups(t *testing.T) {

@@ -137,11 +137,11 @@ static void step(const void* input, outcome* o) {
   memcpy(&args.inverse_temperature, &in->inverse_temperature, sizeof(float));
   memcpy(&args.soft_cap, &in->soft_cap, sizeof(float));
   start_all(session, 4);
-  for (int level = 0; level < 2 && o->status == SIDBEAM_OK; ++level) {
+  const sidbeam_beams beams = beams_of(session);
+  for (int level = 0; level < 2 && o->status == SIDBEAM_OK && beams.active[0] > 0; ++level) {
     clear_error();
     keep_status(o, sidbeam_session_step(session, &args, &err));
   }
-  const sidbeam_beams beams = beams_of(session);
   keep_words(o, beams.scores, 16 * sizeof(float));
   keep_words(o, beams.tokens, 16 * sizeof(int32_t));
   keep_words(o, beams.errors, 4 * sizeof(int32_t));
