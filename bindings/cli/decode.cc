@@ -171,7 +171,7 @@ class Decoder {
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
     start.count = count;
     call(sidbeam_session_start, session_.get(), &start);
-    for (int64_t level = 0; level < info_.levels; ++level) step(first * info_.levels + level);
+    for (int64_t level = 0; any_active(); ++level) step(first * info_.levels + level);
     return collect(first, count);
   }
 
@@ -188,6 +188,12 @@ class Decoder {
       throw Failure("--strategy: '" + o_.index + "' was built without " + kind_names(kind)[0] +
                     ": build it with --kinds " + kinds);
     }
+  }
+
+  bool any_active() const {
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    call(sidbeam_session_get_beams, session_.get(), &beams);
+    return std::any_of(beams.active, beams.active + slots_, [](int32_t active) { return active > 0; });
   }
 
   void step(int64_t row) {

@@ -126,7 +126,7 @@ func TestNamesAndVariableLength(t *testing.T) {
 		}
 	}
 	_, err = index.FindItem(0, 0)
-	fails(t, err, sidbeam.InvalidArgument, "ids of this index are names")
+	fails(t, err, sidbeam.InvalidArgument, "the ids of this index are strings")
 	codes, end, err := index.Children(0)
 	if must(t, err); !end || len(codes) != 1 {
 		t.Errorf("children of 0: expected 3 and an end, got %v %v", codes, end)

@@ -138,8 +138,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
-/* The first item row >= from_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass over
- * the ids: for tools, not for requests. */
+/* The first item row >= from_row with this id, or -1. With string ids: name, of `bytes` bytes, not NULL even where
+ * empty; else: id, and name is NULL. An id of the other type is INVALID_ARGUMENT. One pass over the ids: for tools, not
+ * for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_row, int64_t* row, sidbeam_error* err);
 

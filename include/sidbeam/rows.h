@@ -40,7 +40,7 @@ static inline sidbeam_rows sidbeam_rows_dense(
   dense.slots = slots;
   dense.rows = rows;
   dense.columns = columns;
-  dense.slot_stride = rows * columns;
+  dense.slot_stride = (int64_t)((uint64_t)rows * (uint64_t)columns); /* wild sizes wrap, and the call refuses them */
   dense.row_stride = columns;
   return dense;
 }

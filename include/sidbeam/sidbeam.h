@@ -59,11 +59,16 @@
  *   - Every call that can fail returns a sidbeam_status, 0 for success, and takes an optional sidbeam_error for the
  *     message. Outputs come last before it and are set only on success.
  *   - Structs that the caller fills begin with struct_size: use the _INIT macro. A struct shorter than its first
- *     version is an error; a longer one, from a newer header, works as long as what this library does not know is zero.
+ *     version, or longer than 4096 bytes, is INVALID_ARGUMENT; a longer one than this library knows, from a newer
+ *     header, works as long as what this library does not know is zero, and is UNSUPPORTED where it is not.
+ *   - Results do not depend on the caller's floating-point mode (rounding, flushing of denormals, traps): a call sets
+ *     its own, in which callbacks find it, and restores the caller's.
  *   - Arrays are dense and row-major; [S, M] means S rows of M. Pointers are borrowed for the call unless a line says
  *     otherwise. Counts are int64_t.
- *   - After fork, indexes and newly made objects work in the child; sessions and builders of the parent must not be
- *     used there.
+ *   - After fork(), runtimes, indexes, constraints, tables on the CPU and newly made objects work in the child, also
+ *     where other threads of the parent were in the middle of calls. Sessions and builders of the parent can only be
+ *     destroyed there, and only if no other thread was in a call on them; objects on CUDA can only be let go of, which
+ *     leaves the device alone (see runtime.h). The host's allocator, log and threads must survive a fork themselves.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h index.h rows.h session.h states.h; api.h for hosts that
  * dlopen; dlpack.h for tensors.

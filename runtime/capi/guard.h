@@ -17,6 +17,10 @@ inline void require(const void* pointer, const char* name) {
   if (pointer == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected an object", name);
 }
 
+// More than any struct of this header or of a newer one has: a size that was never set is found before anything is read
+// by it.
+inline constexpr uint32_t kMostStructBytes = 4096;
+
 // Checks struct_size, and that nothing is asked for in fields that came after this library. `smallest` is the size of the struct's first version.
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name);
 

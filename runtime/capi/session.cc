@@ -34,9 +34,9 @@ sidbeam_status sidbeam_session_step(sidbeam_session* session, const sidbeam_step
   return guarded(err, [&] {
     require(session, "session");
     sidbeam_step_args copy = read_struct(args, "args");
-    const sidbeam_rows rows = read_struct(copy.rows, "rows");
+    sidbeam_rows rows = read_struct(copy.rows, "rows");
     copy.rows = &rows;
-    step_session(*session, copy);
+    step_session(*session, copy, rows);
   });
 }
 

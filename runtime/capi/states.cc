@@ -39,6 +39,7 @@ sidbeam_status sidbeam_states_from_prefixes(sidbeam_constraint* const* constrain
     if (count == 0) return;
     require(lengths, "lengths");
     require(out, "out");
+    check_prefix_stride("stride", count, stride);
     prefix_states(list, which, codes, stride, lengths, count, out);
   });
 }
@@ -78,7 +79,7 @@ sidbeam_status sidbeam_rows_bitmask(sidbeam_constraint* const* constraints, int3
   return guarded(err, [&] {
     const ConstraintList list = check_list(constraints, constraint_count, count);
     const Vocabulary columns = read_vocabulary(list, vocabulary);
-    check_words(list, columns, words_per_row);
+    check_words(list, columns, count, words_per_row);
     if (count == 0) return;
     require(states, "states");
     require(words, "words");

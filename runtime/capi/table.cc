@@ -56,6 +56,7 @@ sidbeam_status sidbeam_table_prefixes(const sidbeam_table* table, const int32_t*
     if (count == 0) return;
     require(lengths, "lengths");
     require(out, "out");
+    check_prefix_stride("stride", count, stride);
     if (table->device)
       return call_plugin(table->device->plugin().table_prefixes, table->handle, which, codes, stride, lengths, count,
                          out, stream);
@@ -100,7 +101,7 @@ sidbeam_status sidbeam_table_bitmask(const sidbeam_table* table, const int32_t* 
   return guarded(err, [&] {
     require(table, "table");
     check_count(count);
-    check_words(table->list(), table->vocabulary, words_per_row);
+    check_words(table->list(), table->vocabulary, count, words_per_row);
     if (count == 0) return;
     require(states, "states");
     require(words, "words");

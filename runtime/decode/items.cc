@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "decode/rows.h"
 #include "decode/session.h"
 #include "index/lookup.h"
 #include "index/state.h"
@@ -87,6 +88,7 @@ void check_items(const sidbeam_session& session, const int32_t* slots, int64_t c
     fail(SIDBEAM_INVALID_ARGUMENT, "offsets is NULL, expected a buffer beside rows");
   if (out.limit < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least 0", static_cast<long long>(out.limit));
+  if (out.rows != nullptr) check_stride("", "limit", count, out.limit);
 }
 
 }  // namespace

@@ -59,7 +59,8 @@ void check_slot_count(const sidbeam_session& session, int64_t count);
 
 std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config);
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args);
-void step_session(sidbeam_session& session, const sidbeam_step_args& args);
+// `rows` are those of args, a copy that is checked and put right.
+void step_session(sidbeam_session& session, const sidbeam_step_args& args, sidbeam_rows& rows);
 void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream);
 void get_beams(const sidbeam_session& session, sidbeam_beams& out);
 void fetch_beams(sidbeam_session& session, sidbeam_beams& out, void* stream);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "decode/rows.h"
 #include "decode/session.h"
 #include "decode/states.h"
 #include "index/lookup.h"
@@ -120,9 +121,7 @@ void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
   if (session.device != nullptr) check_start_lists(*session.device, args);
   if (args.prefixes != nullptr && args.prefix_lengths == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths is NULL, expected the lengths of prefixes");
-  if (args.prefixes != nullptr && args.prefix_stride < 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "prefix_stride is %lld, expected at least 0",
-         static_cast<long long>(args.prefix_stride));
+  if (args.prefixes != nullptr) check_prefix_stride("prefix_stride", args.count, args.prefix_stride);
   ++session.calls;
   StepLimits limits{session.beams, session.levels, session.top_k, 0};
   for (int64_t i = 0; i < args.count; ++i) limits.codes = std::max(limits.codes, prepare(session, args, i));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "decode/rows.h"
 #include "decode/states.h"
 #include "index/state.h"
 #include "sidbeam/builder.h"
@@ -69,17 +70,20 @@ Vocabulary vocabulary_for(const ConstraintList& list, const sidbeam_vocabulary* 
 }
 
 void check_count(int64_t count) {
-  if (count < 0) fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(count));
+  if (count < 0 || count > kMaxRows)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0..%lld", static_cast<long long>(count),
+         static_cast<long long>(kMaxRows));
 }
 
 void check_row_columns(const ConstraintList& list, const Vocabulary& vocabulary, const sidbeam_rows& rows) {
   check_columns(list, vocabulary, "logits.columns", rows.columns);
 }
 
-void check_words(const ConstraintList& list, const Vocabulary& vocabulary, int64_t words_per_row) {
+void check_words(const ConstraintList& list, const Vocabulary& vocabulary, int64_t count, int64_t words_per_row) {
   if (words_per_row < 0 || words_per_row > kMaxWords)
     fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected 0..%lld", static_cast<long long>(words_per_row),
          static_cast<long long>(kMaxWords));
+  check_stride("", "words_per_row", count, words_per_row);
   check_columns(list, vocabulary, "32 * words_per_row", 32 * words_per_row);
 }
 
@@ -181,6 +185,6 @@ void sidbeam_table::bring_to(int32_t device_id) {
 }
 
 sidbeam_table::~sidbeam_table() {
-  if (handle != nullptr) device->plugin().table_destroy(handle);
+  if (handle != nullptr) device->let_go(&DevicePlugin::table_destroy, handle);
   for (sidbeam_constraint* constraint : constraints) constraint->release();
 }

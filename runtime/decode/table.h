@@ -28,7 +28,7 @@ Vocabulary vocabulary_for(const ConstraintList& list, const sidbeam_vocabulary* 
 // What is the same wherever the rows are: throws where sizes do not fit.
 void check_count(int64_t count);
 void check_row_columns(const ConstraintList& list, const Vocabulary& vocabulary, const sidbeam_rows& rows);
-void check_words(const ConstraintList& list, const Vocabulary& vocabulary, int64_t words_per_row);
+void check_words(const ConstraintList& list, const Vocabulary& vocabulary, int64_t count, int64_t words_per_row);
 void check_topk(int32_t normalization, int32_t k);
 void check_parents(const int64_t* parents, int64_t in_count, int64_t count);
 

@@ -177,10 +177,7 @@ void Builder::add_named(const int32_t* codes, const int32_t* lengths, int64_t co
   if (state_->catalogue.id_type != IdType::kString)
     fail(SIDBEAM_INVALID_ARGUMENT, "id_type is not SIDBEAM_ID_STRING: pairs are added with add, not with add_named");
   if (count > 0 && id_offsets == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected %lld numbers", static_cast<ll>(count) + 1);
-  if (count > 0 && id_bytes == nullptr && id_offsets[count] != id_offsets[0])
-    fail(SIDBEAM_INVALID_ARGUMENT, "id_bytes is NULL, expected %lld bytes",
-         static_cast<ll>(id_offsets[count] - id_offsets[0]));
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected count + 1 numbers");
   Catalogue::Pairs pairs;
   pairs.codes = codes;
   pairs.lengths = lengths;

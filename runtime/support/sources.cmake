@@ -7,6 +7,7 @@ target_sources(sidbeam_core PRIVATE
   support/memory.cc
   support/output_file.cc
   support/parallel.cc
+  support/process.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(sidbeam_core PRIVATE support/hashing_avx2.cc support/hashing_avx512.cc)

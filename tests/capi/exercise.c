@@ -51,7 +51,7 @@ static void read_items(exercise* e) {
     if (name != NULL)
       (void)tried(e, sidbeam_index_find_item(e->index, id, name, bytes, 0, &found, NULL));
     else
-      (void)tried(e, sidbeam_index_find_item(e->index, id, "", 0, 0, &found, NULL));
+      (void)tried(e, sidbeam_index_find_item(e->index, id, NULL, 0, 0, &found, NULL));
   }
 }
 

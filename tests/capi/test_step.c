@@ -157,8 +157,15 @@ static void idle_and_finished_slots_cannot_be_named(void) {
   CHECK_OK(sidbeam_session_step(s.session, &s.args, &err)); /* passed over where none is named */
   CHECK_OK(sidbeam_session_step(s.session, &s.args, &err)); /* slot 0 has nothing left */
   CHECK_INT(beams_of(s.session).active[0], 0);
-  CHECK_OK(sidbeam_session_step(s.session, &s.args, &err));
+  REFUSED(&s, SIDBEAM_BAD_STATE, "every slot that was started is done");
   CHECK_INT(beams_of(s.session).level[0], 3);
+  CHECK_OK(sidbeam_session_stop(s.session, NULL, 1, NULL, &err));
+  REFUSED(&s, SIDBEAM_BAD_STATE, "no slot is started, expected one to step");
+  start_all(s.session, 1);
+  CHECK_OK(sidbeam_session_step(s.session, &s.args, &err));
+  CHECK_INT(beams_of(s.session).level[0], 1);
+  step_all(s.session, halving);
+  step_all(s.session, halving);
   s.args.slots = both;
   s.args.count = 1;
   s.rows.slots = 1;
@@ -232,7 +239,7 @@ static void strides_that_leave_the_address_space_are_refused(void) {
   sidbeam_session_destroy(s.session);
 }
 
-static void a_step_of_no_slots_does_nothing(void) {
+static void a_step_of_no_slots_is_refused(void) {
   static const int32_t none[1] = {0};
   setting s;
   prepare(&s, SIDBEAM_NORMALIZE_NONE);
@@ -240,10 +247,7 @@ static void a_step_of_no_slots_does_nothing(void) {
   s.args.count = 0;
   s.rows.slots = 0;
   s.rows.rows = 0;
-  /* Rows of no slots look like rows for a map: either reading is harmless, and neither may move a beam. */
-  (void)!sidbeam_session_step(s.session, &s.args, NULL);
-  CHECK_INT(beams_of(s.session).level[0], 1);
-  CHECK_INT(beams_of(s.session).level[1], 1);
+  REFUSED(&s, SIDBEAM_BAD_STATE, "count is 0, expected at least one slot to step");
   sidbeam_session_destroy(s.session);
 }
 
@@ -259,7 +263,7 @@ int main(void) {
       TEST(lse_makes_no_sense_with_log_probabilities),
       TEST(temperature_and_soft_cap_are_positive_and_finite),
       TEST(strides_that_leave_the_address_space_are_refused),
-      TEST(a_step_of_no_slots_does_nothing),
+      TEST(a_step_of_no_slots_is_refused),
   };
   return RUN_TESTS(tests);
 }

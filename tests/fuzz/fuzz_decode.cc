@@ -205,9 +205,14 @@ void step(FuzzedDataProvider& input, sidbeam_session* session, const Plan& plan)
   if (input.ConsumeBool()) args.inverse_temperature = input.ConsumeFloatingPointInRange(0.001f, 100.0f);
   if (input.ConsumeBool()) args.soft_cap = input.ConsumeFloatingPointInRange(0.001f, 100.0f);
   sidbeam_error err = SIDBEAM_ERROR_INIT;
+  sidbeam_beams before = SIDBEAM_BEAMS_INIT;
+  FUZZ_CHECK(sidbeam_session_get_beams(session, &before, nullptr) == SIDBEAM_OK);
+  const bool any = std::any_of(before.active, before.active + slots, [](int32_t active) { return active > 0; });
   const sidbeam_status status = sidbeam_session_step(session, &args, &err);
   // Some combinations may be refused; none may be a defect.
-  FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_INVALID_ARGUMENT || status == SIDBEAM_UNSUPPORTED);
+  FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_INVALID_ARGUMENT || status == SIDBEAM_UNSUPPORTED ||
+             status == SIDBEAM_BAD_STATE);
+  FUZZ_CHECK(any ? status != SIDBEAM_BAD_STATE : status != SIDBEAM_OK);
 }
 
 void run(FuzzedDataProvider& input, sidbeam_session* session, const Subject& subject, const Plan& plan) {

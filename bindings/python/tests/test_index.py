@@ -76,6 +76,39 @@ def test_ids_come_back(ids: object, kind: sidbeam.IdType) -> None:
     assert index.find_item("nobody" if kind == sidbeam.IdType.STRING else 12345) == -1
 
 
+@pytest.mark.parametrize("item", ["7", b"7", ""])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_a_name_is_no_id_where_ids_are_integers(item: object, dtype: type) -> None:
+    index = sidbeam.Index.build(SIDS, np.array([0, 7, 2**63 - 1], dtype), codes=4)
+    with pytest.raises(sidbeam.InvalidArgument, match="name is given, expected NULL and an id"):
+        index.find_item(item)
+
+
+def test_an_integer_is_no_id_where_ids_are_names() -> None:
+    index = sidbeam.Index.build(SIDS, ["", "7", "b"], codes=4)
+    assert index.find_item("") == index.find_item(b"") == 0
+    for item in (0, 7, -1, 2**64):
+        with pytest.raises(sidbeam.InvalidArgument, match="the ids of this index are strings"):
+            index.find_item(item)
+
+
+@pytest.mark.parametrize(
+    "dtype, outside, what",
+    [
+        (np.int64, [2**63, 2**64 - 5, -(2**63) - 1], "an id of 64 bits, signed"),
+        (np.uint64, [-5, 2**64], "an id of 64 bits, unsigned"),
+    ],
+)
+def test_an_integer_beyond_the_ids_is_no_other_id(dtype: type, outside: list[int], what: str) -> None:
+    index = sidbeam.Index.build(SIDS, np.array([-5, 0, 7]).astype(dtype), codes=4)
+    for item in outside:
+        with pytest.raises(sidbeam.InvalidArgument, match=what):
+            index.find_item(item)
+    with pytest.raises(TypeError):
+        index.find_item(7.0)
+    assert index.find_item(np.int32(7)) == 2
+
+
 def test_priorities_order_and_collisions_are_told() -> None:
     sids, ids = [(1,), (1,), (1,), (0,)], [10, 11, 12, 13]
     index = sidbeam.Index.build(sids, ids, priorities=[1, 3, 2, 0], codes=2)

@@ -9,7 +9,6 @@
 #include "backend/cpu/stepper.h"
 #include "backend/cpu/sum_ahead.h"
 #include "index/state.h"
-#include "support/float_mode.h"
 
 namespace sidbeam {
 namespace {
@@ -49,6 +48,7 @@ class CpuBackend final : public Backend {
       : kernels_(kernels), executor_(std::move(executor)), grain_(grain) {}
 
   std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const override {
+    if (executor_ != nullptr) executor_->prepare();
     return std::make_unique<cpu::CpuStepper>(kernels_, allocator, executor_.get(), grain_);
   }
 
@@ -81,7 +81,6 @@ class CpuBackend final : public Backend {
   void topk_rows(const StateRow* state_rows, const sidbeam_rows& rows, const RowRule& rule, int32_t k,
                  const StepLimits& limits, const Allocator& allocator, int32_t* tokens, float* log_probs,
                  int64_t* next) const override {
-    const DefaultFloatMode mode;
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{limits.codes} + 1));
     cpu::Selection selection(kernels_, allocator, width);
     cpu::RowWorkspace workspace(kernels_, allocator, limits);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
@@ -300,12 +301,17 @@ class Index(Handle):
         return np.array(names, dtype=object)
 
     def find_item(self, item: Union[int, str, bytes], from_row: int = 0) -> int:
-        """The first item row at or after `from_row` with this id; -1: none. One pass over the ids: for tools."""
+        """The first item row at or after `from_row` with this id; -1: none. One pass over the ids: for tools. An id that
+        this index's ids cannot be, by its type or sign, is :class:`InvalidArgument`."""
         if isinstance(item, (str, bytes)):
             name = item.encode() if isinstance(item, str) else item
             return int(_native.flat_index_find_item(self._handle, 0, name, from_row))
-        number = int(np.array(item, np.uint64).view(np.int64)) if item > 2**63 - 1 else item
-        return int(_native.flat_index_find_item(self._handle, number, None, from_row))
+        number, kind = operator.index(item), self.info.id_type
+        lowest = 0 if kind == IdType.U64 else -(2**63)
+        if kind != IdType.STRING and not lowest <= number < lowest + 2**64:
+            raise InvalidArgument(f"item is {item}, expected an id of 64 bits, {'un' if lowest == 0 else ''}signed")
+        bits = number - 2**64 if number >= 2**63 else number
+        return int(_native.flat_index_find_item(self._handle, bits, None, from_row))
 
     def static_arrays(self, dense_levels: int = 2) -> StaticArrays:
         """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Only of an index that is verified

@@ -136,8 +136,8 @@ class Session(Handle):
         - ``lse``: float32, log-sum-exp of every row, one a row; None: computed.
         - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``; soft_cap 0: none.
 
-        Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
-        ``Beams.errors``.
+        Raises :class:`InvalidArgument`, :class:`BadState` (a slot that is idle or done, or none that goes on); then no
+        slot has changed. A bad row is no exception: see ``Beams.errors``.
         """
         chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
         _step(

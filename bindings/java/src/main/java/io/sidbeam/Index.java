@@ -334,7 +334,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * The first item row with an id. One pass over the ids: for tools, not for requests.
+   * The first item row with an id, where ids are integers. One pass over the ids: for tools, not for requests.
    *
    * @param id unsigned ids as the same bits
    * @param fromRow where to begin

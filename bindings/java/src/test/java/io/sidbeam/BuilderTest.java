@@ -73,7 +73,9 @@ class BuilderTest {
         assertEquals(Map.of("clé", "值\uD83D\uDE00", "a", "b"), index.metadata());
         assertEquals("кодовая книга", index.codebook());
         assertEquals(1, index.findItem("\uD83D\uDE00 beyond 16 bits", 0));
+        assertEquals(2, index.findItem("", 0));
         assertEquals(-1, index.findItem("none", 0));
+        refused(Status.INVALID_ARGUMENT, "the ids of this index are strings", () -> index.findItem(0, 0));
       }
       refused(Status.INVALID_ARGUMENT, "key holds a NUL", () -> builder.setMetadata("a\0b", "c"));
     }

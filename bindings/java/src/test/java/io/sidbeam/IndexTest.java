@@ -42,6 +42,7 @@ class IndexTest {
       assertArrayEquals(new long[] {60, 70}, index.itemIds(6, 7));
       assertArrayEquals(new long[] {6, 6}, index.itemOrdinals(6, 7));
       assertEquals(7, index.findItem(70, 0));
+      refused(Status.INVALID_ARGUMENT, "the ids of this index are integers", () -> index.findItem("70", 0));
       refused(Status.INVALID_ARGUMENT, "7", () -> index.sid(7));
       refused(Status.INVALID_ARGUMENT, "", () -> index.itemIds(8));
       refused(Status.INVALID_ARGUMENT, "", () -> index.children(0, 1));
