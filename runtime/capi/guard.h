@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "sidbeam/builder.h"
 #include "sidbeam/runtime.h"
 #include "sidbeam/session.h"
 #include "support/error.h"
@@ -24,6 +25,8 @@ template <class T>
 inline constexpr size_t kFirstBytes = sizeof(T);
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = offsetof(sidbeam_runtime_config, cuda_library);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_builder_config> = offsetof(sidbeam_builder_config, allow_attribute_loss);
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_items> = offsetof(sidbeam_items, stream);
 
