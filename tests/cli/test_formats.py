@@ -197,10 +197,10 @@ class BadRows(Bad):
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
         self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
                  "--levels", "3")
-        self.bad("SID of 2 codes, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
-        self.bad("SID of 2 codes, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
+        self.bad("SID of more than 1 code, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
+        self.bad("SID of more than 1 code, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
                  "--variable-length")
-        self.bad("SID of 65 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
+        self.bad("SID of more than 64 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
         self.bad("a.jsonl':3: empty SID, expected at least one code", "a.jsonl",
                  '{"item":1,"sid":[1]}\n\n{"item":1,"sid":[]}', "--variable-length")
         self.bad("a.csv':2: empty SID", "a.csv", "item,sid\n1,\n")

@@ -126,8 +126,8 @@ class Failures(Case):
     def test_output_into_a_missing_or_wrong_folder(self):
         source = self.jsonl("a.jsonl", [("1", [1])])
         self.fails("nowhere/x.sidx", "build", "--input", source, "--output", self.path("nowhere/x.sidx"))
-        self.fails("it is a directory", "build", "--input", source, "--output", self.folder)
-        self.fails("it is a device", "build", "--input", source, "--output", "/dev/null")
+        self.fails("Is a directory", "build", "--input", source, "--output", self.folder)
+        self.fails("it is not a file", "build", "--input", source, "--output", "/dev/null")
         self.fails("nowhere/x.npy", "synth", "--items", 1, "--levels", 1, "--codes", 1, "--output",
                    self.path("nowhere/x.npy"))
         self.assertEqual(os.listdir(self.folder), ["a.jsonl"])
