@@ -36,8 +36,12 @@ bool is_plain(uint32_t code) {
     uint32_t first, last;
   };
   // The last five: marks of direction, line and paragraph separators with embeddings and overrides, isolates.
-  static constexpr Range kObeyed[] = {{0, 0x1F},          {0x7F, 0x9F},     {0x61C, 0x61C},
-                                      {0x200E, 0x200F},   {0x2028, 0x202E}, {0x2066, 0x2069},
+  static constexpr Range kObeyed[] = {{0, 0x1F},
+                                      {0x7F, 0x9F},
+                                      {0x61C, 0x61C},
+                                      {0x200E, 0x200F},
+                                      {0x2028, 0x202E},
+                                      {0x2066, 0x2069},
                                       {kNoCharacter, kNoCharacter}};
   for (const Range& range : kObeyed)
     if (code >= range.first && code <= range.last) return false;

@@ -33,7 +33,8 @@ OutputFile::OutputFile(const char* path, bool allow_attribute_loss) : path_(path
   sweep_leftovers(folder_.get());
   // Nobody may open the new file who may not open the old one, not even before its mode is set.
   create(exists ? kPrivateMode : kNewMode);
-  if (exists) mode_ = keep_attributes({folder_.get(), name_.c_str(), path_.c_str(), old}, file_.get(), allow_attribute_loss);
+  if (exists)
+    mode_ = keep_attributes({folder_.get(), name_.c_str(), path_.c_str(), old}, file_.get(), allow_attribute_loss);
 }
 
 void OutputFile::failed(const char* action, int error) const {
@@ -51,8 +52,7 @@ void OutputFile::find_place() {
     const int from = folder_.get() < 0 ? AT_FDCWD : folder_.get();
     FileDescriptor next = open_at(from, folder.c_str(), O_RDONLY | O_DIRECTORY);
     folder_is_readable_ = next.get() >= 0;
-    if (next.get() < 0 && errno == EACCES)
-      next = open_at(from, folder.c_str(), O_PATH | O_DIRECTORY);
+    if (next.get() < 0 && errno == EACCES) next = open_at(from, folder.c_str(), O_PATH | O_DIRECTORY);
     if (next.get() < 0) failed("create", errno);
     folder_ = std::move(next);
     if (name_.empty() || name_ == "." || name_ == "..") failed("create", EISDIR);
@@ -87,8 +87,7 @@ bool OutputFile::find_old(struct stat& old) const {
 
 void OutputFile::create(unsigned mode) {
   // A file without a name gets one through /proc.
-  if (::access("/proc/self/fd", X_OK) == 0)
-    file_ = open_at(folder_.get(), ".", O_TMPFILE | O_RDWR, mode);
+  if (::access("/proc/self/fd", X_OK) == 0) file_ = open_at(folder_.get(), ".", O_TMPFILE | O_RDWR, mode);
   if (file_.get() >= 0) {
     claim(file_.get());  // nobody else can reach it
     return;
@@ -154,16 +153,16 @@ void OutputFile::commit() {
   sync_folder();
 }
 
-// Leaves the file without a name where the one that was tried is taken.
+// Leaves the file without a name where the one that was tried is taken. After any other failure the name may be there
+// all the same, and goes with the object: the answer of a server may be lost.
 void OutputFile::give_name() {
   char self[40];
   std::snprintf(self, sizeof self, "/proc/self/fd/%d", file_.get());
   std::string name = temporary_name();
-  if (::linkat(AT_FDCWD, self, folder_.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-    temporary_.set(folder_.get(), std::move(name));
-  } else if (errno != EEXIST) {
-    failed("link", errno);
-  }
+  const int error = ::linkat(AT_FDCWD, self, folder_.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  if (error == EEXIST) return;
+  temporary_.set(folder_.get(), std::move(name));
+  if (error != 0) failed("link", error);
 }
 
 void OutputFile::sync_folder() const {
