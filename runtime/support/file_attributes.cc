@@ -66,8 +66,10 @@ class Keeper {
  private:
   void lost(const char* what, int error) const {
     if (allow_loss_) return;
-    fail(SIDBEAM_IO_ERROR, "cannot keep the %.100s of '%.200s': %s (unless the loss of attributes is allowed)", what,
-         old_.path, strerrordesc_np(error));
+    fail(
+        SIDBEAM_IO_ERROR,
+        "cannot keep the %.100s of '%.200s': %s (allow_attribute_loss, or --allow-attribute-loss, replaces it without)",
+        what, old_.path, strerrordesc_np(error));
   }
 
   struct stat status() const {
