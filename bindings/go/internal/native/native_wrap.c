@@ -517,7 +517,8 @@ static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, in
 
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
-                                                       int64_t memory_limit_bytes, const char* codebook) {
+                                                       int64_t memory_limit_bytes, const char* codebook,
+                                                       int32_t allow_attribute_loss) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -528,15 +529,17 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.threads = threads;
   config.memory_limit_bytes = memory_limit_bytes;
   config.codebook = codebook;
+  config.allow_attribute_loss = allow_attribute_loss;
   return config;
 }
 
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
-                                               int64_t memory_limit_bytes, const char* codebook, sidbeam_error* err) {
-  sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook);
+                                               int64_t memory_limit_bytes, const char* codebook,
+                                               int32_t allow_attribute_loss, sidbeam_error* err) {
+  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
+                                                    memory_limit_bytes, codebook, allow_attribute_loss);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;
@@ -670,7 +673,7 @@ static inline void flat_builder_plan(flat_handle* builder, flat_out_i64 out, sid
 static inline void flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type, int32_t kinds,
                                       int64_t sids, flat_out_i64 out, sidbeam_error* err) {
   const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
+      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0);
   sidbeam_plan plan = SIDBEAM_PLAN_INIT;
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, FLAT_PLAN_COUNT)) return;
@@ -2634,7 +2637,7 @@ flat_handle *_wrap_flat_runtime_create_native_2817ab1fb8309edb(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2644,7 +2647,8 @@ flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swi
   int32_t arg7 ;
   int64_t arg8 ;
   char *arg9 = (char *) 0 ;
-  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  int32_t arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -2666,11 +2670,12 @@ flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swi
   memcpy(arg9, _swig_go_8.p, _swig_go_8.n);
   arg9[_swig_go_8.n] = '\0';
   
+  arg10 = (int32_t)_swig_go_9; 
   {
-    arg10 = (sidbeam_error*)_swig_go_9.array; 
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
   }
   
-  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10);
+  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11);
   {
     _swig_go_result = result; 
   }

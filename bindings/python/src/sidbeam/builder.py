@@ -30,6 +30,9 @@ class Builder(Handle):
     - ``collisions``: items that share a SID: "keep", "error", "first".
     - ``memory_limit``: bytes; a build that needs more raises :class:`OutOfMemory` before it takes them.
     - ``codebook``: fingerprint of the codebook that made the SIDs, kept in the file.
+    - ``allow_attribute_loss``: :meth:`write` replaces a file even where its owner, mode, access list (ACL) or extended
+      attributes cannot be kept; what is left of them grants nobody more than the old file did. Else it raises
+      :class:`IOFailure`.
 
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """
@@ -47,6 +50,7 @@ class Builder(Handle):
         threads: int = 0,
         memory_limit: int = 0,
         codebook: Optional[str] = None,
+        allow_attribute_loss: bool = False,
         runtime: Optional[Runtime] = None,
     ) -> None:
         self._runtime = runtime_or_default(runtime)
@@ -63,6 +67,7 @@ class Builder(Handle):
             threads,
             memory_limit,
             codebook,
+            bool(allow_attribute_loss),
         )
 
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
@@ -111,6 +116,7 @@ class Builder(Handle):
     def write(self, path: Union[str, os.PathLike[str]], progress: Optional[Progress] = None) -> None:
         """Writes the index beside `path`, syncs it and renames it: a reader sees the old file or the whole new one.
 
+        Links are followed; owner, mode and attributes of the old file are kept (see ``allow_attribute_loss``).
         ``progress(phase, done, total)`` is called now and then. Ctrl-C, an exception from ``progress`` and
         :meth:`cancel` end the build and leave no file behind.
         """

@@ -16,6 +16,7 @@ public final class BuilderConfig {
   int threads;
   long memoryLimitBytes;
   String codebook;
+  boolean allowAttributeLoss;
 
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
@@ -111,6 +112,18 @@ public final class BuilderConfig {
    */
   public BuilderConfig codebook(String codebook) {
     this.codebook = codebook;
+    return this;
+  }
+
+  /**
+   * Whether {@link Builder#write} replaces a file whose owner, mode, access list (ACL) or extended attributes it cannot
+   * keep; what is left of them grants nobody more than the old file did.
+   *
+   * @param allow false (the default): it fails with {@link Status#IO_ERROR}
+   * @return this
+   */
+  public BuilderConfig allowAttributeLoss(boolean allow) {
+    allowAttributeLoss = allow;
     return this;
   }
 
