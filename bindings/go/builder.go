@@ -140,8 +140,8 @@ func (b *Builder) SetMetadata(key, value string) error {
 }
 
 // Write writes the index beside path, syncs it and renames it to path: a reader sees the old file or the whole new one.
-// On an error, or when ctx ends, the old file is as it was and nothing else is left. Links are followed; owner, mode and
-// attributes of the old file are kept (see AllowAttributeLoss). May be called again.
+// On an error, or when ctx ends, the old file is as it was and nothing else is left. Links are followed; owner, mode
+// and attributes of the old file are kept (see AllowAttributeLoss). May be called again.
 // Errors: InvalidArgument (nothing added), Collision, Cancelled (errors.Is finds the context's error too), IOError,
 // OutOfMemory.
 func (b *Builder) Write(ctx context.Context, path string) error {

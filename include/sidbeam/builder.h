@@ -124,16 +124,15 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
  * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
-/* Writes the index beside `path`, syncs it, renames it to `path` and syncs the folder: a reader sees the old file or the
- * whole new one. On an error or a cancellation the old file is as it was and nothing else is left, except where the
+/* Writes the index beside `path`, syncs it, renames it to `path` and syncs the folder: a reader sees the old file or
+ * the whole new one. On an error or a cancellation the old file is as it was and nothing else is left, except where the
  * folder cannot be synced: then the new file is in its place, and the message says so. What a process leaves that is
  * killed as it renames (.sidbeam-*.tmp), the next write into that folder removes; on network file systems once it is a
- * day old.
+ * day old. A full disk or quota is an error of this call, never a signal.
  * A symbolic link is followed, also to a file that is not there yet; what is no regular file is not replaced. Owner,
  * mode, access list and extended attributes of the old file are kept, or the call fails before it sorts (see
  * allow_attribute_loss); attributes that speak of the contents (security.capability, .ima, .evm) are not carried over.
- * Other hard links to the old file keep the old contents. A full disk or quota is an error of this call, never a signal.
- * May be called again, for another path.
+ * Other hard links to the old file keep the old contents. May be called again, for another path.
  * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
     sidbeam_builder* builder, const char* path, sidbeam_error* err);

@@ -1,6 +1,6 @@
 // The long phase happens in a file without a name (O_TMPFILE) where the file system has that, so that even SIGKILL
-// leaves nothing; the name beside the target lives from linkat to rename. Everything happens relative to an open folder,
-// which may be moved meanwhile.
+// leaves nothing; the name beside the target lives from linkat to rename. Everything happens relative to an open
+// folder, which may be moved meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/output_file.h"
 

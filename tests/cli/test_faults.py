@@ -17,7 +17,7 @@ ERRORS = [errno.EIO, errno.ENOSPC, errno.EDQUOT]
 OLD = b"the old file"
 
 
-@unittest.skipUnless(support.IO_FAULTS, "no library of faults: sanitizers replace functions of the C library themselves")
+@unittest.skipUnless(support.IO_FAULTS, "no library of faults: sanitizers replace the C library's functions too")
 class Faults(Case):
     # In memory where the system has a place for that: hundreds of files are synced.
     base = "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
