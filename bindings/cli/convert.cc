@@ -11,18 +11,19 @@
 // State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a length
 // after the other. The state after the last code is 0.
 // SPDX-License-Identifier: Apache-2.0
+#include <support/output_file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
 
 #include "abi.h"
 #include "commands.h"
-#include "files.h"
 #include "interrupt.h"
 #include "json.h"
 #include "npy.h"
@@ -33,7 +34,7 @@ namespace {
 struct Options {
   std::string index, directory;
   int32_t dense_levels = 2;
-  bool json = false;
+  bool allow_attribute_loss = false, json = false;
 };
 
 // STATIC's own numbering of the nodes of an index.
@@ -70,19 +71,21 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
   }
 }
 
-// One .npy file, mapped: its elements are zero until they are set. It has the size that the index's counts give; what is
-// set follows from the SIDs. These agree, as the index is verified, unless somebody writes to it meanwhile.
+// One .npy file: its elements are zero, and take no memory, until they are set. It has the size that the index's counts
+// give; what is set follows from the SIDs. These agree, as the index is verified, unless somebody writes to it meanwhile.
 template <class T>
 class Array {
  public:
   Array(const Options& o, const char* name, const char* dtype, const std::vector<int64_t>& shape)
-      : index_(o.index), name_(name), file_(o.directory + "/" + name + ".npy") {
-    const std::string header = npy_header(dtype, shape);
+      : index_(o.index),
+        name_(name),
+        file_((o.directory + "/" + name + ".npy").c_str(), o.allow_attribute_loss),
+        header_(npy_header(dtype, shape)),
+        shape_(text_of(shape)) {
     for (const int64_t extent : shape) elements_ *= extent;
-    char* bytes = file_.map(header.size() + static_cast<size_t>(elements_) * sizeof(T));
-    std::copy(header.begin(), header.end(), bytes);
-    data_ = reinterpret_cast<T*>(bytes + header.size());  // a header is a multiple of 64 bytes
-    shape_ = NpyArray{"", "", shape, nullptr, 0}.shape_text();
+    file_.reserve(static_cast<int64_t>(header_.size()) + elements_ * int64_t{sizeof(T)});
+    data_.reset(static_cast<T*>(std::calloc(static_cast<size_t>(elements_), sizeof(T))));
+    if (data_ == nullptr) throw std::bad_alloc();
   }
 
   T& operator[](int64_t i) {
@@ -90,7 +93,14 @@ class Array {
       throw Failure("'" + index_ + "': its SIDs need element " + std::to_string(i) + " of " + name_ +
                     ", its counts give " + std::to_string(elements_) + ": it was changed while it was read");
     }
-    return data_[i];
+    return data_[static_cast<size_t>(i)];
+  }
+  // Writes it all. Nothing can be set any more.
+  void write() {
+    file_.write(header_.data(), static_cast<int64_t>(header_.size()));
+    file_.write(data_.get(), elements_ * int64_t{sizeof(T)});
+    data_.reset();
+    file_.sync();
   }
   void commit(Json& arrays) {
     file_.commit();
@@ -98,12 +108,16 @@ class Array {
   }
 
  private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
   const std::string& index_;
   const char* name_;
-  OutputFile file_;
-  T* data_;
+  sidbeam::OutputFile file_;
+  std::string header_, shape_;
   int64_t elements_ = 1;
-  std::string shape_;
+  std::unique_ptr<T[], Free> data_;
 };
 
 class Converter {
@@ -145,20 +159,24 @@ class Converter {
     finish();
   }
 
-  // From the first file on there is no way back.
   Json commit() {
+    each([](auto& array) {
+      throw_if_interrupted();
+      array.write();
+    });
     throw_if_interrupted();
+    // From the first file on there is no way back.
     Json arrays = Json::object();
-    start_mask_.commit(arrays);
-    dense_mask_.commit(arrays);
-    dense_states_.commit(arrays);
-    packed_csr_.commit(arrays);
-    indptr_.commit(arrays);
-    max_branches_.commit(arrays);
+    each([&arrays](auto& array) { array.commit(arrays); });
     return arrays;
   }
 
  private:
+  template <class Call>
+  void each(const Call& call) {
+    call(start_mask_), call(dense_mask_), call(dense_states_), call(packed_csr_), call(indptr_), call(max_branches_);
+  }
+
   // The prefix sid[0 .. l]: the edge that leads to it, its own state, and where its edges begin.
   void add_node(int64_t l, const std::vector<int32_t>& sid) {
     const int64_t number = ++made_[static_cast<size_t>(l)], code = sid[static_cast<size_t>(l)];
@@ -267,6 +285,7 @@ void add_convert(CLI::App& program) {
   command.add_option("--dense-levels", o->dense_levels, "STATIC's d: levels that are tables, 1 or 2, below L")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
+  add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer("SIDs of one length only.\nExample:\n  sidbeam convert office.sidx --output-dir office_static");
   command.callback([o] { run(*o); });

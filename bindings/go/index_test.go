@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sidbeam.io/sidbeam"
@@ -214,6 +215,30 @@ func TestPlan(t *testing.T) {
 	}
 	_, err = sidbeam.EstimatePlan(sidbeam.BuilderConfig{Codes: []int32{4, 4}}, 17)
 	fails(t, err, sidbeam.InvalidArgument, "17")
+}
+
+// In a folder that everybody may write to, as another user.
+func TestOwnerThatCannotBeKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may become another user")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "index.sidx")
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	must(t, os.Chmod(folder, 0o777))
+	must(t, os.Chmod(filepath.Dir(folder), 0o777))
+	strict := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs)
+	lax := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}, AllowAttributeLoss: true}, threePairs)
+	must(t, syscall.Setreuid(-1, 1234))
+	refused, written := strict.Write(context.Background(), path), lax.Write(context.Background(), path)
+	must(t, syscall.Setreuid(-1, 0))
+	fails(t, refused, sidbeam.IOError, "cannot keep the owner of '"+path+"'")
+	must(t, written)
+	info, err := os.Stat(path)
+	must(t, err)
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 1234 {
+		t.Errorf("expected the writer as owner, got %d", owner)
+	}
 }
 
 // A build whose context ends leaves the old file, nothing else, and a builder that works.

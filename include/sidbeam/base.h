@@ -56,7 +56,8 @@ enum {
 
 /* Where a failing call writes its message. The caller owns it; it is written by the very call that it is given to, and
  * only when that call fails, so it is right also where a language moves work between threads. NULL is allowed
- * everywhere. A message is one line of UTF-8: what, expected, came. */
+ * everywhere. A message is one line of UTF-8: what, expected, came; of names in it, bytes that a terminal would obey
+ * (control characters, marks that turn the direction of writing) and what is no UTF-8 are written \xNN. */
 typedef struct sidbeam_error {
   uint32_t struct_size; /* sizeof(sidbeam_error); a smaller one is left unwritten */
   int32_t code;         /* the status that the call returned */

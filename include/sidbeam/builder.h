@@ -73,11 +73,14 @@ typedef struct sidbeam_builder_config {
    * and the file to yourself. 0: the first of a public list with which no SID lies far from where its key begins, the
    * same for the same catalogue. SIDs chosen to crowd the set with all of these make the build fail. */
   int64_t hash_seed;
+  /* 0: a file is not replaced where its owner, mode, access list (ACL) or an extended attribute could not be kept;
+   * 1: it is replaced all the same, and what is left of them grants nobody more than the old file did. */
+  int32_t allow_attribute_loss;
 } sidbeam_builder_config;
 #define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_builder_config), 0, NULL, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE, SIDBEAM_COLLISIONS_KEEP, \
-        0, 0, NULL, NULL, NULL, 0                                                                                     \
+        0, 0, NULL, NULL, NULL, 0, 0                                                                                  \
   }
 
 /* Sizes of an index that has not been built. Arrays are by level; entries past the last level are 0. */
@@ -86,7 +89,7 @@ typedef struct sidbeam_plan {
   int32_t exact;        /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
   int64_t sids, items;  /* distinct SIDs; (SID, item) pairs */
   int64_t file_bytes;   /* the whole file */
-  int64_t peak_bytes;   /* memory that the build takes at most, the file's pages included */
+  int64_t peak_bytes;   /* memory that the build takes at most, the file's contents included */
   int64_t nodes[64];    /* distinct prefixes of l+1 codes */
   int64_t row_pointer_bytes[64], token_bytes[64], dense_bytes[64], ordinal_bytes[64], end_bytes[64]; /* of the trie */
   int64_t sorted_bytes[64];                                                                          /* columns */
@@ -125,9 +128,15 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
  * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan* out, sidbeam_error* err);
-/* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
- * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
- * is no regular file is not replaced. May be called again, for another path.
+/* Writes the index beside `path`, syncs it, renames it to `path` and syncs the folder: a reader sees the old file or
+ * the whole new one. On an error or a cancellation the old file is as it was and nothing else is left, except where the
+ * folder cannot be synced: then the new file is in its place, and the message says so. What a process leaves that is
+ * killed as it renames (.sidbeam-*.tmp), the next write into that folder removes; on network file systems once it is a
+ * day old. A full disk or quota is an error of this call, never a signal.
+ * A symbolic link is followed, also to a file that is not there yet; what is no regular file is not replaced. Owner,
+ * mode, access list and extended attributes of the old file are kept, or the call fails before it sorts (see
+ * allow_attribute_loss); attributes that speak of the contents (security.capability, .ima, .evm) are not carried over.
+ * Other hard links to the old file keep the old contents. May be called again, for another path.
  * Errors: INVALID_ARGUMENT (nothing added, or SIDs that crowd the hash set), COLLISION, CANCELLED, IO_ERROR (with path
  * and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(

@@ -59,8 +59,8 @@ typedef struct sidbeam_runtime_config {
   int32_t threads;
   /* Copied. NULL: aligned allocation of the C library. */
   const sidbeam_allocator* allocator;
-  /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library.
-   * NULL: no log. */
+  /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library. A
+   * message is one line, written as that of a sidbeam_error. NULL: no log. */
   void (*log)(void* context, int32_t level, const char* message);
   void* log_context;
   /* Messages above this level are not made; SIDBEAM_LOG_INFO gives all. */

@@ -39,6 +39,20 @@ void zero_padding(const FileHeader& header, uint64_t header_bytes, uint8_t* base
   std::memset(base + end, 0, header.file_bytes - end);
 }
 
+// What has been written goes from the build's memory as it comes into the system's cache: no two copies of the file.
+void write_memory(IndexMemory& memory, int64_t bytes, const sidbeam_builder_config& config, OutputFile& file) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  Progress progress(config, SIDBEAM_PHASE_SYNC, bytes);
+  for (int64_t at = 0; at < bytes; at += kPiece) {
+    const int64_t piece = std::min(kPiece, bytes - at);
+    file.write(memory.data() + at, piece);
+    memory.discard(at, piece);
+    progress.advance(piece);
+  }
+  file.sync();
+  progress.advance(0);  // the last moment to cancel
+}
+
 }  // namespace
 
 struct BuilderState {
@@ -214,15 +228,16 @@ void Builder::plan(sidbeam_plan& out) {
 
 void Builder::write(const char* path) {
   if (path == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "path is NULL");
-  OutputFile file(path);  // before the sort: a folder that is not there is said at once
+  // Before the sort: a folder that is not there is said at once.
+  OutputFile file(path, state_->config.allow_attribute_loss != 0);
   state_->sort();
   FileHeader header = state_->placed();
+  const auto bytes = static_cast<int64_t>(header.file_bytes);
   state_->need_memory(state_->peak(header.file_bytes));
-  file.allocate(static_cast<int64_t>(header.file_bytes));
-  state_->fill(header, file.data());
-  Progress progress(state_->config, SIDBEAM_PHASE_SYNC, 1);
-  file.sync();
-  progress.advance(1);
+  file.reserve(bytes);
+  IndexMemory memory(state_->allocator, bytes);
+  state_->fill(header, memory.data());
+  write_memory(memory, bytes, state_->config, file);
   file.commit();
 }
 

@@ -1,7 +1,5 @@
 /* What the builder makes: the same bytes whatever the way there, collisions, plans, progress, files that are whole or
  * not there. SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
-
 #include "fixtures.h"
 
 static sidbeam_builder* builder_from(const sidbeam_builder_config* config) {
@@ -19,26 +17,6 @@ static sidbeam_index_info info_of(sidbeam_builder* builder) {
   CHECK_OK(sidbeam_index_get_info(index, &info, &err));
   sidbeam_index_release(index);
   return info;
-}
-
-/* Files beside `path`, itself included: litter shows. */
-static int files_in_folder(const char* path) {
-  char folder[300];
-  int files = 0;
-  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-  DIR* entries = opendir(folder);
-  CHECK(entries != NULL);
-  for (struct dirent* entry; (entry = readdir(entries)) != NULL;)
-    files += entry->d_name[0] != '.' || entry->d_name[1] > '.';
-  closedir(entries);
-  return files;
-}
-
-static void write_text(const char* path, const char* text) {
-  FILE* file = fopen(path, "wb");
-  CHECK(file != NULL);
-  CHECK(fputs(text, file) >= 0);
-  CHECK_INT(fclose(file), 0);
 }
 
 static void check_text_in_file(const char* path, const char* text) {

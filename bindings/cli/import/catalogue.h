@@ -19,6 +19,7 @@ struct BuildOptions {
   std::vector<std::string> metadata;
   int32_t threads = 0;
   uint64_t hash_seed = 0;
+  bool allow_attribute_loss = false;
 };
 
 void add_import_options(CLI::App& command, ImportOptions& options);

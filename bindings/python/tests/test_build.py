@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -72,6 +73,26 @@ def test_refused_options() -> None:
         sidbeam.Builder([4]).finish()
     with pytest.raises(MemoryError, match="limit"):
         sidbeam.Index.build(np.zeros((1000, 2), np.int32), range(1000), memory_limit=64)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_an_owner_that_cannot_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    path.write_text("old")
+    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
+        folder.chmod(0o777)
+    builders = [sidbeam.Builder([4], allow_attribute_loss=allow) for allow in (False, True)]
+    for builder in builders:
+        builder.add([(1,), (2,)])
+    os.seteuid(1234)
+    try:
+        with pytest.raises(sidbeam.IOFailure, match="cannot keep the owner of '.*a.sidx': Operation not permitted"):
+            builders[0].write(path)
+        assert path.read_text() == "old"
+        builders[1].write(path)
+    finally:
+        os.seteuid(0)
+    assert path.stat().st_uid == 1234 and sidbeam.Index.open(path).info.sids == 2
 
 
 def test_progress(tmp_path: Path) -> None:

@@ -322,7 +322,7 @@ extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_FLAT_LOG_BYTES_native_2817ab1fb8309edb(void);
 extern swig_intgo _wrap_flat_log_take_native_2817ab1fb8309edb(swig_type_7 arg1);
 extern uintptr_t _wrap_flat_runtime_create_native_2817ab1fb8309edb(swig_intgo arg1, swig_intgo arg2, swig_type_8 arg3, swig_intgo arg4, swig_type_9 arg5, swig_type_10 arg6, swig_type_11 arg7, swig_type_12 arg8, swig_type_13 arg9, swig_type_14 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_15 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10, swig_type_19 arg11);
+extern uintptr_t _wrap_flat_builder_create_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_15 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10, swig_intgo arg11, swig_type_19 arg12);
 extern void _wrap_flat_builder_get_progress_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_20 arg2, swig_type_21 arg3);
 extern void _wrap_flat_builder_cancel_native_2817ab1fb8309edb(uintptr_t arg1, swig_intgo arg2);
 extern void _wrap_flat_builder_add_native_2817ab1fb8309edb(uintptr_t arg1, swig_type_22 arg2, swig_intgo arg3, swig_type_23 arg4, swig_type_24 arg5, swig_type_25 arg6, swig_type_26 arg7, swig_type_27 arg8);
@@ -1119,7 +1119,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	return swig_r
 }
 
-func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 []byte) (_swig_ret uintptr) {
+func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 int, arg12 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1132,7 +1132,8 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_16(_swig_i_7), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_8)), C.swig_type_18(_swig_i_9), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_10))))
+	_swig_i_11 := arg12
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_2817ab1fb8309edb(C.uintptr_t(_swig_i_0), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_16(_swig_i_7), *(*C.swig_type_17)(unsafe.Pointer(&_swig_i_8)), C.swig_type_18(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1140,7 +1141,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 		Swig_escape_val = arg9
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg11
+		Swig_escape_val = arg12
 	}
 	return swig_r
 }

@@ -518,7 +518,7 @@ static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, in
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
                                                        int64_t memory_limit_bytes, const char* codebook,
-                                                       int64_t hash_seed) {
+                                                       int64_t hash_seed, int32_t allow_attribute_loss) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -530,6 +530,7 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.memory_limit_bytes = memory_limit_bytes;
   config.codebook = codebook;
   config.hash_seed = hash_seed;
+  config.allow_attribute_loss = allow_attribute_loss;
   return config;
 }
 
@@ -537,9 +538,10 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
                                                int64_t memory_limit_bytes, const char* codebook, int64_t hash_seed,
-                                               sidbeam_error* err) {
-  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
-                                                    memory_limit_bytes, codebook, hash_seed);
+                                               int32_t allow_attribute_loss, sidbeam_error* err) {
+  sidbeam_builder_config config =
+      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook,
+                        hash_seed, allow_attribute_loss);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;
@@ -2639,7 +2641,7 @@ flat_handle *_wrap_flat_runtime_create_native_2817ab1fb8309edb(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2650,7 +2652,8 @@ flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swi
   int64_t arg8 ;
   char *arg9 = (char *) 0 ;
   int64_t arg10 ;
-  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  int32_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -2673,11 +2676,12 @@ flat_handle *_wrap_flat_builder_create_native_2817ab1fb8309edb(flat_handle *_swi
   arg9[_swig_go_8.n] = '\0';
   
   arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int32_t)_swig_go_10; 
   {
-    arg11 = (sidbeam_error*)_swig_go_10.array; 
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11);
+  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11,arg12);
   {
     _swig_go_result = result; 
   }

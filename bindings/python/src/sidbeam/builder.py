@@ -32,6 +32,9 @@ class Builder(Handle):
     - ``codebook``: fingerprint of the codebook that made the SIDs, kept in the file.
     - ``hash_seed``: with the kind "hash", where strangers choose SIDs: 64 secret bits, which the file holds; 0: the first
       of a public list that serves. SIDs chosen to crowd the hash set raise :class:`InvalidArgument`.
+    - ``allow_attribute_loss``: :meth:`write` replaces a file even where its owner, mode, access list (ACL) or extended
+      attributes cannot be kept; what is left of them grants nobody more than the old file did. Else it raises
+      :class:`IOFailure`.
 
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """
@@ -50,6 +53,7 @@ class Builder(Handle):
         memory_limit: int = 0,
         codebook: Optional[str] = None,
         hash_seed: int = 0,
+        allow_attribute_loss: bool = False,
         runtime: Optional[Runtime] = None,
     ) -> None:
         self._runtime = runtime_or_default(runtime)
@@ -67,6 +71,7 @@ class Builder(Handle):
             memory_limit,
             codebook,
             hash_seed if hash_seed < 2**63 else hash_seed - 2**64,
+            bool(allow_attribute_loss),
         )
 
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
@@ -115,6 +120,7 @@ class Builder(Handle):
     def write(self, path: Union[str, os.PathLike[str]], progress: Optional[Progress] = None) -> None:
         """Writes the index beside `path`, syncs it and renames it: a reader sees the old file or the whole new one.
 
+        Links are followed; owner, mode and attributes of the old file are kept (see ``allow_attribute_loss``).
         ``progress(phase, done, total)`` is called now and then. Ctrl-C, an exception from ``progress`` and
         :meth:`cancel` end the build and leave no file behind.
         """

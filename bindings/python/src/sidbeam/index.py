@@ -129,6 +129,7 @@ class Index(Handle):
         path: Optional[Path] = None,
         threads: int = 0,
         memory_limit: int = 0,
+        allow_attribute_loss: bool = False,
         progress: Optional[Progress] = None,
         runtime: Optional[Runtime] = None,
     ) -> Index:
@@ -151,6 +152,7 @@ class Index(Handle):
             memory_limit=memory_limit,
             codebook=codebook,
             hash_seed=hash_seed,
+            allow_attribute_loss=allow_attribute_loss,
             runtime=runtime,
         ) as builder:
             builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)

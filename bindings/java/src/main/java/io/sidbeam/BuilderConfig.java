@@ -17,6 +17,7 @@ public final class BuilderConfig {
   long memoryLimitBytes;
   String codebook;
   long hashSeed;
+  boolean allowAttributeLoss;
 
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
@@ -124,6 +125,18 @@ public final class BuilderConfig {
    */
   public BuilderConfig hashSeed(long hashSeed) {
     this.hashSeed = hashSeed;
+    return this;
+  }
+
+  /**
+   * Whether {@link Builder#write} replaces a file whose owner, mode, access list (ACL) or extended attributes it cannot
+   * keep; what is left of them grants nobody more than the old file did.
+   *
+   * @param allow false (the default): it fails with {@link Status#IO_ERROR}
+   * @return this
+   */
+  public BuilderConfig allowAttributeLoss(boolean allow) {
+    allowAttributeLoss = allow;
     return this;
   }
 

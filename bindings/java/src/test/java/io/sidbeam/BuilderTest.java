@@ -11,6 +11,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -135,6 +137,20 @@ class BuilderTest {
         builder.add(new int[] {1, 1});
         builder.finish();
       });
+    }
+  }
+
+  @Test
+  void keepsTheModeOfTheFileThatItReplaces(@TempDir Path folder) throws Exception {
+    Path file = Files.writeString(folder.resolve("a.sidx"), "old");
+    Set<PosixFilePermission> mode = PosixFilePermissions.fromString("rw----r--");
+    Files.setPosixFilePermissions(file, mode);
+    for (boolean allow : new boolean[] {false, true}) {
+      try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4).allowAttributeLoss(allow))) {
+        builder.write(file);
+      }
+      assertEquals(mode, Files.getPosixFilePermissions(file));
+      Index.open(file).close();
     }
   }
 
