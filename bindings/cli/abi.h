@@ -4,6 +4,7 @@
 #define SIDBEAM_CLI_ABI_H
 
 #include <sidbeam/sidbeam.h>
+#include <support/escape.h>
 
 #include <memory>
 #include <string>
@@ -56,7 +57,7 @@ void call_about(const std::string& path, Arguments... arguments) {
     call(arguments...);
   } catch (const LibraryFailure& failure) {
     const std::string what = failure.what();
-    if (what.find(path) != what.npos) throw;
+    if (what.find(sidbeam::escaped(path)) != what.npos) throw;  // as the library writes it
     throw LibraryFailure(failure.status, "'" + path + "': " + what);
   }
 }

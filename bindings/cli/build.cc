@@ -1,5 +1,7 @@
 // sidbeam build: a catalogue to an index file.
 // SPDX-License-Identifier: Apache-2.0
+#include <support/output_file.h>
+
 #include <memory>
 
 #include "abi.h"
@@ -60,10 +62,11 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
 
 void run(const Options& o) {
   const Stopwatch watch;
-  check_output(o.output);
   for (const std::string& input : {o.import.input, o.import.ids}) {
     if (same_file(input, o.output)) throw UsageError("--output: '" + o.output + "' is an input file");
   }
+  // Before the catalogue is read: what would be in the way of the file is said at once.
+  sidbeam::OutputFile(o.output.c_str(), o.build.allow_attribute_loss);
   catch_interrupts(o.output);
   Progress progress;
   const Catalogue catalogue = load_catalogue(o.import, o.build, progress);
@@ -71,7 +74,8 @@ void run(const Options& o) {
     call(sidbeam_builder_write, catalogue.builder.get(), o.output.c_str());
   } catch (const LibraryFailure& failure) {
     if (failure.status == SIDBEAM_CANCELLED) throw_cancelled();
-    if (failure.status == SIDBEAM_COLLISION) throw Failure("'" + o.import.input + "': " + failure.what());
+    const bool about_sids = failure.status == SIDBEAM_COLLISION || failure.status == SIDBEAM_INVALID_ARGUMENT;
+    if (about_sids) throw Failure("'" + o.import.input + "': " + failure.what());
     throw;
   }
   progress.clear();
@@ -96,6 +100,9 @@ void add_build(CLI::App& program) {
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
   command.add_option("--codebook", o->build.codebook, "fingerprint of the codebook that made the SIDs, any text");
+  command.add_option("--hash-seed", o->build.hash_seed,
+                     "with hash, where strangers choose SIDs: a secret number for the set; the file holds it");
+  add_attribute_loss(command, o->build.allow_attribute_loss);
   add_json(command, o->json);
   command.footer(
       "Formats:\n"

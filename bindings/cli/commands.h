@@ -23,6 +23,10 @@ void add_decode(CLI::App& program);
 inline void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "one JSON document on standard output");
 }
+inline void add_attribute_loss(CLI::App& command, bool& allow) {
+  command.add_flag("--allow-attribute-loss", allow,
+                   "replace a file even where its owner, mode, ACL or extended attributes cannot be kept");
+}
 inline void add_index(CLI::App& command, std::string& path) {
   command.add_option("index", path, "index file (.sidx)")->required()->type_name("FILE");
 }

@@ -11,18 +11,19 @@
 // State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a length
 // after the other. The state after the last code is 0.
 // SPDX-License-Identifier: Apache-2.0
+#include <support/output_file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
 
 #include "abi.h"
 #include "commands.h"
-#include "files.h"
 #include "interrupt.h"
 #include "json.h"
 #include "npy.h"
@@ -33,7 +34,7 @@ namespace {
 struct Options {
   std::string index, directory;
   int32_t dense_levels = 2;
-  bool json = false;
+  bool allow_attribute_loss = false, json = false;
 };
 
 // STATIC's own numbering of the nodes of an index.
@@ -70,32 +71,53 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
   }
 }
 
-// One .npy file, mapped: its elements are zero until they are set.
+// One .npy file: its elements are zero, and take no memory, until they are set. It has the size that the index's counts
+// give; what is set follows from the SIDs. These agree, as the index is verified, unless somebody writes to it meanwhile.
 template <class T>
 class Array {
  public:
-  Array(const std::string& directory, const char* name, const char* dtype, const std::vector<int64_t>& shape)
-      : name_(name), file_(directory + "/" + name + ".npy") {
-    const std::string header = npy_header(dtype, shape);
-    int64_t elements = 1;
-    for (const int64_t extent : shape) elements *= extent;
-    char* bytes = file_.map(header.size() + static_cast<size_t>(elements) * sizeof(T));
-    std::copy(header.begin(), header.end(), bytes);
-    data_ = reinterpret_cast<T*>(bytes + header.size());  // a header is a multiple of 64 bytes
-    shape_ = NpyArray{"", "", shape, nullptr, 0}.shape_text();
+  Array(const Options& o, const char* name, const char* dtype, const std::vector<int64_t>& shape)
+      : index_(o.index),
+        name_(name),
+        file_((o.directory + "/" + name + ".npy").c_str(), o.allow_attribute_loss),
+        header_(npy_header(dtype, shape)),
+        shape_(text_of(shape)) {
+    for (const int64_t extent : shape) elements_ *= extent;
+    file_.reserve(static_cast<int64_t>(header_.size()) + elements_ * int64_t{sizeof(T)});
+    data_.reset(static_cast<T*>(std::calloc(static_cast<size_t>(elements_), sizeof(T))));
+    if (data_ == nullptr) throw std::bad_alloc();
   }
 
-  T& operator[](int64_t i) { return data_[i]; }
+  T& operator[](int64_t i) {
+    if (i < 0 || i >= elements_) {
+      throw Failure("'" + index_ + "': its SIDs need element " + std::to_string(i) + " of " + name_ +
+                    ", its counts give " + std::to_string(elements_) + ": it was changed while it was read");
+    }
+    return data_[static_cast<size_t>(i)];
+  }
+  // Writes it all. Nothing can be set any more.
+  void write() {
+    file_.write(header_.data(), static_cast<int64_t>(header_.size()));
+    file_.write(data_.get(), elements_ * int64_t{sizeof(T)});
+    data_.reset();
+    file_.sync();
+  }
   void commit(Json& arrays) {
     file_.commit();
     arrays[name_] = shape_;
   }
 
  private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  const std::string& index_;
   const char* name_;
-  OutputFile file_;
-  T* data_;
-  std::string shape_;
+  sidbeam::OutputFile file_;
+  std::string header_, shape_;
+  int64_t elements_ = 1;
+  std::unique_ptr<T[], Free> data_;
 };
 
 class Converter {
@@ -106,12 +128,12 @@ class Converter {
         info_(info),
         n_(n),
         dense_shape_(static_cast<size_t>(o.dense_levels), n.codes),
-        start_mask_(o.directory, "start_mask", "|b1", {n.codes}),
-        dense_mask_(o.directory, "dense_mask", "|b1", dense_shape_),
-        dense_states_(o.directory, "dense_states", "<i4", dense_shape_),
-        packed_csr_(o.directory, "packed_csr", "<i4", {n.edges + n.codes, 2}),
-        indptr_(o.directory, "csr_indptr", "<i4", {n.states + 2}),
-        max_branches_(o.directory, "layer_max_branches", "<i4", {n.levels}) {}
+        start_mask_(o, "start_mask", "|b1", {n.codes}),
+        dense_mask_(o, "dense_mask", "|b1", dense_shape_),
+        dense_states_(o, "dense_states", "<i4", dense_shape_),
+        packed_csr_(o, "packed_csr", "<i4", {n.edges + n.codes, 2}),
+        indptr_(o, "csr_indptr", "<i4", {n.states + 2}),
+        max_branches_(o, "layer_max_branches", "<i4", {n.levels}) {}
 
   // One pass over the SIDs in order: every prefix that is new is the next of its length.
   void fill() {
@@ -122,6 +144,10 @@ class Converter {
     for (int64_t ordinal = 0; ordinal < info_.sids; ++ordinal) {
       int32_t length = 0;
       call(sidbeam_index_sid, index_, ordinal, sid.data(), &length);
+      if (length != n_.levels) {
+        throw Failure("'" + o_.index + "': SID " + std::to_string(ordinal) + " has " + std::to_string(length) +
+                      " codes, expected " + std::to_string(n_.levels) + ": it was changed while it was read");
+      }
       const auto differs = std::mismatch(sid.begin(), sid.end(), before.begin()).first;
       for (auto l = differs - sid.begin(); l < n_.levels; ++l) add_node(l, sid);
       std::swap(sid, before);
@@ -133,20 +159,24 @@ class Converter {
     finish();
   }
 
-  // From the first file on there is no way back.
   Json commit() {
+    each([](auto& array) {
+      throw_if_interrupted();
+      array.write();
+    });
     throw_if_interrupted();
+    // From the first file on there is no way back.
     Json arrays = Json::object();
-    start_mask_.commit(arrays);
-    dense_mask_.commit(arrays);
-    dense_states_.commit(arrays);
-    packed_csr_.commit(arrays);
-    indptr_.commit(arrays);
-    max_branches_.commit(arrays);
+    each([&arrays](auto& array) { array.commit(arrays); });
     return arrays;
   }
 
  private:
+  template <class Call>
+  void each(const Call& call) {
+    call(start_mask_), call(dense_mask_), call(dense_states_), call(packed_csr_), call(indptr_), call(max_branches_);
+  }
+
   // The prefix sid[0 .. l]: the edge that leads to it, its own state, and where its edges begin.
   void add_node(int64_t l, const std::vector<int32_t>& sid) {
     const int64_t number = ++made_[static_cast<size_t>(l)], code = sid[static_cast<size_t>(l)];
@@ -213,7 +243,8 @@ struct Folder {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_CHECKSUMS);  // damage would be copied
+  // Damage would be copied; and the arrays are sized by counts that must be true.
+  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_FULL);
   const sidbeam_index_info info = index_info(index.get());
   const Numbering numbering = number_nodes(info);
   check(o, info, numbering);
@@ -254,6 +285,7 @@ void add_convert(CLI::App& program) {
   command.add_option("--dense-levels", o->dense_levels, "STATIC's d: levels that are tables, 1 or 2, below L")
       ->check(CLI::Range(1, 2))
       ->capture_default_str();
+  add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer("SIDs of one length only.\nExample:\n  sidbeam convert office.sidx --output-dir office_static");
   command.callback([o] { run(*o); });

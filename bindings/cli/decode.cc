@@ -69,14 +69,14 @@ void check_usage(const Options& o) {
   }
 }
 
-// [requests, levels, columns] in a mapped file.
+// [requests, levels, columns] in a file.
 struct Logits {
-  const char* data;
+  NpyArray array;
   int32_t dtype;
-  int64_t requests, columns, level_bytes;
+  int64_t requests, columns;
 };
 
-Logits open_logits(const FileBytes& file, int32_t levels) {
+Logits open_logits(const InputFile& file, int32_t levels) {
   const NpyArray array = read_npy(file);
   if (array.dtype != "<f4" && array.dtype != "<f2") {
     throw Failure("'" + array.path + "': dtype '" + array.dtype + "', expected '<f4' or '<f2'");
@@ -87,9 +87,8 @@ Logits open_logits(const FileBytes& file, int32_t levels) {
     throw Failure("'" + array.path + "': shape " + array.shape_text() + ", expected (" + l + ", V) or (B, " + l +
                   ", V), as the index has " + l + " levels");
   }
-  const int64_t columns = array.shape[rank - 1];
-  return {array.data, array.dtype == "<f4" ? SIDBEAM_DTYPE_F32 : SIDBEAM_DTYPE_F16, rank == 3 ? array.shape[0] : 1,
-          columns, columns * array.item_bytes};
+  return {array, array.dtype == "<f4" ? SIDBEAM_DTYPE_F32 : SIDBEAM_DTYPE_F16, rank == 3 ? array.shape[0] : 1,
+          array.shape[rank - 1]};
 }
 
 std::vector<int64_t> parse_offsets(const Options& o, const sidbeam_index_info& info) {
@@ -143,6 +142,7 @@ class Decoder {
       : o_(o), index_(index), info_(info), logits_(logits) {
     // Room for the selection grows with slots x beams; more slots than this gain nothing.
     slots_ = std::max<int64_t>(1, std::min<int64_t>({64, logits.requests, 16384 / o.beams}));
+    rows_.resize(static_cast<size_t>(slots_ * logits.columns * logits.array.item_bytes));
     sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
     vocabulary.levels = info.levels;
     vocabulary.offsets = offsets.data();
@@ -177,7 +177,10 @@ class Decoder {
     start.slots = slot_numbers_.data();
     start.count = count;
     call(sidbeam_session_start, session_.get(), &start);
-    for (int64_t level = 0; level < info_.levels && goes_on(count); ++level) step(first * info_.levels + level);
+    for (int64_t level = 0; any_active(); ++level) {
+      read_rows(first, count, level);
+      step();
+    }
     return collect(first, count);
   }
 
@@ -196,21 +199,29 @@ class Decoder {
     }
   }
 
-  // Whether a request is not done yet: where lengths vary all may have ended early.
-  bool goes_on(int64_t count) const {
+  bool any_active() const {
     sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
     call(sidbeam_session_get_beams, session_.get(), &beams);
-    return std::any_of(beams.active, beams.active + count, [](int32_t active) { return active > 0; });
+    return std::any_of(beams.active, beams.active + slots_, [](int32_t active) { return active > 0; });
   }
 
-  void step(int64_t row) {
+  // One logits row per slot. Those of slots without a request, which are idle, are not read by the step either.
+  void read_rows(int64_t first, int64_t count, int64_t level) {
+    const int64_t columns = logits_.columns, row_bytes = columns * logits_.array.item_bytes;
+    for (int64_t slot = 0; slot < count; ++slot) {
+      const int64_t row = (first + slot) * info_.levels + level;
+      logits_.array.read(row * columns, columns, rows_.data() + slot * row_bytes);
+    }
+  }
+
+  void step() {
     sidbeam_rows rows = SIDBEAM_ROWS_INIT;
     rows.dtype = logits_.dtype;
-    rows.data = logits_.data + row * logits_.level_bytes;
-    rows.slots = slots_;  // slots without a request are idle, and their rows, which the file may not have, not read
+    rows.data = rows_.data();
+    rows.slots = slots_;
     rows.rows = o_.beams;
     rows.columns = logits_.columns;
-    rows.slot_stride = info_.levels * logits_.columns;
+    rows.slot_stride = logits_.columns;
     rows.row_stride = SIDBEAM_BROADCAST;  // one logits row for all beams
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
     args.rows = &rows;
@@ -251,6 +262,7 @@ class Decoder {
   const Logits& logits_;
   std::vector<int32_t> slot_numbers_;  // 0 .. slots_-1
   int64_t slots_;
+  std::vector<char> rows_;  // [slots, columns] of the level
   Session session_;
 };
 
@@ -288,7 +300,7 @@ void run(const Options& o) {
   check_usage(o);
   const Index index = open_index(o.index);
   const sidbeam_index_info info = index_info(index.get());
-  const FileBytes file(o.logits);
+  const InputFile file(o.logits);
   const Logits logits = open_logits(file, info.levels);
   const std::vector<int64_t> offsets = parse_offsets(o, info);
   check_columns(o, info, offsets, logits);

@@ -1,14 +1,13 @@
-// Files in and out.
+// Files that are read.
 // SPDX-License-Identifier: Apache-2.0
 #include "files.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include "failure.h"
@@ -20,135 +19,102 @@ namespace {
 constexpr size_t kBuffer = size_t{1} << 20;
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what, int code) {
-  throw Failure("'" + path + "': " + what + ": " + std::strerror(code));
-}
-
-struct Descriptor {
-  int fd;
-  ~Descriptor() { ::close(fd); }
-};
-
-void write_all(int fd, const char* bytes, size_t count, const std::string& path) {
-  while (count > 0) {
-    const ssize_t written = ::write(fd, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_errno(path, "cannot write", errno);
-    bytes += written;
-    count -= static_cast<size_t>(written);
-  }
+  throw Failure("'" + path + "': cannot " + what + ": " + std::strerror(code));
 }
 
 }  // namespace
 
-FileBytes::FileBytes(const std::string& path) : path_(path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
+// Not open_at: waiting for a pipe's writer ends with an interrupt.
+InputFile::InputFile(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  while (file_.get() < 0 && errno == EINTR) {
     throw_if_interrupted();
-    fail_errno(path, "cannot open", errno);
+    file_ = sidbeam::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   }
-  const Descriptor descriptor{fd};
+  if (file_.get() < 0) fail_errno(path, "open", errno);
   struct stat status {};
-  if (::fstat(fd, &status) != 0) fail_errno(path, "cannot read", errno);
-  if (S_ISDIR(status.st_mode)) fail_errno(path, "cannot read", EISDIR);
-  size_ = static_cast<size_t>(status.st_size);
-  if (S_ISREG(status.st_mode) && size_ > 0) {
-    map(fd);
-  } else {
-    read_all(fd);
-  }
+  if (::fstat(file_.get(), &status) != 0) fail_errno(path, "stat", errno);
+  if (S_ISDIR(status.st_mode)) fail_errno(path, "read", EISDIR);
+  size_ = status.st_size;
+  // Files of /proc and their like have no size.
+  in_memory_ = !S_ISREG(status.st_mode) || size_ == 0;
+  if (in_memory_) read_pipe();
 }
 
-FileBytes::~FileBytes() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
-}
-
-// Zero pages are mapped first and the file over their head: reading past the end of a mapping of the file alone would
-// be a bus error where the file ends near a page's end.
-void FileBytes::map(int fd) {
-  mapped_ = size_ + kPadding;
-  void* zeros = ::mmap(nullptr, mapped_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (zeros == MAP_FAILED) fail_errno(path_, "cannot map", errno);
-  mapping_ = zeros;
-  if (::mmap(zeros, size_, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
-    const int code = errno;
-    ::munmap(mapping_, mapped_);
-    fail_errno(path_, "cannot map", code);
-  }
-  ::madvise(zeros, size_, MADV_SEQUENTIAL);
-  data_ = static_cast<const char*>(zeros);
-}
-
-void FileBytes::read_all(int fd) {
-  size_ = 0;
+void InputFile::read_pipe() {
+  size_t size = 0;
   for (;;) {
-    copy_.resize(size_ + kBuffer);
-    const ssize_t got = ::read(fd, copy_.data() + size_, kBuffer);
+    copy_.resize(size + kBuffer);
+    const ssize_t got = ::read(file_.get(), copy_.data() + size, kBuffer);
     throw_if_interrupted();
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_errno(path_, "cannot read", errno);
+    if (got < 0) fail_errno(path_, "read", errno);
     if (got == 0) break;
-    size_ += static_cast<size_t>(got);
+    size += static_cast<size_t>(got);
   }
-  copy_.resize(size_ + kPadding);
-  data_ = copy_.data();
+  copy_.resize(size);
+  size_ = static_cast<int64_t>(size);
 }
 
-OutputFile::OutputFile(const std::string& path) : path_(path), temporary_(path + ".XXXXXX") {
-  check_output(path);
-  fd_ = ::mkostemp(temporary_.data(), O_CLOEXEC);
-  if (fd_ < 0) fail_errno(path, "cannot create", errno);
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(fd_, 0666 & ~mask);
-}
-
-OutputFile::~OutputFile() {
-  if (mapping_ != nullptr) ::munmap(mapping_, mapped_);
-  if (fd_ >= 0) {
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
+void InputFile::read(int64_t offset, void* out, int64_t bytes) const {
+  auto* to = static_cast<char*>(out);
+  if (in_memory_) {
+    std::copy_n(copy_.data() + offset, bytes, to);
+    return;
+  }
+  while (bytes > 0) {
+    const ssize_t got = ::pread(file_.get(), to, static_cast<size_t>(bytes), offset);
+    if (got < 0 && errno == EINTR) {
+      throw_if_interrupted();
+      continue;
+    }
+    if (got < 0) fail_errno(path_, "read", errno);
+    if (got == 0) {
+      throw Failure("'" + path_ + "': cannot read: it ends at byte " + std::to_string(offset) + ", expected " +
+                    std::to_string(size_) + " as when it was opened");
+    }
+    to += got;
+    offset += got;
+    bytes -= got;
   }
 }
 
-void OutputFile::fail(const char* what) const { fail_errno(path_, what, errno); }
-
-void OutputFile::write(const void* bytes, size_t count) {
-  const char* from = static_cast<const char*>(bytes);
-  buffer_.insert(buffer_.end(), from, from + count);
-  if (buffer_.size() >= kBuffer) flush();
+std::string InputFile::head(int64_t most) const {
+  std::string bytes(static_cast<size_t>(std::min(most, size_)), '\0');
+  read(0, bytes.data(), static_cast<int64_t>(bytes.size()));
+  return bytes;
 }
 
-void OutputFile::flush() {
-  write_all(fd_, buffer_.data(), buffer_.size(), path_);
-  buffer_.clear();
+TextReader::TextReader(const InputFile& file) : file_(file) {
+  if (file.head(3) == "\xef\xbb\xbf") read_ = 3;
 }
 
-char* OutputFile::map(size_t bytes) {
-  int code;
-  do {
-    code = ::posix_fallocate(fd_, 0, static_cast<off_t>(bytes));
-    throw_if_interrupted();
-  } while (code == EINTR);
-  if (code != 0) fail_errno(path_, "cannot write", code);
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
-  if (memory == MAP_FAILED) fail("cannot map");
-  mapped_ = bytes;
-  return mapping_ = static_cast<char*>(memory);
+bool TextReader::extend() {
+  if (complete()) return false;
+  std::move(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_), buffer_.begin() + static_cast<std::ptrdiff_t>(end_),
+            buffer_.begin());
+  end_ -= begin_;
+  begin_ = 0;
+  // As much again, so that a long line is not moved often.
+  const auto bytes = std::min(file_.size() - read_, static_cast<int64_t>(std::max(kBuffer, end_)));
+  const size_t needed = end_ + static_cast<size_t>(bytes) + kPadding;
+  if (buffer_.size() < needed) buffer_.resize(needed);
+  file_.read(read_, buffer_.data() + end_, bytes);
+  end_ += static_cast<size_t>(bytes);
+  read_ += bytes;
+  return true;
 }
 
-void OutputFile::commit() {
-  flush();
-  if (::fsync(fd_) != 0) fail("cannot write");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("cannot rename");
-  ::close(fd_);
-  fd_ = -1;
-}
-
-void check_output(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return;
-  if (S_ISDIR(status.st_mode)) throw Failure("'" + path + "': expected a file to write, it is a directory");
-  if (!S_ISREG(status.st_mode)) throw Failure("'" + path + "': expected a file to write, it is a device or a pipe");
+bool TextReader::next_line(std::string_view& line) {
+  size_t searched = 0, end = std::string_view::npos;
+  while ((end = window().find('\n', searched)) == std::string_view::npos) {
+    searched = window().size();
+    if (!extend()) break;
+  }
+  if (end == std::string_view::npos && window().empty()) return false;
+  line = window().substr(0, end);
+  skip(std::min(line.size() + 1, window().size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return true;
 }
 
 bool same_file(const std::string& a, const std::string& b) {

@@ -1,7 +1,10 @@
-// Files in and out: whole files as bytes, and files that appear only when they are complete.
+// Files that are read. Nothing is mapped: a file that is cut short meanwhile is an error then, not a bus error. (Files
+// that are written: support/output_file.h, which the library shares.)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_FILES_H
 #define SIDBEAM_CLI_FILES_H
+
+#include <support/file_descriptor.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,61 +14,57 @@
 
 namespace cli {
 
-// The bytes of a file, mapped where that can be (pipes are read). kPadding readable bytes follow them, as simdjson
-// needs.
-class FileBytes {
+// A regular file where it lies, or what came through a pipe, in memory. Its size is that of the moment when it was
+// opened: what is appended later is not seen, and what is missing later is a Failure.
+class InputFile {
  public:
-  static constexpr size_t kPadding = 64;
-
-  explicit FileBytes(const std::string& path);
-  FileBytes(const FileBytes&) = delete;
-  FileBytes& operator=(const FileBytes&) = delete;
-  ~FileBytes();
+  explicit InputFile(const std::string& path);
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
-  const char* data() const { return data_; }
-  size_t size() const { return size_; }
-  std::string_view text() const { return {data_, size_}; }
+  int64_t size() const { return size_; }
+  void read(int64_t offset, void* out, int64_t bytes) const;
+  // The first bytes, as many as there are.
+  std::string head(int64_t most) const;
 
  private:
-  void map(int fd);
-  void read_all(int fd);
+  void read_pipe();
 
   std::string path_;
-  const char* data_ = nullptr;
-  size_t size_ = 0;
-  void* mapping_ = nullptr;
-  size_t mapped_ = 0;
+  sidbeam::FileDescriptor file_;
+  int64_t size_ = 0;
+  bool in_memory_ = false;
   std::vector<char> copy_;
 };
 
-// A file written beside its name and renamed to it by commit(). Without that, nothing is left of it.
-class OutputFile {
+// Text of a file, through a window of memory that grows where a line needs that. kPadding readable bytes follow the
+// window, as simdjson needs.
+class TextReader {
  public:
-  explicit OutputFile(const std::string& path);
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile();
+  static constexpr size_t kPadding = 64;
 
-  void write(const void* bytes, size_t count);
-  // The whole file as memory, zeroed, its space allocated so that writing cannot fail. Instead of write().
-  char* map(size_t bytes);
-  void commit();
+  // Begins after a byte order mark, if there is one.
+  explicit TextReader(const InputFile& file);
+
+  // What is in memory of the text that comes next. Valid until the next call that is not const.
+  std::string_view window() const { return {buffer_.data() + begin_, end_ - begin_}; }
+  // More of it, while there is more.
+  bool extend();
+  // Whether the window reaches the end of the file.
+  bool complete() const { return read_ == file_.size(); }
+  void skip(size_t bytes) { begin_ += bytes; }
+  // The next line, without its end; false where there is none. Valid as a window is.
+  bool next_line(std::string_view& line);
+  // Bytes before the window, for a progress bar.
+  int64_t position() const { return read_ - static_cast<int64_t>(end_ - begin_); }
 
  private:
-  [[noreturn]] void fail(const char* what) const;
-  void flush();
-
-  std::string path_, temporary_;
-  int fd_ = -1;
+  const InputFile& file_;
   std::vector<char> buffer_;
-  char* mapping_ = nullptr;
-  size_t mapped_ = 0;
+  size_t begin_ = 0, end_ = 0;  // the window within it
+  int64_t read_ = 0;            // bytes of the file that have been read
 };
-
-// Throws unless `path` can be replaced by a new file: it is absent or a regular file. Renaming a file over a device
-// would remove the device.
-void check_output(const std::string& path);
 
 bool same_file(const std::string& a, const std::string& b);
 

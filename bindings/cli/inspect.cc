@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inspect.h"
 
+#include <support/output_file.h>
+
 #include <map>
 #include <memory>
 
@@ -16,11 +18,17 @@ const char* Inspection::id_type() const {
   return info.id_type == SIDBEAM_ID_STRING ? "string" : info.id_type == SIDBEAM_ID_U64 ? "u64" : "i64";
 }
 
+const char* Inspection::verified() const {
+  return info.verified == SIDBEAM_VERIFY_FULL        ? "full"
+         : info.verified == SIDBEAM_VERIFY_CHECKSUMS ? "checksums"
+                                                     : "header";
+}
+
 namespace {
 
 struct Options {
   std::string index, html;
-  bool json = false;
+  bool allow_attribute_loss = false, json = false;
 };
 
 std::vector<std::pair<int64_t, int64_t>> count_items_per_sid(const sidbeam_index* index,
@@ -68,6 +76,7 @@ Json inspection_json(const Inspection& x) {
   for (const auto& [key, value] : x.metadata) metadata[key] = value;
   for (const auto& [items, sids] : x.items_per_sid) items_per_sid.push_back({{"items", items}, {"sids", sids}});
   return Json{{"format_version", x.format_version()},
+              {"verified", x.verified()},
               {"sids", info.sids},
               {"items", info.items},
               {"levels", info.levels},
@@ -98,6 +107,7 @@ std::string header_table(const Inspection& x) {
   for (const std::string& kind : kind_names(info.kinds)) kinds += (kinds.empty() ? "" : ",") + kind;
   Table table{2,
               {{"format", x.format_version()},
+               {"verified", x.verified()},
                {"fingerprint", info.fingerprint},
                {"SIDs", with_commas(info.sids)},
                {"items", with_commas(info.items) + " (" + x.id_type() + " ids)"},
@@ -134,9 +144,10 @@ void run(const Options& o) {
   const Inspection inspection = gather(o.index);
   if (!o.html.empty()) {
     if (same_file(o.index, o.html)) throw UsageError("--html: '" + o.html + "' is the index file");
-    OutputFile file(o.html);
+    sidbeam::OutputFile file(o.html.c_str(), o.allow_attribute_loss);
     const std::string page = inspection_page(inspection);
-    file.write(page.data(), page.size());
+    file.write(page.data(), static_cast<int64_t>(page.size()));
+    file.sync();
     file.commit();
   }
   if (o.json) return print_json(inspection_json(inspection));
@@ -150,6 +161,7 @@ void add_inspect(CLI::App& program) {
   CLI::App& command = *program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
   add_index(command, o->index);
   command.add_option("--html", o->html, "also write one self-contained page with pictures")->type_name("FILE");
+  add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer(
       "'nodes below' level l counts distinct prefixes of l+1 codes; children are what may follow a prefix of l codes.\n"

@@ -24,6 +24,7 @@ struct Inspection {
     return std::to_string(info.format_major) + "." + std::to_string(info.format_minor);
   }
   const char* id_type() const;
+  const char* verified() const;  // the depth
   double bytes_per_item() const { return static_cast<double>(info.file_bytes) / static_cast<double>(info.items); }
 };
 

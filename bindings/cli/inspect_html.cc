@@ -94,6 +94,7 @@ std::string header_section(const Inspection& x) {
   for (const std::string& kind : kind_names(x.info.kinds)) kinds += (kinds.empty() ? "" : ", ") + kind;
   std::vector<std::pair<std::string, std::string>> rows{
       {"format version", x.format_version()},
+      {"verified", x.verified()},
       {"fingerprint", x.info.fingerprint},
       {"SIDs", with_commas(x.info.sids)},
       {"items", with_commas(x.info.items) + " (" + x.id_type() + " ids)"},

@@ -43,7 +43,8 @@ int64_t find_item(const sidbeam_index* index, int32_t id_type, const std::string
     }
     id = parsed ? *parsed : static_cast<int64_t>(*parsed_unsigned);
   }
-  call(sidbeam_index_find_item, index, id, text.data(), static_cast<int64_t>(text.size()), from_row, &row);
+  const char* name = id_type == SIDBEAM_ID_STRING ? text.data() : nullptr;
+  call(sidbeam_index_find_item, index, id, name, static_cast<int64_t>(text.size()), from_row, &row);
   return row;
 }
 

@@ -96,7 +96,7 @@ void lookup_sid(const Options& o, const Opened& opened) {
                            {"ordinal", ordinal >= 0 ? Json(ordinal) : Json(nullptr)},
                            {"items", items}});
   }
-  if (ordinal < 0) return print("no SID " + join(sid) + "\n");
+  if (ordinal < 0) return print_line("no SID " + join(sid));
   Table table{2, {{"SID", join(sid)}, {"ordinal", with_commas(ordinal)}}};
   for (const std::string& item : items) table.rows.push_back({table.rows.size() == 2 ? "items" : "", item});
   print(table.text());
@@ -114,7 +114,8 @@ void lookup_item(const Options& o, const Opened& opened) {
     table.rows.push_back({join(sid), with_commas(ordinal)});
   }
   if (o.json) return print_json(Json{{"item", o.item}, {"sids", sids}});
-  print(sids.empty() ? "no item " + o.item + "\n" : table.text());
+  if (sids.empty()) return print_line("no item " + o.item);
+  print(table.text());
 }
 
 void run(const Options& o) {

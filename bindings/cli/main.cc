@@ -1,15 +1,20 @@
-// The sidbeam command: one more binding of the library, which it knows through include/sidbeam alone.
+// The sidbeam command: one more binding of the library, which it knows through include/sidbeam alone. (With the
+// library it shares the source of how files are written and text is escaped.)
 // Exit status: 0 done, 1 failed (one line on standard error: what, where, why), 2 wrong usage.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/sidbeam.h>
+#include <support/error.h>
+#include <support/escape.h>
 
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <sstream>
 
 #include "commands.h"
 #include "failure.h"
 #include "options.h"
+#include "terminal.h"
 
 namespace {
 
@@ -28,26 +33,8 @@ std::string command_name(const CLI::App& program) {
   return parsed.empty() ? "sidbeam" : "sidbeam " + parsed.front()->get_name();
 }
 
-// Pieces of a file may be quoted in a message: as \x1b what a terminal would obey, and all but ASCII where not UTF-8.
-std::string escaped(const std::string& what) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  const bool utf8 = cli::is_utf8(what);
-  std::string out;
-  for (size_t i = 0; i < what.size(); ++i) {
-    const unsigned char c = static_cast<unsigned char>(what[i]);
-    const bool controls = c == 0xc2 && i + 1 < what.size() && static_cast<unsigned char>(what[i + 1]) < 0xa0;
-    const bool controlled = i > 0 && what[i - 1] == '\xc2' && c < 0xa0;  // C1, two bytes in UTF-8
-    if (c >= ' ' && c != 0x7f && (c < 0x80 || (utf8 && !controls && !controlled))) {
-      out += what[i];
-    } else {
-      out += {'\\', 'x', kDigits[c >> 4], kDigits[c & 15]};
-    }
-  }
-  return out;
-}
-
-int report(const CLI::App& program, std::string what, int status) {
-  what = escaped(what);
+int report(const CLI::App& program, const std::string& message, int status) {
+  const std::string what = sidbeam::escaped(message);  // pieces of a file may be quoted
   const std::string name = command_name(program);
   std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
   if (status == 2) std::fprintf(stderr, "See '%s --help'.\n", name.c_str());
@@ -63,6 +50,24 @@ void check_command(const CLI::App& program, int argc, char** argv) {
     names += (names.empty() ? "" : ", ") + command->get_name();
   }
   throw cli::UsageError((argc >= 2 ? "'" + std::string(argv[1]) + "', " : "") + "expected a command: " + names);
+}
+
+// What --help and --version ask for.
+void print_answer(const CLI::App& program, const CLI::ParseError& asked) {
+  std::ostringstream out;
+  program.exit(asked, out, out);
+  cli::print(out.str());
+}
+
+// Parsing runs the command.
+void run(CLI::App& program, int argc, char** argv) {
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw;
+    return print_answer(program, error);
+  }
+  if (program.get_subcommands().empty()) check_command(program, 1, argv);
 }
 
 }  // namespace
@@ -82,14 +87,14 @@ int main(int argc, char** argv) {
     for (AddCommand* const add : kCommands) add(program);
     for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; })) cli::check_values(*command);
     check_command(program, argc, argv);
-    program.parse(argc, argv);
-    if (program.get_subcommands().empty()) check_command(program, 1, argv);
+    run(program, argc, argv);
     return 0;
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
     return report(program, error.what(), 2);
   } catch (const cli::UsageError& error) {
     return report(program, error.what(), 2);
+  } catch (const sidbeam::Failure& failure) {  // of a file that is written
+    return report(program, failure.message, 1);
   } catch (const std::bad_alloc&) {
     return report(program, "out of memory", 1);
   } catch (const std::exception& error) {

@@ -18,21 +18,21 @@ constexpr std::string_view kMagic("\x93NUMPY", 6);
 [[noreturn]] void fail(const std::string& path, const std::string& what) { throw Failure("'" + path + "': " + what); }
 
 // The text of the header's dictionary; *data_at gets where the data begins.
-std::string_view dictionary(const FileBytes& file, size_t* data_at) {
-  const std::string_view bytes = file.text();
-  if (!is_npy(file)) fail(file.path(), "not a .npy file (no NumPy magic)");
-  if (bytes.size() < 12) fail(file.path(), "truncated .npy header");
-  const int version = static_cast<unsigned char>(bytes[6]);
+std::string dictionary(const InputFile& file, int64_t* data_at) {
+  const std::string start = file.head(12);
+  if (start.compare(0, kMagic.size(), kMagic) != 0) fail(file.path(), "not a .npy file (no NumPy magic)");
+  if (start.size() < 12) fail(file.path(), "truncated .npy header");
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3) {
     fail(file.path(), ".npy version " + std::to_string(version) + ", expected 1, 2 or 3");
   }
   const size_t length_bytes = version == 1 ? 2 : 4;
-  size_t length = 0;
-  for (size_t i = 0; i < length_bytes; ++i) length |= size_t{static_cast<unsigned char>(bytes[8 + i])} << (8 * i);
-  const size_t begin = 8 + length_bytes;
-  if (bytes.size() - begin < length) fail(file.path(), "truncated .npy header");
+  int64_t length = 0;
+  for (size_t i = 0; i < length_bytes; ++i) length |= int64_t{static_cast<unsigned char>(start[8 + i])} << (8 * i);
+  const auto begin = static_cast<int64_t>(8 + length_bytes);
+  if (file.size() - begin < length) fail(file.path(), "truncated .npy header");
   *data_at = begin + length;
-  return bytes.substr(begin, length);
+  return file.head(*data_at).substr(static_cast<size_t>(begin));
 }
 
 // What follows 'key': in the dictionary, without leading spaces.
@@ -70,24 +70,39 @@ std::vector<int64_t> parse_shape(const std::string& path, std::string_view value
   return shape;
 }
 
-void check_size(const NpyArray& array, size_t bytes) {
+void check_size(const NpyArray& array, int64_t bytes) {
   int64_t expected = array.item_bytes;
   for (const int64_t extent : array.shape) {
     if (__builtin_mul_overflow(expected, extent, &expected))
       fail(array.path, "shape " + array.shape_text() + " overflows");
   }
-  if (bytes == static_cast<size_t>(expected)) return;
+  if (bytes == expected) return;
   fail(array.path, std::to_string(bytes) + " bytes of data, expected " + std::to_string(expected) + " for shape " +
                        array.shape_text() + " of '" + array.dtype + "'");
 }
 
 template <class T>
-void load(const char* data, int64_t first, int64_t count, int64_t* out) {
-  data += first * static_cast<int64_t>(sizeof(T));
-  for (int64_t i = 0; i < count; ++i) {
+void load(const std::vector<char>& bytes, std::vector<int64_t>& out) {
+  for (size_t i = 0; i < out.size(); ++i) {
     T element;
-    std::memcpy(&element, data + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+    std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
     out[i] = static_cast<int64_t>(element);  // NOLINT(bugprone-signed-char-misuse): i1 is a number
+  }
+}
+
+void load_integers(const NpyArray& array, const std::vector<char>& bytes, std::vector<int64_t>& out) {
+  const bool is_signed = array.dtype[1] == 'i';
+  switch (array.item_bytes) {
+    case 1:
+      return is_signed ? load<int8_t>(bytes, out) : load<uint8_t>(bytes, out);
+    case 2:
+      return is_signed ? load<int16_t>(bytes, out) : load<uint16_t>(bytes, out);
+    case 4:
+      return is_signed ? load<int32_t>(bytes, out) : load<uint32_t>(bytes, out);
+    case 8:
+      return load<int64_t>(bytes, out);
+    default:
+      fail(array.path, "dtype '" + array.dtype + "', expected integers");
   }
 }
 
@@ -101,25 +116,30 @@ int64_t NpyArray::elements() const {
 
 bool NpyArray::is_integer() const { return dtype.size() == 3 && (dtype[1] == 'i' || dtype[1] == 'u'); }
 
-std::string NpyArray::shape_text() const {
+std::string text_of(const std::vector<int64_t>& shape) {
   std::string text;
   for (const int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
   return "(" + text + (shape.size() == 1 ? ",)" : ")");
 }
 
-bool is_npy(const FileBytes& file) { return file.text().substr(0, kMagic.size()) == kMagic; }
+std::string NpyArray::shape_text() const { return text_of(shape); }
 
-NpyArray read_npy(const FileBytes& file) {
-  size_t data_at = 0;
-  const std::string_view header = dictionary(file, &data_at);
-  NpyArray array;
+bool is_npy(const InputFile& file) { return file.head(static_cast<int64_t>(kMagic.size())) == kMagic; }
+
+void NpyArray::read(int64_t first, int64_t count, void* out) const {
+  file->read(data_at + first * item_bytes, out, count * item_bytes);
+}
+
+NpyArray read_npy(const InputFile& file) {
+  NpyArray array{};
+  const std::string header = dictionary(file, &array.data_at);
+  array.file = &file;
   array.path = file.path();
   array.dtype = parse_dtype(array.path, value_of(array.path, header, "descr"));
   if (value_of(array.path, header, "fortran_order").substr(0, 5) != "False") {
     fail(array.path, "Fortran order, expected C order (save numpy.ascontiguousarray of it)");
   }
   array.shape = parse_shape(array.path, value_of(array.path, header, "shape"));
-  array.data = file.data() + data_at;
   const auto bytes =
       parse_integer<int64_t>(std::string_view(array.dtype).substr(std::min<size_t>(2, array.dtype.size())));
   const bool known = (array.dtype[0] == '<' || array.dtype[0] == '|') && array.dtype.size() > 2 &&
@@ -128,31 +148,33 @@ NpyArray read_npy(const FileBytes& file) {
     fail(array.path, "dtype '" + array.dtype + "', expected numbers such as '<i4' or '<f4'");
   }
   array.item_bytes = *bytes;
-  check_size(array, file.size() - data_at);
+  check_size(array, file.size() - array.data_at);
   return array;
 }
 
-void load_integers(const NpyArray& array, int64_t first, int64_t count, int64_t* out) {
-  const bool is_signed = array.dtype[1] == 'i';
-  switch (array.item_bytes) {
-    case 1:
-      return is_signed ? load<int8_t>(array.data, first, count, out) : load<uint8_t>(array.data, first, count, out);
-    case 2:
-      return is_signed ? load<int16_t>(array.data, first, count, out) : load<uint16_t>(array.data, first, count, out);
-    case 4:
-      return is_signed ? load<int32_t>(array.data, first, count, out) : load<uint32_t>(array.data, first, count, out);
-    case 8:
-      return load<int64_t>(array.data, first, count, out);
-    default:
-      fail(array.path, "dtype '" + array.dtype + "', expected integers");
-  }
+IntegerReader::IntegerReader(const NpyArray& array) : array_(array) {}
+
+const int64_t* IntegerReader::next(int64_t count) {
+  if (static_cast<int64_t>(block_.size() - used_) < count) read_block(count);
+  const int64_t* const elements = block_.data() + used_;
+  used_ += static_cast<size_t>(count);
+  at_ += count;
+  return elements;
+}
+
+void IntegerReader::read_block(int64_t least) {
+  constexpr int64_t kBlock = 1 << 16;
+  const int64_t count = std::max(least, std::min(kBlock, array_.elements() - at_));
+  bytes_.resize(static_cast<size_t>(count * array_.item_bytes));
+  block_.resize(static_cast<size_t>(count));
+  array_.read(at_, count, bytes_.data());
+  load_integers(array_, bytes_, block_);
+  used_ = 0;
 }
 
 std::string npy_header(const char* dtype, const std::vector<int64_t>& shape) {
-  NpyArray array;
-  array.shape = shape;
   std::string text =
-      "{'descr': '" + std::string(dtype) + "', 'fortran_order': False, 'shape': " + array.shape_text() + ", }";
+      "{'descr': '" + std::string(dtype) + "', 'fortran_order': False, 'shape': " + text_of(shape) + ", }";
   const size_t before = kMagic.size() + 4;
   text.append(63 - (before + text.size()) % 64, ' ');
   text += '\n';

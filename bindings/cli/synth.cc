@@ -1,12 +1,13 @@
 // sidbeam synth: catalogues of any size, for trying things out. Random numbers are a function of the seed and a
 // counter, integers throughout, so that a seed gives the same file on every machine. SPDX-License-Identifier:
 // Apache-2.0
+#include <support/output_file.h>
+
 #include <algorithm>
 #include <memory>
 
 #include "abi.h"
 #include "commands.h"
-#include "files.h"
 #include "interrupt.h"
 #include "json.h"
 #include "npy.h"
@@ -20,7 +21,7 @@ struct Options {
   int32_t levels = 0;
   std::string codes, skew = "uniform", output;
   uint64_t seed = 1;
-  bool json = false;
+  bool allow_attribute_loss = false, json = false;
 };
 
 constexpr int64_t kMostItems = int64_t{1} << 40;  // the index format's
@@ -91,7 +92,7 @@ class Generator {
   std::vector<Zipf> zipf_;
 };
 
-void generate(const Options& o, const std::vector<int32_t>& codes, OutputFile& file) {
+void generate(const Options& o, const std::vector<int32_t>& codes, sidbeam::OutputFile& file) {
   constexpr int64_t kRows = 1 << 14;
   Progress progress;
   const Generator generator(o, codes);
@@ -99,7 +100,7 @@ void generate(const Options& o, const std::vector<int32_t>& codes, OutputFile& f
   for (int64_t first = 0; first < o.items; first += kRows) {
     const int64_t count = std::min(kRows, o.items - first);
     for (int64_t i = 0; i < count; ++i) generator.row(first + i, rows.data() + static_cast<size_t>(i) * codes.size());
-    file.write(rows.data(), static_cast<size_t>(count) * codes.size() * sizeof(int32_t));
+    file.write(rows.data(), count * o.levels * int64_t{sizeof(int32_t)});
     throw_if_interrupted();
     progress.show("writing", first + count, o.items);
   }
@@ -109,12 +110,15 @@ void run(const Options& o) {
   const Stopwatch watch;
   const std::vector<int32_t> codes = parse_codes(o.codes, o.levels, false);
   catch_interrupts(o.output);
-  OutputFile file(o.output);
+  sidbeam::OutputFile file(o.output.c_str(), o.allow_attribute_loss);
   const std::string header = npy_header("<i4", {o.items, o.levels});
-  file.write(header.data(), header.size());
+  const int64_t header_bytes = static_cast<int64_t>(header.size()), bytes = header_bytes + o.items * o.levels * 4;
+  file.reserve(bytes);
+  file.write(header.data(), header_bytes);
   generate(o, codes, file);
+  file.sync();
+  throw_if_interrupted();
   file.commit();
-  const int64_t bytes = static_cast<int64_t>(header.size()) + o.items * o.levels * 4;
   if (o.json) {
     return print_json(Json{{"output", o.output},
                            {"items", o.items},
@@ -125,8 +129,8 @@ void run(const Options& o) {
                            {"bytes", bytes},
                            {"seconds", watch.seconds()}});
   }
-  print(o.output + ": " + with_commas(o.items) + " SIDs of " + std::to_string(o.levels) + " codes, " +
-        with_commas(bytes) + " bytes, " + fixed(watch.seconds(), 2) + " s\n");
+  print_line(o.output + ": " + with_commas(o.items) + " SIDs of " + std::to_string(o.levels) + " codes, " +
+             with_commas(bytes) + " bytes, " + fixed(watch.seconds(), 2) + " s");
 }
 
 }  // namespace
@@ -144,6 +148,7 @@ void add_synth(CLI::App& program) {
       ->capture_default_str();
   command.add_option("--seed", o->seed, "the same seed gives the same file on every machine")->capture_default_str();
   command.add_option("--output", o->output, ".npy file to write")->required()->type_name("FILE");
+  add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer(
       "SIDs are drawn independently, so some may come twice. With zipf the children of every prefix are drawn with\n"

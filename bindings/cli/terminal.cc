@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terminal.h"
 
+#include <support/escape.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,12 +29,14 @@ std::string fixed(double number, int digits) {
 
 std::string Table::text() const {
   std::vector<size_t> widths;
-  for (const auto& row : rows) {
+  std::vector<std::vector<std::string>> cells = rows;
+  for (auto& row : cells) {
+    for (std::string& cell : row) cell = sidbeam::escaped(cell);
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   std::string out;
-  for (const auto& row : rows) {
+  for (const auto& row : cells) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
       const std::string space(widths[i] - row[i].size(), ' ');
@@ -81,5 +84,7 @@ void print(const std::string& text) {
     throw Failure(std::string("standard output: cannot write: ") + std::strerror(errno));
   }
 }
+
+void print_line(const std::string& text) { print(sidbeam::escaped(text) + '\n'); }
 
 }  // namespace cli

@@ -21,6 +21,7 @@ std::string join(const Numbers& numbers) {
 }
 
 // Rows of cells; columns are as wide as their widest cell. The first `left` columns are aligned left, others right.
+// What of a cell a terminal would obey is escaped, so that a cell stays a cell.
 struct Table {
   size_t left = 1;
   std::vector<std::vector<std::string>> rows;
@@ -53,8 +54,11 @@ struct Stopwatch {
   double seconds() const;
 };
 
-// Writes to standard output and throws if it cannot.
+// Writes to standard output and throws if it cannot. Not for what others wrote: that goes into a Table, into JSON or
+// through print_line.
 void print(const std::string& text);
+// One line, whatever the text holds: escaped, with an end of line.
+void print_line(const std::string& text);
 
 }  // namespace cli
 

@@ -13,7 +13,8 @@ static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, in
 
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
-                                                       int64_t memory_limit_bytes, const char* codebook) {
+                                                       int64_t memory_limit_bytes, const char* codebook,
+                                                       int64_t hash_seed, int32_t allow_attribute_loss) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -24,15 +25,18 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.threads = threads;
   config.memory_limit_bytes = memory_limit_bytes;
   config.codebook = codebook;
+  config.hash_seed = hash_seed;
+  config.allow_attribute_loss = allow_attribute_loss;
   return config;
 }
 
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
-                                               int64_t memory_limit_bytes, const char* codebook, sidbeam_error* err) {
-  sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook);
+                                               int64_t memory_limit_bytes, const char* codebook, int64_t hash_seed,
+                                               int32_t allow_attribute_loss, sidbeam_error* err) {
+  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
+                                                    memory_limit_bytes, codebook, hash_seed, allow_attribute_loss);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;

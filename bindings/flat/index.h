@@ -99,6 +99,7 @@ enum {
   FLAT_INFO_COLLISIONS,
   FLAT_INFO_MAX_ITEMS_PER_SID,
   FLAT_INFO_FILE_BYTES,
+  FLAT_INFO_VERIFIED,
   FLAT_INFO_CODES,
   FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + 64,
   FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + 64,
@@ -123,6 +124,7 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_COLLISIONS] = info->collisions;
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
+  out[FLAT_INFO_VERIFIED] = info->verified;
   for (l = 0; l < 64; l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];
     out[FLAT_INFO_MAX_CHILDREN + l] = info->max_children[l];

@@ -21,6 +21,11 @@ type BuilderConfig struct {
 	Threads        int        // 1 .. 1024; 0: the runtime's
 	MemoryLimit    int64      // bytes; a build that needs more fails with OutOfMemory; 0: none
 	Codebook       string     // fingerprint of the codebook (tokenizer) that made the SIDs, any text
+	HashSeed       int64      // with KindHash, where strangers choose SIDs: secret, but in the file; 0: of a public list
+
+	// Write replaces a file even where its owner, mode, access list (ACL) or extended attributes cannot be kept; what is
+	// left of them grants nobody more than the old file did. Else it fails with IOError.
+	AllowAttributeLoss bool
 }
 
 // Builder makes an index of (SID, item) pairs: Add, Add, ... then Write or Finish. The same pairs and options give the
@@ -42,7 +47,7 @@ func NewBuilder(config BuilderConfig) (*Builder, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_builder_create(runtime, config.Codes, flag(config.VariableLength), int(config.IDType),
 			int(config.Kinds), int(config.Collisions), saturate(config.Threads), config.MemoryLimit, config.Codebook,
-			f.bytes())
+			config.HashSeed, flag(config.AllowAttributeLoss), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -136,7 +141,8 @@ func (b *Builder) SetMetadata(key, value string) error {
 }
 
 // Write writes the index beside path, syncs it and renames it to path: a reader sees the old file or the whole new one.
-// On an error, or when ctx ends, the old file is as it was and nothing else is left. May be called again.
+// On an error, or when ctx ends, the old file is as it was and nothing else is left. Links are followed; owner, mode
+// and attributes of the old file are kept (see AllowAttributeLoss). May be called again.
 // Errors: InvalidArgument (nothing added), Collision, Cancelled (errors.Is finds the context's error too), IOError,
 // OutOfMemory.
 func (b *Builder) Write(ctx context.Context, path string) error {

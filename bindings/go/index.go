@@ -83,7 +83,7 @@ func (x *Index) Close() error {
 	return x.handle.close()
 }
 
-// Verify checks the index. Errors: Corrupt. Uses the runtime's threads.
+// Verify checks the index to a depth, which its Info says from then on. Errors: Corrupt. Uses the runtime's threads.
 func (x *Index) Verify(depth Verify) error {
 	f := newFailure()
 	native.Flat_index_verify(x.handle.raw(), int(depth), f.bytes())

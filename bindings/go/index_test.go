@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sidbeam.io/sidbeam"
@@ -67,6 +68,49 @@ func TestLookups(t *testing.T) {
 	}
 }
 
+func TestVerified(t *testing.T) {
+	path := written(t, threePairs)
+	expect := func(index *sidbeam.Index, depth sidbeam.Verify) {
+		t.Helper()
+		info, err := index.Info()
+		if must(t, err); info.Verified != depth {
+			t.Errorf("verified: expected %v, got %v", depth, info.Verified)
+		}
+	}
+	depths := []sidbeam.Verify{sidbeam.VerifyHeader, sidbeam.VerifyChecksums, sidbeam.VerifyFull}
+	for _, opened := range depths {
+		index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: opened})
+		must(t, err)
+		expect(index, opened)
+		for _, depth := range depths[opened:] {
+			must(t, index.Verify(depth))
+			expect(index, depth)
+		}
+		must(t, index.Verify(sidbeam.VerifyHeader))
+		expect(index, sidbeam.VerifyFull)
+		must(t, index.Close())
+	}
+	peeked, err := sidbeam.Peek(path)
+	if must(t, err); peeked.Verified != sidbeam.VerifyHeader {
+		t.Errorf("of a peek: expected header, got %v", peeked.Verified)
+	}
+	expect(build(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs), sidbeam.VerifyFull)
+}
+
+func TestHashSeed(t *testing.T) {
+	made := func(seed int64) string {
+		path := filepath.Join(t.TempDir(), "index.sidx")
+		config := sidbeam.BuilderConfig{Codes: []int32{4, 4}, Kinds: sidbeam.KindHash, HashSeed: seed}
+		must(t, builderOf(t, config, threePairs).Write(context.Background(), path))
+		bytes, err := os.ReadFile(path)
+		must(t, err)
+		return string(bytes)
+	}
+	if made(7) != made(7) || made(7) == made(0) || made(7) == made(-7) {
+		t.Error("a seed, and nothing else here, should decide the bytes")
+	}
+}
+
 func TestNamesAndVariableLength(t *testing.T) {
 	names := []string{"Schuh", "", "靴"}
 	index := build(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}, VariableLength: true, IDType: sidbeam.IDString},
@@ -83,7 +127,7 @@ func TestNamesAndVariableLength(t *testing.T) {
 		}
 	}
 	_, err = index.FindItem(0, 0)
-	fails(t, err, sidbeam.InvalidArgument, "ids of this index are names")
+	fails(t, err, sidbeam.InvalidArgument, "the ids of this index are strings")
 	codes, end, err := index.Children(0)
 	if must(t, err); !end || len(codes) != 1 {
 		t.Errorf("children of 0: expected 3 and an end, got %v %v", codes, end)
@@ -171,6 +215,30 @@ func TestPlan(t *testing.T) {
 	}
 	_, err = sidbeam.EstimatePlan(sidbeam.BuilderConfig{Codes: []int32{4, 4}}, 17)
 	fails(t, err, sidbeam.InvalidArgument, "sids is 17, but these codes allow only 16 SIDs")
+}
+
+// In a folder that everybody may write to, as another user.
+func TestOwnerThatCannotBeKept(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may become another user")
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "index.sidx")
+	must(t, os.WriteFile(path, []byte("old"), 0o600))
+	must(t, os.Chmod(folder, 0o777))
+	must(t, os.Chmod(filepath.Dir(folder), 0o777))
+	strict := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs)
+	lax := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}, AllowAttributeLoss: true}, threePairs)
+	must(t, syscall.Setreuid(-1, 1234))
+	refused, written := strict.Write(context.Background(), path), lax.Write(context.Background(), path)
+	must(t, syscall.Setreuid(-1, 0))
+	fails(t, refused, sidbeam.IOError, "cannot keep the owner of '"+path+"'")
+	must(t, written)
+	info, err := os.Stat(path)
+	must(t, err)
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 1234 {
+		t.Errorf("expected the writer as owner, got %d", owner)
+	}
 }
 
 // A build whose context ends leaves the old file, nothing else, and a builder that works.

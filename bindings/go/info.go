@@ -8,7 +8,7 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// Info is what the header of an index says.
+// Info is what the header of an index says, and how far the rest was checked.
 type Info struct {
 	FormatMajor, FormatMinor int
 	Levels                   int // L
@@ -26,6 +26,7 @@ type Info struct {
 	MaxChildren              []int32 // [L] most continuations of a prefix of l codes, the end counted
 	Nodes                    []int64 // [L] distinct prefixes of l+1 codes
 	Fingerprint              string  // XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata
+	Verified                 Verify  // depth to which it was found sound; full where a Builder finished it, header from Peek
 
 	metadata int
 }
@@ -72,6 +73,7 @@ func readInfo(call func(numbers []int64, fingerprint []byte, f *failure)) (*Info
 		MaxItemsPerSID: numbers[native.FLAT_INFO_MAX_ITEMS_PER_SID],
 		FileBytes:      numbers[native.FLAT_INFO_FILE_BYTES],
 		Fingerprint:    string(fingerprint),
+		Verified:       Verify(numbers[native.FLAT_INFO_VERIFIED]),
 		metadata:       int(numbers[native.FLAT_INFO_METADATA_COUNT]),
 	}
 	for l := 0; l < info.Levels; l++ {

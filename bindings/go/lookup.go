@@ -158,18 +158,13 @@ func (x *Index) ItemNames(rows []int64) ([]string, error) {
 }
 
 // FindItem gives the first item row >= from with this id, or -1. One pass over the ids: for tools, not for requests.
+// Where ids are names it is an error, InvalidArgument.
 func (x *Index) FindItem(id, from int64) (int64, error) {
-	if x.header().IDType == IDString {
-		return -1, invalid("ids of this index are names, expected FindItemNamed")
-	}
 	return x.findItem(id, nil, from)
 }
 
-// FindItemNamed is FindItem where ids are names.
+// FindItemNamed is FindItem where ids are names; where they are numbers it is an error.
 func (x *Index) FindItemNamed(name string, from int64) (int64, error) {
-	if x.header().IDType != IDString {
-		return -1, invalid("ids of this index are numbers, expected FindItem")
-	}
 	return x.findItem(0, append(make([]byte, 0, len(name)+1), name...), from) // not nil, that is no name at all
 }
 

@@ -126,6 +126,9 @@ func TestBadCalls(t *testing.T) {
 	must(t, session.Step(sidbeam.StepArgs{Rows: good}))
 	must(t, session.Step(sidbeam.StepArgs{Rows: good}))
 	fails(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: good}), sidbeam.BadState, "slot")
+	fails(t, session.Step(sidbeam.StepArgs{Rows: good}), sidbeam.BadState, "every slot that was started is done")
+	must(t, session.Stop(nil, 0))
+	fails(t, session.Step(sidbeam.StepArgs{Rows: good}), sidbeam.BadState, "no slot is started, expected one to step")
 }
 
 func TestBadLookups(t *testing.T) {
@@ -147,7 +150,7 @@ func TestBadLookups(t *testing.T) {
 	_, err = index.FindSID(0, 1, 2)
 	fails(t, err, sidbeam.InvalidArgument, "length")
 	_, err = index.FindItemNamed("a", 0)
-	fails(t, err, sidbeam.InvalidArgument, "ids of this index are numbers")
+	fails(t, err, sidbeam.InvalidArgument, "the ids of this index are integers")
 	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	defer set.Close()

@@ -144,8 +144,9 @@ type StepArgs struct {
 }
 
 // Step advances slots by one level. Errors: InvalidArgument (slots, rows, row map, lse, temperature: the message says
-// which, what was expected and what came), BadState (a slot that is idle or done, or nothing to do), NoDevice, DeviceError; then no slot has
-// changed. A logits row with NaN or +inf is no error of the call: Beams.Errors flags the slot.
+// which, what was expected and what came), BadState (a slot that is idle or done, or, where none is named, no slot that
+// is left to step), NoDevice, DeviceError; then no slot has changed. A logits row with NaN or +inf is no error of the
+// call: Beams.Errors flags the slot.
 func (s *Session) Step(args StepArgs) error {
 	rows := &args.Rows
 	logits, elements, dtype, err := rows.memory()

@@ -10,12 +10,14 @@ build=${1:-build/release}
 out=build/java
 log=$out/build.log
 mkdir -p $out
+: >"$log"
 trap 'status=$?; [ $status = 0 ] || tail -n 40 "$log" >&2' EXIT
 
-{
-  cmake "$build" -DSIDBEAM_JAVA=ON
-  cmake --build "$build" --target sidbeam_java
-} >"$log" 2>&1
+# A folder that has not been configured yet is, as the preset "release" does it. Each command has a redirection of its
+# own: what a group's would catch, the trap's words included, is not seen where the group fails.
+[ -e "$build/CMakeCache.txt" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >>"$log" 2>&1
+cmake "$build" -DSIDBEAM_JAVA=ON >>"$log" 2>&1
+cmake --build "$build" --target sidbeam_java >>"$log" 2>&1
 
 version=$(sed -nE 's/#define SIDBEAM_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)/\2/p' include/sidbeam/base.h | paste -sd .)
 generated=$build/bindings/java/generated/io/sidbeam

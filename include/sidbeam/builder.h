@@ -51,11 +51,18 @@ typedef struct sidbeam_builder_config {
    * the builder. NULL: none. */
   int32_t (*progress)(void* context, int32_t phase, int64_t done, int64_t total);
   void* progress_context;
+  /* With SIDBEAM_KIND_HASH: the seed of the hash set, kept in the file, for those who let strangers choose SIDs: keep it
+   * and the file to yourself. 0: the first of a public list with which no SID lies far from where its key begins, the
+   * same for the same catalogue. SIDs chosen to crowd the set with all of these make the build fail. */
+  int64_t hash_seed;
+  /* 0: a file is not replaced where its owner, mode, access list (ACL) or an extended attribute could not be kept;
+   * 1: it is replaced all the same, and what is left of them grants nobody more than the old file did. */
+  int32_t allow_attribute_loss;
 } sidbeam_builder_config;
 #define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_builder_config), 0, NULL, 0, SIDBEAM_ID_I64, SIDBEAM_KIND_TRIE, SIDBEAM_COLLISIONS_KEEP, \
-        0, 0, NULL, NULL, NULL                                                                                        \
+        0, 0, NULL, NULL, NULL, 0, 0                                                                                  \
   }
 
 /* Sizes of an index that has not been built; its sections by sidbeam_plan_get_section(). */
@@ -64,7 +71,7 @@ typedef struct sidbeam_plan_info {
   int32_t exact;         /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
   int64_t sids, items;   /* distinct SIDs; (SID, item) pairs */
   int64_t file_bytes;    /* the whole file */
-  int64_t peak_bytes;    /* memory that the build takes at most, the file's pages included */
+  int64_t peak_bytes;    /* memory that the build takes at most, the file's contents included */
   int64_t section_count; /* of the file */
   int64_t nodes[64];     /* distinct prefixes of l+1 codes; 0 past the last level */
 } sidbeam_plan_info;
@@ -110,10 +117,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_section(
     const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_plan_destroy(sidbeam_plan* plan);
-/* Writes the index beside `path`, syncs it and renames it to `path`: a reader sees the old file or the whole new one.
- * On an error or a cancellation the old file is as it was and nothing else is left. A symbolic link is followed; what
- * is no regular file is not replaced. May be called again, for another path.
- * Errors: INVALID_ARGUMENT (nothing added), COLLISION, CANCELLED, IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+/* Writes the index beside `path`, syncs it, renames it to `path` and syncs the folder: a reader sees the old file or
+ * the whole new one. On an error or a cancellation the old file is as it was and nothing else is left, except where the
+ * folder cannot be synced: then the new file is in its place, and the message says so. What a process leaves that is
+ * killed as it renames (.sidbeam-*.tmp), the next write into that folder removes; on network file systems once it is a
+ * day old. A full disk or quota is an error of this call, never a signal.
+ * A symbolic link is followed, also to a file that is not there yet; what is no regular file is not replaced. Owner,
+ * mode, access list and extended attributes of the old file are kept, or the call fails before it sorts (see
+ * allow_attribute_loss); attributes that speak of the contents (security.capability, .ima, .evm) are not carried over.
+ * Other hard links to the old file keep the old contents. May be called again, for another path.
+ * Errors: INVALID_ARGUMENT (nothing added, or SIDs that crowd the hash set), COLLISION, CANCELLED, IO_ERROR (with path
+ * and reason), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_write(
     sidbeam_builder* builder, const char* path, sidbeam_error* err);
 /* The same index in memory; *out gets one reference. */

@@ -75,7 +75,8 @@ static inline sidbeam_status sidbeam_rows_from_dlpack(const void* dl_tensor, sid
   if (tensor->byte_offset % (tensor->type_bits / 8u) != 0)
     return sidbeam_dl_refuse(err, "byte_offset", (long long)tensor->byte_offset, "a multiple of the element's size");
   strides[tensor->ndim - 1] = 1;
-  for (i = tensor->ndim - 2; i >= 0; i--) strides[i] = strides[i + 1] * tensor->shape[i + 1];
+  for (i = tensor->ndim - 2; i >= 0; i--) /* wild sizes wrap, and are refused by the call that gets them */
+    strides[i] = (int64_t)((uint64_t)strides[i + 1] * (uint64_t)tensor->shape[i + 1]);
   if (tensor->strides != NULL)
     for (i = 0; i < tensor->ndim; i++) strides[i] = tensor->strides[i];
   if (strides[tensor->ndim - 1] != 1 && tensor->shape[tensor->ndim - 1] > 1)

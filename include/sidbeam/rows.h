@@ -44,8 +44,8 @@ static inline sidbeam_rows sidbeam_rows_dense(
 
 /* Which column a code has: code t of level l is column offsets[l] + t, or maps[l][t] where that level has a map. The
  * columns of SIDs may be a part of a text vocabulary at any offset; levels may share columns. In a map -1 is a code
- * without a column: no SID of a constraint that is used with it may have that code, and nothing reads or chooses it. A column that stands for
- * several codes of a level counts once per code. */
+ * without a column: no SID of a constraint that is used with it may have that code, and nothing reads or chooses it. A
+ * column that stands for several codes of a level counts once per code. */
 typedef struct sidbeam_vocabulary {
   uint32_t struct_size;       /* sizeof(sidbeam_vocabulary) */
   int32_t levels;             /* entries of the arrays below */

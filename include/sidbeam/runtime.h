@@ -5,6 +5,12 @@
  * finds libraries. Where it, the driver or the device is missing, or the device is older than compute capability 8.0,
  * the call fails with NO_DEVICE and says which; what runs on the CPU goes on. A plugin that was not built from the same
  * sources is refused. CUDA streams are cudaStream_t or CUstream, passed as void*; NULL is the default stream.
+ *
+ * A child of fork() may use and release a runtime that it inherits. Threads do not pass a fork: those of the runtime's
+ * steps (step_threads) are started again when the child first makes a session of it, and steps run on their callers
+ * alone until then. Releasing it waits for the child's threads only. CUDA does not pass a fork either: calls on
+ * inherited objects of a device fail with BAD_STATE, and indexes have no uploads in the child; it may open a device
+ * itself where the parent had not used CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNTIME_H
 #define SIDBEAM_RUNTIME_H
@@ -53,8 +59,8 @@ typedef struct sidbeam_runtime_config {
   int32_t threads;
   /* Copied. NULL: aligned allocation of the C library. */
   const sidbeam_allocator* allocator;
-  /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library.
-   * NULL: no log. */
+  /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library. A
+   * message is one line, written as that of a sidbeam_error. NULL: no log. */
   void (*log)(void* context, int32_t level, const char* message);
   void* log_context;
   /* Messages above this level are not made; SIDBEAM_LOG_INFO gives all. */

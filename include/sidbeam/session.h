@@ -214,9 +214,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.
  * Errors: INVALID_ARGUMENT (slots, rows, row map, lse, temperature: the message says which, what was expected and what
- * came), BAD_STATE (a slot that is idle or done, or nothing to do), NO_DEVICE (logits on another device than the
- * session), on CUDA DEVICE_ERROR; then no slot has changed. On CUDA, memory of the host or of another device is
- * INVALID_ARGUMENT too. */
+ * came), BAD_STATE (a slot that is idle or done, an empty list, or, where slots is NULL, none that is left to step),
+ * NO_DEVICE (logits on another device than the session), on CUDA DEVICE_ERROR; then no slot has changed. On CUDA, memory
+ * of the host or of another device is INVALID_ARGUMENT too. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
 /* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, one named twice where they

@@ -10,19 +10,27 @@ Device::Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allo
   call_plugin(plugin.open, id, allocator, &handle_);
 }
 
+const DevicePlugin& Device::plugin() const {
+  if (process_ != this_process())
+    fail(SIDBEAM_BAD_STATE, "CUDA device %d was opened before this process was forked, expected objects made in it",
+         id_);
+  return plugin_;
+}
+
 void Devices::configure(const char* library, const sidbeam_device_allocator* allocator) {
   if (library != nullptr) library_ = library;
   if (allocator != nullptr) allocator_ = *allocator;
 }
 
 Ref<Device> Devices::open(int32_t id) {
-  const std::lock_guard lock(mutex_);
-  if (plugin_ == nullptr) plugin_ = &load_cuda_plugin(library_);
-  const auto found = opened_.find(id);
-  if (found != opened_.end()) return Ref<Device>::share(found->second.get());
+  Opened& opened = opened_.get();
+  const std::lock_guard lock(opened.mutex);
+  if (opened.plugin == nullptr) opened.plugin = &load_cuda_plugin(library_);
+  const auto found = opened.devices.find(id);
+  if (found != opened.devices.end()) return Ref<Device>::share(found->second.get());
   Ref<Device> device =
-      Ref<Device>::adopt(new Device(*plugin_, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
-  opened_[id] = Ref<Device>::share(device.get());
+      Ref<Device>::adopt(new Device(*opened.plugin, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
+  opened.devices[id] = Ref<Device>::share(device.get());
   return device;
 }
 

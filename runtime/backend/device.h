@@ -8,6 +8,7 @@
 
 #include "backend/device_plugin.h"
 #include "support/error.h"
+#include "support/process.h"
 #include "support/ref_counted.h"
 
 namespace sidbeam {
@@ -20,19 +21,27 @@ void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... argumen
   if (status != SIDBEAM_OK) fail(status, "%s", error.message);
 }
 
+// A forked child has what its parent has of devices, but CUDA works for it on none: there objects of a device are let go
+// of without a word to the plugin, and asking for the plugin fails.
 class Device final : public RefCounted<Device> {
  public:
   Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device() { plugin_.close(handle_); }
-  const DevicePlugin& plugin() const { return plugin_; }
+  ~Device() { let_go(&DevicePlugin::close, handle_); }
+  const DevicePlugin& plugin() const;
+  // Calls the plugin's function that frees an object of this device.
+  template <class Handle>
+  void let_go(void (*DevicePlugin::*function)(Handle*), Handle* handle) const {
+    if (process_ == this_process()) (plugin_.*function)(handle);
+  }
   DeviceHandle* handle() const { return handle_; }
   int32_t id() const { return id_; }
 
  private:
   const DevicePlugin& plugin_;
   int32_t id_;
+  const uint64_t process_ = this_process();
   DeviceHandle* handle_ = nullptr;
 };
 
@@ -44,11 +53,15 @@ class Devices {
   Ref<Device> open(int32_t id);
 
  private:
-  std::mutex mutex_;
+  struct Opened {
+    std::mutex mutex;
+    const DevicePlugin* plugin = nullptr;
+    std::map<int32_t, Ref<Device>> devices;
+  };
+
   std::string library_;
   sidbeam_device_allocator allocator_{};  // struct_size 0: none
-  const DevicePlugin* plugin_ = nullptr;
-  std::map<int32_t, Ref<Device>> opened_;
+  OfProcess<Opened> opened_;
 };
 
 // The sections of some kinds of an index, on a device.
@@ -58,7 +71,7 @@ class Upload final : public RefCounted<Upload> {
   Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream);
   Upload(const Upload&) = delete;
   Upload& operator=(const Upload&) = delete;
-  ~Upload() { device_->plugin().upload_free(handle_); }
+  ~Upload() { device_->let_go(&DevicePlugin::upload_free, handle_); }
   const Device& device() const { return *device_; }
   UploadHandle* handle() const { return handle_; }
   int32_t kinds() const { return kinds_; }

@@ -17,7 +17,7 @@ class DeviceSet final : public SetBackend {
   }
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
-  ~DeviceSet() override { plugin().set_destroy(handle_); }
+  ~DeviceSet() override { device_->let_go(&DevicePlugin::set_destroy, handle_); }
 
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     call_plugin(plugin().set_prefixes, handle_, &call, &prefixes, lengths, out);

@@ -113,6 +113,7 @@ sidbeam_status sidbeam_builder_finish(sidbeam_builder* builder, sidbeam_index** 
     auto handle = std::make_unique<sidbeam_index>();
     handle->runtime = Ref<sidbeam_runtime>::share(builder->runtime.get());
     handle->index = builder->builder.finish();
+    handle->verified = SIDBEAM_VERIFY_FULL;
     *out = handle.release();
   });
 }

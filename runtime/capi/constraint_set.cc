@@ -86,7 +86,7 @@ sidbeam_status sidbeam_constraint_set_bitmask(const sidbeam_constraint_set* set,
   return guarded(err, [&] {
     require(set, "set");
     check_count(count);
-    check_words(*set, words_per_row);
+    check_words(*set, count, words_per_row);
     if (count == 0) return;
     require(states, "states");
     require(words, "words");

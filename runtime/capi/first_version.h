@@ -24,7 +24,7 @@ inline constexpr size_t kFirstBytes<sidbeam_upload_config> = 40;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_upload_info> = 16;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_builder_config> = 72;
+inline constexpr size_t kFirstBytes<sidbeam_builder_config> = 88;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 560;
 template <>

@@ -4,9 +4,10 @@
 namespace sidbeam::capi {
 
 void check_size(uint32_t struct_size, size_t smallest, const char* name) {
-  if (struct_size < smallest)
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s.struct_size is %u, expected at least %zu: begin with its _INIT macro", name,
-         struct_size, smallest);
+  if (struct_size < smallest || struct_size > kMostStructBytes)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "%s.struct_size is %u, expected at least %zu and at most %u: begin with its _INIT macro", name, struct_size,
+         smallest, kMostStructBytes);
 }
 
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name) {

@@ -15,9 +15,9 @@ inline void require(const void* pointer, const char* name) {
   if (pointer == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected an object", name);
 }
 
-// Checks struct_size; `smallest` is the size of the struct's first version.
+// Checks a struct_size; `smallest` is the size of the struct's first version.
 void check_size(uint32_t struct_size, size_t smallest, const char* name);
-// The same, and that nothing is asked for in fields that came after this library.
+// The same for an input, and that nothing is asked for in fields that came after this library.
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name);
 
 // A copy of a caller's struct, whole even where the caller's is of an older header.

@@ -47,6 +47,7 @@ sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, co
     const sidbeam_open_config checked = open_config(config);
     auto handle = new_handle(runtime);
     handle->index = open_index(path, checked.residency, checked.verify, runtime->threads, runtime->allocator);
+    handle->verified = checked.verify;
     log(*runtime, SIDBEAM_LOG_INFO, "opened index '%s': %llu SIDs, fingerprint %s", path,
         static_cast<unsigned long long>(handle->index.view.sids), handle->index.header.info.fingerprint);
     *out = handle.release();
@@ -67,6 +68,7 @@ sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* d
     if (release != nullptr) on_release = [release, context] { release(context); };
     handle->index = open_index_memory(data, bytes, std::move(on_release), checked.residency, checked.verify,
                                       runtime->threads, runtime->allocator);
+    handle->verified = checked.verify;
     *out = handle.release();
   });
 }
@@ -85,6 +87,9 @@ sidbeam_status sidbeam_index_verify(const sidbeam_index* index, int32_t depth, s
     if (depth < SIDBEAM_VERIFY_HEADER || depth > SIDBEAM_VERIFY_FULL)
       fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected HEADER (0) to FULL (2)", depth);
     verify_index(index->index, depth, index->runtime->threads);
+    int32_t before = index->verified;
+    while (before < depth && !index->verified.compare_exchange_weak(before, depth)) {
+    }
   });
 }
 
@@ -92,7 +97,9 @@ sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    write_struct(index->index.header.info, out);
+    sidbeam_index_info info = index->index.header.info;
+    info.verified = index->verified;
+    write_struct(info, out);
   });
 }
 

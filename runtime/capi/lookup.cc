@@ -129,13 +129,14 @@ sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id, c
     if (from_item_row < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "from_item_row is %lld, expected at least 0",
            static_cast<long long>(from_item_row));
-    std::string_view text;
-    if (view.id_type == IdType::kString) {
-      if (bytes < 0)
-        fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
-      if (bytes > 0) require(name, "name");
-      text = {name != nullptr ? name : "", static_cast<size_t>(bytes)};
-    }
+    const bool named = view.id_type == IdType::kString;
+    if (named != (name != nullptr))
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           named ? "name is NULL, expected a name: the ids of this index are strings"
+                 : "name is given, expected NULL and an id: the ids of this index are integers");
+    if (named && bytes < 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "bytes is %lld, expected at least 0", static_cast<long long>(bytes));
+    const std::string_view text = named ? std::string_view(name, static_cast<size_t>(bytes)) : std::string_view();
     *item_row = find_item(view, id, text, static_cast<uint64_t>(from_item_row));
   });
 }

@@ -8,6 +8,7 @@
 #include "backend/device_set.h"
 #include "decode/device_choice.h"
 #include "decode/rows.h"
+#include "decode/strides.h"
 #include "index/state.h"
 #include "support/error.h"
 
@@ -94,7 +95,9 @@ std::unique_ptr<sidbeam_constraint_set> make_constraint_set(sidbeam_runtime* run
 }
 
 void check_count(int64_t count) {
-  if (count < 0) fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(count));
+  if (count < 0 || count > kMaxRows)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0..%lld", static_cast<long long>(count),
+         static_cast<long long>(kMaxRows));
 }
 
 void check_set_rows(const sidbeam_constraint_set& set, sidbeam_rows& rows) {
@@ -104,10 +107,11 @@ void check_set_rows(const sidbeam_constraint_set& set, sidbeam_rows& rows) {
   check_columns(set, "logits.columns", rows.columns);
 }
 
-void check_words(const sidbeam_constraint_set& set, int64_t words_per_row) {
+void check_words(const sidbeam_constraint_set& set, int64_t count, int64_t words_per_row) {
   if (words_per_row < 0 || words_per_row > kMaxWords)
     fail(SIDBEAM_INVALID_ARGUMENT, "words_per_row is %lld, expected 0..%lld", static_cast<long long>(words_per_row),
          static_cast<long long>(kMaxWords));
+  check_stride("words_per_row", count, words_per_row);
   check_columns(set, "32 * words_per_row", 32 * words_per_row);
 }
 

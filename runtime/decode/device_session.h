@@ -19,7 +19,7 @@ class DeviceSession {
   DeviceSession(Ref<Device> device, Ref<Upload> upload, const DeviceSessionShape& shape);
   DeviceSession(const DeviceSession&) = delete;
   DeviceSession& operator=(const DeviceSession&) = delete;
-  ~DeviceSession() { plugin().session_destroy(handle_); }
+  ~DeviceSession() { device_->let_go(&DevicePlugin::session_destroy, handle_); }
   const DevicePlugin& plugin() const { return device_->plugin(); }
   DeviceSessionHandle* handle() const { return handle_; }
   int32_t id() const { return device_->id(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "decode/session.h"
+#include "decode/strides.h"
 #include "index/lookup.h"
 #include "index/state.h"
 #include "support/error.h"
@@ -88,6 +89,7 @@ void check_items(const sidbeam_session& session, const int32_t* slots, int64_t c
   if (out.limit < (out.item_rows != nullptr ? 1 : 0))
     fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least %d%s", static_cast<long long>(out.limit),
          out.item_rows != nullptr ? 1 : 0, out.item_rows != nullptr ? ", the stride of item_rows" : "");
+  if (out.item_rows != nullptr) check_stride("limit", count, out.limit);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "backend/backend.h"
@@ -26,6 +27,7 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::Ref<sidbeam_runtime> runtime;  // before the index: its memory goes back to the runtime's allocator
   sidbeam::Index index;
   sidbeam::UsedCodes used_codes;
+  mutable std::atomic<int32_t> verified{SIDBEAM_VERIFY_HEADER};  // SIDBEAM_VERIFY_*; rises
   sidbeam::Uploads uploads;
 };
 

@@ -32,8 +32,8 @@ void check_rows(sidbeam_rows& rows, const char* what, int32_t device_type, int32
   if (rows.dtype < SIDBEAM_DTYPE_F32 || rows.dtype > SIDBEAM_DTYPE_BF16)
     fail(SIDBEAM_INVALID_ARGUMENT, "%s.dtype is %d, expected F32 (0), F16 (1) or BF16 (2)", what, rows.dtype);
   check_device(rows, what, device_type, device_id);
-  check_count(what, "slots", rows.slots, int64_t{1} << 32);
-  check_count(what, "rows", rows.rows, int64_t{1} << 32);
+  check_count(what, "slots", rows.slots, kMaxRows);
+  check_count(what, "rows", rows.rows, kMaxRows);
   check_count(what, "columns", rows.columns, kMaxColumns);
   resolve_strides(rows, what);
   if (rows.data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s.data is NULL, expected logits", what);

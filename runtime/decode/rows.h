@@ -1,10 +1,13 @@
-// Checks of logits that are handed in.
+// Checks of logits that are handed in, and of strides: no count times a stride of the caller's overflows after them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "sidbeam/rows.h"
 
 namespace sidbeam {
+
+// The most rows of a call, of logits or of anything else.
+inline constexpr int64_t kMaxRows = int64_t{1} << 32;
 
 // Resolves the strides of rows; throws where they cannot be read on a device: an unknown dtype, another device, sizes or
 // an address that do not fit.

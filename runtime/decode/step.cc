@@ -117,6 +117,15 @@ int64_t add_slot(sidbeam_session& session, const sidbeam_step_args& args, int64_
   return added + 1;
 }
 
+// A search that goes on by itself would never notice that it does nothing.
+[[noreturn]] void refuse_idle(const sidbeam_session& session, const sidbeam_step_args& args) {
+  if (args.slots != nullptr) fail(SIDBEAM_BAD_STATE, "count is 0, expected at least one slot to step");
+  for (int64_t slot = 0; slot < session.slots; ++slot)
+    if (session.level[slot] >= 0)
+      fail(SIDBEAM_BAD_STATE, "every slot that was started is done, expected one to step: start it again");
+  fail(SIDBEAM_BAD_STATE, "no slot is started, expected one to step: start it first");
+}
+
 }  // namespace
 
 void step_session(sidbeam_session& session, const sidbeam_step_args& given, sidbeam_rows& rows) {
@@ -129,10 +138,12 @@ void step_session(sidbeam_session& session, const sidbeam_step_args& given, sidb
   args.count = listed_slots(session, args.slots, args.count);
   check_scalars(session, args);
   check_shape(args);
+  if (args.slots != nullptr && args.count == 0) refuse_idle(session, args);
   if (session.device != nullptr) return step_on_device(session, args);
   ++session.calls;
   StepJob job;
   for (int64_t batch = 0; batch < args.count; ++batch) job.slot_count = add_slot(session, args, batch, job.slot_count);
+  if (job.slot_count == 0) refuse_idle(session, args);
   job.slots = session.steps.data();
   job.beams = session.beams;
   job.strategy = session.strategy;

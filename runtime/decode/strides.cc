@@ -43,7 +43,12 @@ void resolve_strides(sidbeam_rows& rows, const char* what) {
     rows.slot_stride = 0;
   }
   check_stride(what, ".slot_stride", rows.slots, rows.slot_stride);
+  // Strides over no more than one are not read, and must not overflow in sums either.
+  if (rows.slots <= 1) rows.slot_stride = 0;
+  if (rows.rows <= 1) rows.row_stride = 0;
 }
+
+void check_stride(const char* name, int64_t count, int64_t stride) { check_stride(name, "", count, stride); }
 
 PrefixArray resolve_prefixes(const char* name, const int32_t* codes, int64_t stride, int64_t count, int32_t levels) {
   if (stride == SIDBEAM_BROADCAST) return {codes, 0, codes == nullptr ? 0 : levels};

@@ -10,6 +10,9 @@ namespace sidbeam {
 // Resolves the strides of rows whose counts have been checked. Throws where an offset would overflow; `what` names them.
 void resolve_strides(sidbeam_rows& rows, const char* what);
 
+// Throws where `count` things, `stride` elements of at most 8 bytes after each other, pass what can be addressed.
+void check_stride(const char* name, int64_t count, int64_t stride);
+
 // Prefixes [count, stride] of up to `levels` codes. Throws where the stride, which `name` names, is negative or overflows.
 PrefixArray resolve_prefixes(const char* name, const int32_t* codes, int64_t stride, int64_t count, int32_t levels);
 

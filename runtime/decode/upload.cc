@@ -96,33 +96,41 @@ int32_t kinds_for(int32_t strategy, const IndexView& index) {
 }
 
 Ref<Upload> Uploads::find(int32_t device_id, int32_t kinds) const {
-  const std::lock_guard lock(mutex_);
-  for (const Ref<Upload>& made : uploads_)
-    if (made->device().id() == device_id && (made->kinds() & kinds) == kinds) return Ref<Upload>::share(made.get());
+  Made* made = made_.find();
+  if (made == nullptr) return {};
+  const std::lock_guard lock(made->mutex);
+  for (const Ref<Upload>& upload : made->uploads)
+    if (upload->device().id() == device_id && (upload->kinds() & kinds) == kinds)
+      return Ref<Upload>::share(upload.get());
   return {};
 }
 
 Ref<Upload> Uploads::bring(Devices& devices, const Index& index, const sidbeam_upload_config& config) {
-  const std::lock_guard bringing(bringing_);
+  Made& made = made_.get();
+  const std::lock_guard bringing(made.bringing);
   if (Ref<Upload> found = find(config.device_id, config.kinds)) return found;
-  Ref<Upload> made = upload(devices.open(config.device_id), index, config);
-  const std::lock_guard lock(mutex_);
-  uploads_.push_back(Ref<Upload>::share(made.get()));
-  return made;
+  Ref<Upload> brought = upload(devices.open(config.device_id), index, config);
+  const std::lock_guard lock(made.mutex);
+  made.uploads.push_back(Ref<Upload>::share(brought.get()));
+  return brought;
 }
 
 void Uploads::forget(int32_t device_id) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(uploads_, [&](const Ref<Upload>& made) { return made->device().id() == device_id; });
+  Made* made = made_.find();
+  if (made == nullptr) return;
+  const std::lock_guard lock(made->mutex);
+  std::erase_if(made->uploads, [&](const Ref<Upload>& upload) { return upload->device().id() == device_id; });
 }
 
 sidbeam_upload_info Uploads::describe(int32_t device_id) const {
   sidbeam_upload_info out = SIDBEAM_UPLOAD_INFO_INIT;
-  const std::lock_guard lock(mutex_);
-  for (const Ref<Upload>& made : uploads_) {
-    if (made->device().id() != device_id) continue;
-    out.kinds |= made->kinds();
-    out.bytes += made->bytes();
+  Made* made = made_.find();
+  if (made == nullptr) return out;
+  const std::lock_guard lock(made->mutex);
+  for (const Ref<Upload>& upload : made->uploads) {
+    if (upload->device().id() != device_id) continue;
+    out.kinds |= upload->kinds();
+    out.bytes += upload->bytes();
   }
   return out;
 }

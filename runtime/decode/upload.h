@@ -7,6 +7,7 @@
 
 #include "backend/device.h"
 #include "index/index.h"
+#include "support/process.h"
 
 namespace sidbeam {
 
@@ -15,7 +16,7 @@ int32_t kinds_of(const IndexView& index);
 // The kinds that a strategy reads on a device.
 int32_t kinds_for(int32_t strategy, const IndexView& index);
 
-// Any number of threads at a time.
+// Any number of threads at a time. A forked child has none of its parent's.
 class Uploads {
  public:
   // One that is on the device and has these kinds; null where there is none.
@@ -27,9 +28,13 @@ class Uploads {
   sidbeam_upload_info describe(int32_t device_id) const;
 
  private:
-  mutable std::mutex mutex_;  // of the list
-  std::mutex bringing_;       // so that nothing is copied twice; held as long as that takes
-  std::vector<Ref<Upload>> uploads_;
+  struct Made {
+    std::mutex mutex;     // of the list
+    std::mutex bringing;  // so that nothing is copied twice; held as long as that takes
+    std::vector<Ref<Upload>> uploads;
+  };
+
+  OfProcess<Made> made_;
 };
 
 }  // namespace sidbeam

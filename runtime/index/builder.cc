@@ -39,6 +39,20 @@ void zero_padding(const FileHeader& header, uint64_t header_bytes, uint8_t* base
   std::memset(base + end, 0, header.file_bytes - end);
 }
 
+// What has been written goes from the build's memory as it comes into the system's cache: no two copies of the file.
+void write_memory(IndexMemory& memory, int64_t bytes, const sidbeam_builder_config& config, OutputFile& file) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  Progress progress(config, SIDBEAM_PHASE_SYNC, bytes);
+  for (int64_t at = 0; at < bytes; at += kPiece) {
+    const int64_t piece = std::min(kPiece, bytes - at);
+    file.write(memory.data() + at, piece);
+    memory.discard(at, piece);
+    progress.advance(piece);
+  }
+  file.sync();
+  progress.advance(0);  // the last moment to cancel
+}
+
 }  // namespace
 
 struct BuilderState {
@@ -85,6 +99,8 @@ struct BuilderState {
   // The header with every section in its place. Encoded once without checksums, to learn its length.
   FileHeader placed() {
     FileHeader header = scan->header;
+    header.own_hash_seed = header.shape.hash && config.hash_seed != 0;
+    if (header.own_hash_seed) header.shape.hash_seed = static_cast<uint64_t>(config.hash_seed);
     header.codebook = codebook;
     for (const auto& [key, value] : metadata) header.metadata.emplace_back(key, value);
     for (const SectionSpec& spec : sections_of(header.shape)) header.sections.push_back({spec, 0, 0});
@@ -105,7 +121,7 @@ struct BuilderState {
 
   // The whole file into `base`, which has room for header.file_bytes.
   void fill(FileHeader& header, uint8_t* base) {
-    emit_sections(catalogue, *sorted, *scan, header.sections, base, config, threads);
+    emit_sections(catalogue, *sorted, *scan, header, base, config, threads);
     zero_padding(header, header_bytes, base);
     hash(header, base);
     const std::vector<uint8_t> encoded = encode_header(header);
@@ -175,10 +191,7 @@ void Builder::add_named(const int32_t* codes, const int32_t* lengths, int64_t co
   if (state_->catalogue.id_type != IdType::kString)
     fail(SIDBEAM_INVALID_ARGUMENT, "id_type is not SIDBEAM_ID_STRING: pairs are added with add, not with add_named");
   if (count > 0 && id_offsets == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected %lld numbers", static_cast<ll>(count) + 1);
-  if (count > 0 && id_bytes == nullptr && id_offsets[count] != id_offsets[0])
-    fail(SIDBEAM_INVALID_ARGUMENT, "id_bytes is NULL, expected %lld bytes",
-         static_cast<ll>(id_offsets[count] - id_offsets[0]));
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected count + 1 numbers");
   Catalogue::Pairs pairs;
   pairs.codes = codes;
   pairs.lengths = lengths;
@@ -216,15 +229,16 @@ Plan Builder::plan() {
 
 void Builder::write(const char* path) {
   if (path == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "path is NULL");
-  OutputFile file(path);  // before the sort: a folder that is not there is said at once
+  // Before the sort: a folder that is not there is said at once.
+  OutputFile file(path, state_->config.allow_attribute_loss != 0);
   state_->sort();
   FileHeader header = state_->placed();
+  const auto bytes = static_cast<int64_t>(header.file_bytes);
   state_->need_memory(state_->peak(header.file_bytes));
-  file.allocate(static_cast<int64_t>(header.file_bytes));
-  state_->fill(header, file.data());
-  Progress progress(state_->config, SIDBEAM_PHASE_SYNC, 1);
-  file.sync();
-  progress.advance(1);
+  file.reserve(bytes);
+  IndexMemory memory(state_->allocator, bytes);
+  state_->fill(header, memory.data());
+  write_memory(memory, bytes, state_->config, file);
   file.commit();
 }
 

@@ -120,6 +120,9 @@ void Catalogue::check_ids(const Pairs& pairs) const {
       fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets[%lld] is %lld, expected at least the entry before, %lld",
            static_cast<ll>(i + 1), static_cast<ll>(pairs.id_offsets[i + 1]), static_cast<ll>(pairs.id_offsets[i]));
   }
+  if (named && pairs.id_bytes == nullptr && pairs.id_offsets[pairs.count] != pairs.id_offsets[0])
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_bytes is NULL, expected %lld bytes",
+         static_cast<ll>(pairs.id_offsets[pairs.count] - pairs.id_offsets[0]));
 }
 
 void Catalogue::reserve(const Pairs& pairs) {
@@ -207,10 +210,10 @@ void Catalogue::copy_names(const Pairs& pairs) {
 }
 
 void Catalogue::add(const Pairs& pairs, int threads) {
-  check_ids(pairs);
   if (static_cast<uint64_t>(rows) + static_cast<uint64_t>(pairs.count) >= kMaxItems)
     fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld after %lld rows, an index holds fewer than 2^40",
          static_cast<ll>(pairs.count), static_cast<ll>(rows));
+  check_ids(pairs);
   reserve(pairs);
   const auto tasks = static_cast<int64_t>(divide_up(static_cast<uint64_t>(pairs.count), kPackRows));
   parallel_for(threads, tasks,

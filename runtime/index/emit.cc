@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/emit_hash.h"
 #include "index/emit_tail.h"
-#include "index/lookup.h"
 #include "index/progress.h"
 #include "index/trie.h"
 #include "support/parallel.h"
@@ -273,35 +273,6 @@ void emit_dense(const Emission& emission, int l) {
   }
 }
 
-void emit_hash(const Emission& emission, Progress& progress) {
-  auto* keys = reinterpret_cast<uint64_t*>(emission.bytes(SectionKind::HashKeys, -1));
-  const UintOut ordinals = emission.array(SectionKind::HashOrdinals, -1);
-  const uint64_t slots = emission.view.hash.capacity - 1;
-  std::fill(keys, keys + slots + 1, ~uint64_t{0});
-  std::fill_n(static_cast<uint8_t*>(ordinals.data), (slots + 1) * ordinals.width, uint8_t{0});
-  constexpr int64_t kBatch = 64;  // slots whose cache misses overlap
-  const int64_t sids = emission.sorted.sids;
-  std::vector<CodeColumn> columns;
-  for (int l = 0; l < emission.view.levels; ++l) columns.push_back(emission.sorted.column(l));
-  for (int64_t begin = 0; begin < sids; begin += kBatch) {
-    const int64_t end = std::min(sids, begin + kBatch);
-    uint64_t batch[kBatch];
-    for (int64_t i = begin; i < end; ++i) {
-      int32_t codes[kMaxLevels];
-      for (size_t l = 0; l < columns.size(); ++l) codes[l] = static_cast<int32_t>(columns[l][i]);
-      batch[i - begin] = hash_key(emission.view, codes);
-      __builtin_prefetch(keys + (mix64(batch[i - begin]) & slots), 1);
-    }
-    for (int64_t i = begin; i < end; ++i) {
-      uint64_t slot = mix64(batch[i - begin]) & slots;
-      while (keys[slot] != ~uint64_t{0}) slot = (slot + 1) & slots;
-      keys[slot] = batch[i - begin];
-      ordinals.set(slot, static_cast<uint64_t>(i));
-    }
-    if (end % kChunk == 0 || end == sids) progress.advance(end - (end - 1) / kChunk * kChunk);
-  }
-}
-
 void emit_names(const Emission& emission) {
   auto* offsets = reinterpret_cast<uint64_t*>(emission.bytes(SectionKind::ItemNameOffsets, -1));
   uint8_t* bytes = emission.bytes(SectionKind::ItemNames, -1);
@@ -343,10 +314,10 @@ void emit_ids(const Emission& emission, int threads, Progress& progress) {
 
 }  // namespace
 
-void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const Scan& scan,
-                   const std::vector<Section>& sections, uint8_t* base, const sidbeam_builder_config& config,
-                   int threads) {
-  const Shape& shape = scan.header.shape;
+void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const Scan& scan, FileHeader& header,
+                   uint8_t* base, const sidbeam_builder_config& config, int threads) {
+  const Shape& shape = header.shape;
+  const std::vector<Section>& sections = header.sections;
   const Emission emission{catalogue, sorted, scan, sections, base, view_of(shape, sections, base)};
   const int tail = shape.tail_level > 0 ? 1 : 0;
   const int passes = shape.trie * (shape.csr_levels() + tail) + shape.levels * shape.columns + shape.hash;
@@ -356,7 +327,7 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
   // On this thread, which reports progress: it is long and cannot be divided.
-  if (shape.hash) emit_hash(emission, progress);
+  if (shape.hash) emit_hash(sorted, header, base, progress);
   // Parts that are one task each.
   parallel_for(threads, shape.levels + 2, [&](int64_t task) {
     if (task == 0) {

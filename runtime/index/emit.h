@@ -26,10 +26,9 @@ struct Scan {
 Scan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, const sidbeam_builder_config& config,
                  int threads);
 
-// Fills the sections at base + offset. Touches nothing else.
-void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const Scan& scan,
-                   const std::vector<Section>& sections, uint8_t* base, const sidbeam_builder_config& config,
-                   int threads);
+// Fills the header's sections at base + offset, and the seed of a hash set into the header. Touches nothing else.
+void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const Scan& scan, FileHeader& header,
+                   uint8_t* base, const sidbeam_builder_config& config, int threads);
 
 // XXH3-128 of levels, codes, SIDs and items; by the sections' contents, not their encoding.
 // known_ids: the XXH3-128 of integer ids, where it is known already.

@@ -106,7 +106,8 @@ SIDBEAM_HD inline bool matches(const IndexView& index, uint64_t ordinal, const i
   return true;
 }
 
-// The slot walk of the hash set; hash_key(index, codes) gives the key of a SID.
+// The slot walk of the hash set, which is bounded: a crowd of SIDs that begin at one slot cannot make it long.
+// hash_key(index, codes) gives the key of a SID.
 template <class Key>
 SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const Key& hash_key) {
   for (int l = 0; l < index.levels; ++l) {
@@ -114,8 +115,9 @@ SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const
     const uint32_t most = index.level[l].codes - (index.variable_length ? 0 : 1);
     if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) > most) return -1;
   }
-  const uint64_t key = hash_key(index, codes), slots = index.hash.capacity - 1;
-  for (uint64_t probe = 0, slot = mix64(key) & slots; probe <= slots; ++probe, slot = (slot + 1) & slots) {
+  const uint64_t key = hash_key(index, codes), slots = index.hash.capacity - 1, probes = index.hash.probes;
+  for (uint64_t probe = 0, slot = mix_key(index.hash.mix, key) & slots; probe < probes;
+       ++probe, slot = (slot + 1) & slots) {
     const uint64_t found = index.hash.keys[slot];
     if (found == ~uint64_t{0}) return -1;
     if (found != key) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "index/hash_seed.h"
 #include "index/index.h"
 #include "sidbeam/builder.h"
 
@@ -111,7 +112,9 @@ void add_items(const Shape& shape, SpecList& list) {
   }
 }
 
+// What a section of an unknown kind calls its level may be no level.
 void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
+  if (!is_known(spec.kind)) return;
   LevelView& level = view.level[spec.level < 0 ? 0 : spec.level];
   const UintArray array{data, data != nullptr ? static_cast<int32_t>(element_bytes(spec.encoding)) : 0};
   switch (spec.kind) {
@@ -146,6 +149,7 @@ void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
       level.column = array;
       break;
     case SectionKind::HashKeys:
+    case SectionKind::SeededHashKeys:
       view.hash.keys = static_cast<const uint64_t*>(data);
       view.hash.hashed = spec.encoding == Encoding::HashedKey;
       break;
@@ -177,6 +181,8 @@ void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
 
 }  // namespace
 
+bool is_known(SectionKind kind) { return kind > SectionKind::None && kind <= SectionKind::MAX; }
+
 uint64_t Shape::ends() const {
   uint64_t sum = 0;
   for (int l = 0; l < levels; ++l) sum += level[l].ends;
@@ -190,7 +196,8 @@ std::vector<SectionSpec> sections_of(const Shape& shape) {
     list.add(SectionKind::Columns, l, code_encoding(shape.symbols(l)), shape.sids);
   if (shape.hash) {
     const uint64_t capacity = hash_capacity(shape.sids);
-    list.add(SectionKind::HashKeys, -1, has_mixed_radix(shape) ? Encoding::MixedRadix : Encoding::HashedKey, capacity);
+    list.add(shape.hash_seed != 0 ? SectionKind::SeededHashKeys : SectionKind::HashKeys, -1,
+             has_mixed_radix(shape) ? Encoding::MixedRadix : Encoding::HashedKey, capacity);
     list.add(SectionKind::HashOrdinals, -1, position_encoding(shape.sids), capacity);
   }
   add_items(shape, list);
@@ -219,7 +226,12 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
   view.ends = shape.tail_level > 0 ? 0 : shape.ends();
   view.id_type = shape.id_type;
   view.name_bytes = shape.name_bytes;
-  if (shape.hash) view.hash.capacity = hash_capacity(shape.sids);
+  if (shape.hash) {
+    view.hash.capacity = hash_capacity(shape.sids);
+    view.hash.seed = shape.hash_seed;
+    view.hash.mix = key_mix(shape.hash_seed);
+    view.hash.probes = shape.hash_seed != 0 ? std::min(kMostProbes, view.hash.capacity) : view.hash.capacity;
+  }
   for (int l = 0; l < shape.levels; ++l) {
     const LevelShape& from = shape.level[l];
     LevelView& to = view.level[l];
@@ -241,6 +253,7 @@ bool is_read(const SectionInfo& section, int32_t kinds) {
     case SectionKind::Columns:
       return (kinds & SIDBEAM_KIND_SORTED) != 0;
     case SectionKind::HashKeys:
+    case SectionKind::SeededHashKeys:
     case SectionKind::HashOrdinals:
       return (kinds & SIDBEAM_KIND_HASH) != 0;
     case SectionKind::None:
@@ -254,7 +267,6 @@ bool is_read(const SectionInfo& section, int32_t kinds) {
 }
 
 void place_section(const SectionInfo& section, const void* data, IndexView& view) {
-  if (section.kind > static_cast<uint16_t>(SectionKind::MAX)) return;
   set_view(
       {static_cast<SectionKind>(section.kind), static_cast<Encoding>(section.encoding), section.level, section.bytes},
       data, view);
@@ -264,6 +276,7 @@ void set_kinds(int32_t kinds, Shape& shape) {
   if (kinds == 0) kinds = SIDBEAM_KIND_TRIE;
   shape.trie = (kinds & (SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE)) != 0;
   shape.hash = (kinds & SIDBEAM_KIND_HASH) != 0;
+  shape.hash_seed = shape.hash ? hash_seed(0) : 0;
   shape.columns = shape.hash || (kinds & SIDBEAM_KIND_SORTED) != 0;
 }
 

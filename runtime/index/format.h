@@ -12,7 +12,7 @@
 namespace sidbeam {
 
 inline constexpr char kMagic[8] = {'S', 'I', 'D', 'B', 'E', 'A', 'M', '\n'};
-inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 1;
+inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 2;
 inline constexpr uint64_t kMaxItems = uint64_t{1} << 40;  // exclusive
 inline constexpr uint64_t kSectionAlignment = 64;
 inline constexpr uint64_t kLargeSection = 65536, kLargeSectionAlignment = 4096;
@@ -43,6 +43,7 @@ struct Shape {
   uint64_t sids = 0, items = 0, name_bytes = 0;
   LevelShape level[kMaxLevels];
   int32_t tail_level = 0;  // of a compact trie: the first level of the tail; else 0
+  uint64_t hash_seed = 0;  // of a hash set; 0: it is one of before 1.2, without a seed
 
   // Levels with a row a node; what comes after is the tail.
   int32_t csr_levels() const { return tail_level > 0 ? tail_level : levels; }
@@ -66,6 +67,8 @@ struct Section {
   uint64_t offset = 0, checksum = 0;
 };
 
+// Whether this library knows what is in sections of a kind.
+bool is_known(format::SectionKind kind);
 // Every section of an index of this shape, in the order of the file.
 std::vector<SectionSpec> sections_of(const Shape& shape);
 // Places sections after a header; returns the length of the file.
@@ -75,7 +78,7 @@ IndexView view_of(const Shape& shape, const std::vector<Section>& sections, cons
 
 // Slots of the hash set: a power of two, at least half of them empty.
 uint64_t hash_capacity(uint64_t sids);
-// The kinds of sidbeam_builder_config.kinds, but for the place of a tail.
+// What sidbeam_builder_config.kinds says, except where a tail begins. A hash set has the first seed of the list.
 void set_kinds(int32_t kinds, Shape& shape);
 // Whether all SIDs have mixed-radix keys below 2^63.
 bool has_mixed_radix(const Shape& shape);

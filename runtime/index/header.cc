@@ -37,7 +37,8 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
       fbb, shape.sids, shape.items, header.merged_pairs, header.collisions, header.max_items_per_sid,
       shape.variable_length, static_cast<uint16_t>(header.shortest), static_cast<uint16_t>(header.longest),
       static_cast<format::IdType>(shape.id_type), header.fingerprint.low, header.fingerprint.high, codebook,
-      header.file_bytes, level_vector, section_vector, metadata_vector, static_cast<uint8_t>(shape.tail_level));
+      header.file_bytes, level_vector, section_vector, metadata_vector, static_cast<uint8_t>(shape.tail_level),
+      shape.hash_seed, header.own_hash_seed);
 }
 
 uint64_t header_checksum(std::span<const uint8_t> bytes) {
@@ -170,6 +171,8 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
   header.file_bytes = from.file_bytes();
   copy_levels(from, header.shape);
   header.shape.tail_level = from.tail_level();
+  header.shape.hash_seed = from.hash_seed();
+  header.own_hash_seed = from.own_hash_seed();
   copy_sections(from, header);
   copy_metadata(from, header, preamble.header_bytes);
   if (header.file_bytes != file_bytes)

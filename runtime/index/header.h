@@ -19,6 +19,7 @@ struct FileHeader {
   Shape shape;
   uint64_t merged_pairs = 0, collisions = 0, max_items_per_sid = 0;
   int32_t shortest = 0, longest = 0;
+  bool own_hash_seed = false;  // the caller's own, not one of the list
   Hash128 fingerprint;
   std::string codebook;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key

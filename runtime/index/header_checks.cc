@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "index/hash_seed.h"
 #include "index/header.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
@@ -64,8 +65,6 @@ void check_placement(const FileHeader& header, uint64_t header_end) {
   }
 }
 
-bool is_known(SectionKind kind) { return kind > SectionKind::None && kind <= SectionKind::MAX; }
-
 // Which kinds of sections there are decides which others must be.
 void infer_kinds(FileHeader& header) {
   for (const Section& section : header.sections) {
@@ -78,13 +77,23 @@ void infer_kinds(FileHeader& header) {
            spec.level, header.shape.levels);
     if (spec.kind == SectionKind::RowPointers) header.shape.trie = true;
     if (spec.kind == SectionKind::Columns) header.shape.columns = true;
-    if (spec.kind == SectionKind::HashKeys) header.shape.hash = true;
+    if (spec.kind == SectionKind::HashKeys || spec.kind == SectionKind::SeededHashKeys) header.shape.hash = true;
     if (spec.kind == SectionKind::ItemNames) header.shape.name_bytes = spec.length;
   }
   // A hash set without columns could neither check a match nor name an ordinal.
   if (header.shape.hash) header.shape.columns = true;
   if (!header.shape.trie && !header.shape.columns)
     fail(SIDBEAM_CORRUPT, "the file has neither row_pointers nor columns");
+}
+
+// Any seed would do to read the set; one that nobody gave must be one that a build tries.
+void check_hash_seed(const FileHeader& header) {
+  const uint64_t seed = header.shape.hash_seed;
+  if (!header.shape.hash && (seed != 0 || header.own_hash_seed))
+    fail(SIDBEAM_CORRUPT, "the header has a hash seed, and the file no hash set");
+  if (header.own_hash_seed ? seed == 0 : seed != 0 && !is_listed_hash_seed(seed))
+    fail(SIDBEAM_CORRUPT, "the header's hash seed is %016llx, expected %s", static_cast<ull>(seed),
+         header.own_hash_seed ? "the caller's, not 0" : "one of the list, or the caller's");
 }
 
 void check_against(const SectionSpec& found, const SectionSpec& expected) {
@@ -119,6 +128,7 @@ void check_counts(const FileHeader& header) {
 
 void check_sections(FileHeader& header, uint64_t header_end) {
   infer_kinds(header);
+  check_hash_seed(header);
   const Shape& shape = header.shape;
   need_at_most("tail_level", -1, static_cast<uint64_t>(shape.tail_level),
                shape.trie ? static_cast<uint64_t>(shape.levels) - 1 : 0);

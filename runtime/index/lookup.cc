@@ -106,11 +106,12 @@ int sid_of_columns(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   return index.levels;
 }
 
+// A SID whose last edge is above the tail, or an end, has no codes in the tail, whatever is there.
 int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   const bool has_tail = index.csr_levels < index.levels;
   const Leaf leaf = has_tail ? leaf_above_tail(index, ordinal) : leaf_of(index, ordinal);
   uint64_t edge = leaf.edge;
-  int length = has_tail ? tail_codes(index, ordinal, codes) : leaf.level + 1;
+  int length = leaf.level + 1;
   for (int l = leaf.level; l >= 0; --l) {
     const LevelView& level = index.level[l];
     if (level.edges == 0 || level.nodes == 0) return 0;  // damaged
@@ -123,7 +124,7 @@ int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
     }
     edge = node_of(level, edge);
   }
-  return length;
+  return has_tail && length == index.csr_levels ? tail_codes(index, ordinal, codes) : length;
 }
 
 }  // namespace
@@ -170,7 +171,7 @@ int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 
 uint64_t hash_key(const IndexView& index, const int32_t* codes) {
   if (index.hash.hashed)
-    return xxh3_64(codes, static_cast<size_t>(index.levels) * sizeof *codes) & ~(uint64_t{1} << 63);
+    return xxh3_64(codes, static_cast<size_t>(index.levels) * sizeof *codes, index.hash.seed) & ~(uint64_t{1} << 63);
   uint64_t key = 0;
   for (int l = index.levels - 1; l >= 0; --l) {
     const uint64_t radix = uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0);

@@ -24,7 +24,8 @@ const char* section_kind_name(uint16_t kind) {
                                            "item_name_offsets",
                                            "item_names",
                                            "tail",
-                                           "tail_splits"};
+                                           "tail_splits",
+                                           "seeded_hash_keys"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::SectionKind::MAX) + 1);
   return kind < sizeof kNames / sizeof kNames[0] ? kNames[kind] : "unknown";
 }

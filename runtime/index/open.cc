@@ -73,6 +73,10 @@ IndexMemory::~IndexMemory() {
   if (data_ != nullptr) allocator_.release(data_, bytes_, kIndexAlignment);
 }
 
+void IndexMemory::discard(int64_t offset, int64_t bytes) {
+  if (is_default(allocator_)) discard_pages(data_ + offset, bytes);
+}
+
 IndexBytes IndexMemory::release() {
   const Allocator allocator = allocator_;
   uint8_t* data = data_;

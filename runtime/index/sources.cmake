@@ -3,6 +3,7 @@ target_sources(sidbeam_core PRIVATE
   index/catalogue.cc
   index/children.cc
   index/emit.cc
+  index/emit_hash.cc
   index/emit_tail.cc
   index/fingerprint.cc
   index/format.cc

@@ -14,6 +14,10 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
+SectionKind keys_kind(const IndexView& index) {
+  return index.hash.seed != 0 ? SectionKind::SeededHashKeys : SectionKind::HashKeys;
+}
+
 constexpr uint32_t kStride = kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
 
 // The slots, in their order.
@@ -22,14 +26,14 @@ class SlotWalk {
   SlotWalk(const HashView& hash, SectionSums& sums)
       : hash_(hash),
         kernels_(plain_kernels()),
-        mask_(hash.capacity - 1),
+        probing_{hash.mix, hash.capacity - 1, hash.probes - 1},
         summed_keys_(sums, {hash.keys, sizeof *hash.keys}),
         summed_ordinals_(sums, hash.ordinals) {}
 
   // False where a slot is cut off from where its key begins, or an empty one has an ordinal.
   bool run() {
     uint64_t before = 0;  // used slots at the end, from where runs go on at the beginning
-    while (before < hash_.capacity && hash_.keys[mask_ - before] != kEmptySlot) ++before;
+    while (before < hash_.capacity && hash_.keys[probing_.mask - before] != kEmptySlot) ++before;
     first_ = 0 - before;
     last_ = ~uint64_t{0};
     for (uint64_t begin = 0; begin < hash_.capacity; begin += kSids) {
@@ -52,7 +56,7 @@ class SlotWalk {
     if (used == kStray) return false;
     used_ += used;
     measure_runs(begin, used);
-    return kernels_.are_reached(slots_, used, begin, mask_, sum_);
+    return kernels_.are_reached(slots_, used, begin, probing_, sum_);
   }
 
   // How many used slots are before each of the block's without an empty one between.
@@ -70,7 +74,7 @@ class SlotWalk {
 
   const HashView& hash_;
   const PlainKernels& kernels_;
-  uint64_t mask_;
+  Probing probing_;
   Summed summed_keys_, summed_ordinals_;
   uint64_t first_ = 0, last_ = 0;  // the slot where the run of used ones began, and the last used one
   uint64_t used_ = 0, sum_ = 0;
@@ -100,8 +104,9 @@ void SidPairs::add_block() {
     const uint64_t radix = uint64_t{index_.level[l].codes} + (index_.variable_length ? 1 : 0);
     if (!index_.hash.hashed) kernels_.add_digits(codes, radix, count, keys);
   }
-  if (index_.hash.hashed) xxh3_64_of_rows(codes_.data(), levels, kStride, count, keys);
-  sum_ += kernels_.sum_pairs(keys, index_.hash.hashed ? ~uint64_t{0} >> 1 : ~uint64_t{0}, done_, count);
+  if (index_.hash.hashed) xxh3_64_of_rows(codes_.data(), levels, kStride, count, index_.hash.seed, keys);
+  sum_ +=
+      kernels_.sum_pairs(keys, index_.hash.hashed ? ~uint64_t{0} >> 1 : ~uint64_t{0}, index_.hash.mix, done_, count);
   done_ += count;
 }
 
@@ -129,8 +134,8 @@ void verify_hash(const IndexView& index) {
               static_cast<ull>(slot), static_cast<ull>(hash.ordinals[slot]));
   }
   if (used != index.sids)
-    corrupt(SectionKind::HashKeys, -1, "%llu slots are used, expected one for each of %llu SIDs",
-            static_cast<ull>(used), static_cast<ull>(index.sids));
+    corrupt(keys_kind(index), -1, "%llu slots are used, expected one for each of %llu SIDs", static_cast<ull>(used),
+            static_cast<ull>(index.sids));
   std::vector<uint64_t> seen(divide_up(index.sids, 64), 0);
   for (uint64_t step = 1, run = 0; step <= slots; ++step) {
     const uint64_t slot = (start + step) & slots, key = hash.keys[slot];
@@ -147,10 +152,14 @@ void verify_hash(const IndexView& index) {
     int32_t codes[kMaxLevels];
     for (int l = 0; l < index.levels; ++l) codes[l] = static_cast<int32_t>(index.level[l].column[ordinal]);
     if (hash_key(index, codes) != key)
-      corrupt(SectionKind::HashKeys, -1, "slot %llu has not the key of its SID, %llu", static_cast<ull>(slot),
+      corrupt(keys_kind(index), -1, "slot %llu has not the key of its SID, %llu", static_cast<ull>(slot),
               static_cast<ull>(ordinal));
-    if (((slot - mix64(key)) & slots) >= run)
-      corrupt(SectionKind::HashKeys, -1, "slot %llu is cut off from where its key begins", static_cast<ull>(slot));
+    const uint64_t distance = (slot - mix_key(hash.mix, key)) & slots;
+    if (distance >= run)
+      corrupt(keys_kind(index), -1, "slot %llu is cut off from where its key begins", static_cast<ull>(slot));
+    if (distance >= hash.probes)
+      corrupt(keys_kind(index), -1, "slot %llu is %llu slots from where its key begins, expected less than %llu",
+              static_cast<ull>(slot), static_cast<ull>(distance), static_cast<ull>(hash.probes));
   }
 }
 

@@ -50,9 +50,9 @@ struct PlainKernels {
   bool (*are_marks_u32)(const uint32_t*, const EdgeFlag*, uint32_t count);
   uint32_t (*used_u32)(const uint64_t* keys, const uint32_t* ordinals, uint32_t count, UsedSlots& out);
   uint32_t (*used_u64)(const uint64_t* keys, const uint64_t* ordinals, uint32_t count, UsedSlots& out);
-  bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, uint64_t mask, uint64_t& sum);
+  bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, const Probing& probing, uint64_t& sum);
   void (*add_digits)(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys);
-  uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count);
+  uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
 };
 
 // Of an instruction set; only where the machine has it.

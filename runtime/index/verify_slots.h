@@ -14,6 +14,12 @@ namespace sidbeam {
 // Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
 inline constexpr uint32_t kSids = 512;
 
+// How the slots of a set are gone through.
+struct Probing {
+  KeyMix mix;
+  uint64_t mask, furthest;  // of the capacity; from where a key begins
+};
+
 inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
 inline constexpr uint32_t kStray = ~uint32_t{0};
 
@@ -73,12 +79,14 @@ __attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint6
   return number ^ number >> 32;
 }
 
-// Whether no slot is cut off from where its key begins. Adds the pairs to the sum.
-bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, uint64_t mask, uint64_t& sum) {
+// Whether every slot is reached from where its key begins: none is cut off, none beyond the last that is looked at. Adds
+// the pairs to the sum.
+bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Probing& probing, uint64_t& sum) {
+  const Probing by = probing;
   uint64_t cut_off = 0, pairs = 0;
   for (uint32_t k = 0; k < count; ++k) {
-    const uint64_t mixed = mix64(used.keys[k]);
-    cut_off |= ((begin + used.slots[k] - mixed) & mask) > used.run[k] ? 1 : 0;
+    const uint64_t mixed = mix_key(by.mix, used.keys[k]), run = used.run[k];
+    cut_off |= ((begin + used.slots[k] - mixed) & by.mask) > (run < by.furthest ? run : by.furthest) ? 1 : 0;
     pairs += pair_number(mixed, used.ordinals[k]);
   }
   sum += pairs;
@@ -91,9 +99,10 @@ void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t
 }
 
 // Of what the mask leaves of the keys of SIDs in order.
-uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, uint64_t ordinal, uint32_t count) {
+uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count) {
+  const KeyMix by = mix;
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += pair_number(mix64(keys[i] & mask), ordinal + i);
+  for (uint32_t i = 0; i < count; ++i) sum += pair_number(mix_key(by, keys[i] & mask), ordinal + i);
   return sum;
 }
 

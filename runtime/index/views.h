@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "support/hashing.h"
 #include "support/host_device.h"
 
 namespace sidbeam {
@@ -72,7 +73,10 @@ struct HashView {
   const uint64_t* keys = nullptr;  // [capacity], a power of two; ~0 empty. nullptr: no hash set
   UintArray ordinals;              // [capacity]
   uint64_t capacity = 0;
-  bool hashed = false;  // keys are XXH3-64 and need the columns; else mixed radix
+  bool hashed = false;  // keys are XXH3-64 with the seed and need the columns; else mixed radix
+  uint64_t seed = 0;
+  KeyMix mix;           // where a key begins
+  uint64_t probes = 0;  // slots from there on that may hold the key
 };
 
 struct IndexView {

@@ -4,9 +4,12 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "support/float_mode.h"
+
 namespace sidbeam {
 
 void fail(sidbeam_status status, const char* format, ...) {
+  const DefaultFloatEnvironment environment;  // printf rounds numbers as the x87 is told to
   Failure failure{};
   failure.status = status;
   std::va_list arguments;

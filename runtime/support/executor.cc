@@ -34,10 +34,10 @@ void SpinPool::Worker::serve() {
   state.store(State::kIdle, std::memory_order_release);
 }
 
-SpinPool::SpinPool(int32_t width) : workers_(std::make_unique<Worker[]>(static_cast<size_t>(width))) {
+SpinPool::Crew::Crew(int32_t most) : workers(std::make_unique<Worker[]>(static_cast<size_t>(most))) {
   try {
-    for (; width_ < width; ++width_) {
-      Worker& worker = workers_[static_cast<size_t>(width_)];
+    for (; width < most; ++width) {
+      Worker& worker = workers[static_cast<size_t>(width)];
       worker.thread = std::thread([&worker] { worker.work(); });
     }
   } catch (const std::exception&) {
@@ -45,9 +45,9 @@ SpinPool::SpinPool(int32_t width) : workers_(std::make_unique<Worker[]>(static_c
   }
 }
 
-SpinPool::~SpinPool() {
-  for (int32_t i = 1; i < width_; ++i) {
-    Worker& worker = workers_[static_cast<size_t>(i)];
+SpinPool::Crew::~Crew() {
+  for (int32_t i = 1; i < width; ++i) {
+    Worker& worker = workers[static_cast<size_t>(i)];
     worker.state.store(State::kStopped);
     worker.state.notify_one();
     worker.thread.join();
@@ -72,23 +72,31 @@ SpinPool::State SpinPool::Worker::await() {
   return state.load();
 }
 
+// The caller has made the crew busy.
+void SpinPool::Crew::run(int32_t count, TaskFunction task, void* data) {
+  const int32_t shares = std::min(count, width);
+  // In loops of their own, so that the lines come over together.
+  for (int32_t i = 1; i < shares; ++i) workers[static_cast<size_t>(i)].share = {task, data, i, count, width};
+  for (int32_t i = 1; i < shares; ++i) {
+    std::atomic<State>& state = workers[static_cast<size_t>(i)].state;
+    if (state.exchange(State::kOffered) == State::kAsleep) state.notify_one();
+  }
+  Share{task, data, 0, count, width}.run();
+  for (int32_t i = 1; i < shares; ++i) workers[static_cast<size_t>(i)].serve();
+  for (int32_t i = 1; i < shares; ++i)
+    while (workers[static_cast<size_t>(i)].state.load(std::memory_order_acquire) == State::kTaken) pause_briefly();
+}
+
+SpinPool::SpinPool(int32_t width) : width_(crew_.get(width).width) {}
+
 void SpinPool::run(int32_t count, TaskFunction task, void* data) {
-  if (count <= 1 || width_ == 1 || busy_.exchange(true, std::memory_order_acquire)) {
+  Crew* crew = count > 1 ? crew_.find() : nullptr;
+  if (crew == nullptr || crew->width == 1 || crew->busy.exchange(true, std::memory_order_acquire)) {
     Share{task, data, 0, count, 1}.run();
     return;
   }
-  const int32_t shares = std::min(count, width_);
-  // In loops of their own, so that the lines come over together.
-  for (int32_t i = 1; i < shares; ++i) workers_[static_cast<size_t>(i)].share = {task, data, i, count, width_};
-  for (int32_t i = 1; i < shares; ++i) {
-    std::atomic<State>& state = workers_[static_cast<size_t>(i)].state;
-    if (state.exchange(State::kOffered) == State::kAsleep) state.notify_one();
-  }
-  Share{task, data, 0, count, width_}.run();
-  for (int32_t i = 1; i < shares; ++i) workers_[static_cast<size_t>(i)].serve();
-  for (int32_t i = 1; i < shares; ++i)
-    while (workers_[static_cast<size_t>(i)].state.load(std::memory_order_acquire) == State::kTaken) pause_briefly();
-  busy_.store(false, std::memory_order_release);
+  crew->run(count, task, data);
+  crew->busy.store(false, std::memory_order_release);
 }
 
 }  // namespace sidbeam

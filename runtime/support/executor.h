@@ -7,6 +7,8 @@
 #include <memory>
 #include <thread>
 
+#include "support/process.h"
+
 namespace sidbeam {
 
 // Between two looks at what another core will write.
@@ -22,6 +24,8 @@ class Executor {
   // Calls task(data, i) for every i in [0, count) and returns when all have returned. Tasks do not throw. From any
   // thread, several at a time.
   virtual void run(int32_t count, TaskFunction task, void* data) = 0;
+  // Brings back the threads that a fork has left behind; until then run() uses the caller's alone. May take memory.
+  virtual void prepare() {}
 };
 
 // The host's own threads.
@@ -48,9 +52,9 @@ class SpinPool final : public Executor {
  public:
   // Starts width - 1 threads; fewer where the system refuses (width() tells).
   explicit SpinPool(int32_t width);
-  ~SpinPool() override;
   int32_t width() const override { return width_; }
   void run(int32_t count, TaskFunction task, void* data) override;
+  void prepare() override { crew_.get(width_); }
 
  private:
   enum class State : int32_t { kIdle, kAsleep, kOffered, kTaken, kStopped };
@@ -79,9 +83,21 @@ class SpinPool final : public Executor {
     void serve();
   };
 
-  std::unique_ptr<Worker[]> workers_;  // [width], the first without a thread
-  int32_t width_ = 1;
-  alignas(64) std::atomic<bool> busy_{false};
+  // The threads, and whether a call uses them: what a forked child has no use for.
+  struct Crew {
+    explicit Crew(int32_t most);
+    Crew(const Crew&) = delete;
+    Crew& operator=(const Crew&) = delete;
+    ~Crew();
+    void run(int32_t count, TaskFunction task, void* data);
+
+    alignas(64) std::atomic<bool> busy{false};  // its line is the callers' alone
+    int32_t width = 1;
+    const std::unique_ptr<Worker[]> workers;  // [width], the first without a thread
+  };
+
+  OfProcess<Crew> crew_;
+  int32_t width_;
 };
 
 }  // namespace sidbeam

@@ -1,38 +1,46 @@
-// The floating-point mode that results are promised in.
+// The floating-point mode that results are promised in: rounds to nearest, keeps denormals, traps nothing. Frameworks
+// flush denormals, and some hosts round another way.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cfenv>
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
-#else
-#include <cfenv>
 #endif
 
 namespace sidbeam {
 
-// Rounds to nearest and keeps denormals while it lives, whatever the caller set (frameworks like to flush denormals).
+// The whole environment while it lives, that of the x87 included; takes a hundred cycles.
+class DefaultFloatEnvironment {
+ public:
+  DefaultFloatEnvironment() {
+    std::fegetenv(&caller_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  DefaultFloatEnvironment(const DefaultFloatEnvironment&) = delete;
+  DefaultFloatEnvironment& operator=(const DefaultFloatEnvironment&) = delete;
+  ~DefaultFloatEnvironment() { std::fesetenv(&caller_); }
+
+ private:
+  std::fenv_t caller_;
+};
+
+// What arithmetic depends on, while it lives, at the cost of a few cycles: nothing here computes in the x87, whose mode
+// only printf() looks at (see fail()).
+#if defined(__SSE__)
 class DefaultFloatMode {
  public:
-#if defined(__SSE__)
   DefaultFloatMode() : caller_(_mm_getcsr()) { _mm_setcsr(0x1F80); }
+  DefaultFloatMode(const DefaultFloatMode&) = delete;
+  DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
   ~DefaultFloatMode() { _mm_setcsr(caller_); }
 
  private:
   unsigned caller_;
-#else
-  DefaultFloatMode() {
-    std::fegetenv(&caller_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultFloatMode() { std::fesetenv(&caller_); }
-
- private:
-  std::fenv_t caller_;
-#endif
-
- public:
-  DefaultFloatMode(const DefaultFloatMode&) = delete;
-  DefaultFloatMode& operator=(const DefaultFloatMode&) = delete;
 };
+#else
+using DefaultFloatMode = DefaultFloatEnvironment;
+#endif
 
 }  // namespace sidbeam

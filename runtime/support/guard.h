@@ -1,4 +1,5 @@
-// No exception passes an edge between libraries: it becomes a status and a message.
+// The edge between libraries. No exception passes it: it becomes a status and a message. Nor does the caller's
+// floating-point mode.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,6 +8,7 @@
 
 #include "sidbeam/base.h"
 #include "support/error.h"
+#include "support/float_mode.h"
 #include "support/structs.h"
 
 namespace sidbeam {
@@ -17,9 +19,11 @@ inline constexpr size_t kFirstBytes<sidbeam_error> = 512;
 // Writes the outcome where the caller wants it, and returns its status.
 sidbeam_status report(sidbeam_error* err, sidbeam_status status, const char* message) noexcept;
 
-// Runs `call`; whatever it throws becomes a status and a message.
+// Runs `call` in the default floating-point mode; whatever it throws becomes a status and a message. Threads that it
+// starts inherit the mode, but a host's threads have their own.
 template <class Call>
 sidbeam_status guarded(sidbeam_error* err, const Call& call) noexcept {
+  const DefaultFloatMode mode;
   try {
     call();
     return SIDBEAM_OK;

@@ -11,7 +11,7 @@ namespace {
 XXH3_state_t* state_of(unsigned char* bytes) { return std::launder(reinterpret_cast<XXH3_state_t*>(bytes)); }
 
 const HashKernels& kernels() {
-  static constexpr HashKernels baseline = {hash_64, hash_rows_64, hash_128, update_128};
+  static constexpr HashKernels baseline = {hash_64, hash_seeded_64, hash_rows_64, hash_128, update_128};
 #ifdef __x86_64__
   static const bool avx2 = __builtin_cpu_supports("avx2"), avx512 = __builtin_cpu_supports("avx512f");
   if (avx512) return kAvx512HashKernels;
@@ -24,8 +24,10 @@ const HashKernels& kernels() {
 
 uint64_t xxh3_64(const void* data, size_t bytes) { return kernels().hash_64(data, bytes); }
 
-void xxh3_64_of_rows(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t* out) {
-  kernels().hash_rows_64(columns, words, stride, count, out);
+uint64_t xxh3_64(const void* data, size_t bytes, uint64_t seed) { return kernels().hash_seeded_64(data, bytes, seed); }
+
+void xxh3_64_of_rows(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed, uint64_t* out) {
+  kernels().hash_rows_64(columns, words, stride, count, seed, out);
 }
 
 Hash128 xxh3_128(const void* data, size_t bytes) {

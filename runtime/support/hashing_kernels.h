@@ -16,7 +16,9 @@ namespace sidbeam {
 
 struct HashKernels {
   uint64_t (*hash_64)(const void*, size_t);
-  void (*hash_rows_64)(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t* out);
+  uint64_t (*hash_seeded_64)(const void*, size_t, uint64_t seed);
+  void (*hash_rows_64)(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed,
+                       uint64_t* out);
   XXH128_hash_t (*hash_128)(const void*, size_t);
   void (*update_128)(XXH3_state_t*, const void*, size_t);
 };
@@ -27,6 +29,9 @@ extern const HashKernels kAvx2HashKernels, kAvx512HashKernels;
 namespace {
 
 uint64_t hash_64(const void* data, size_t bytes) { return XXH3_64bits(data, bytes); }
+uint64_t hash_seeded_64(const void* data, size_t bytes, uint64_t seed) {
+  return XXH3_64bits_withSeed(data, bytes, seed);
+}
 XXH128_hash_t hash_128(const void* data, size_t bytes) { return XXH3_128bits(data, bytes); }
 void update_128(XXH3_state_t* state, const void* data, size_t bytes) { XXH3_128bits_update(state, data, bytes); }
 
@@ -63,26 +68,28 @@ inline Lanes avalanche(Lanes sum) {
 }
 
 // By its type, not by memcpy, which goes through the stack and stalls where it is stored in two.
-inline Lanes load_words(const uint32_t* from, const xxh_u8* secret) {
+inline Lanes load_words(const uint32_t* from, uint64_t secret) {
   using Unaligned = uint64_t __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
-  return *reinterpret_cast<const Unaligned*>(from) ^ uint64_t { XXH_readLE32(secret) } * 0x100000001;
+  return *reinterpret_cast<const Unaligned*>(from) ^ (secret & 0xffffffff) * 0x100000001;
 }
 
-inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secret, Lanes& even, Lanes& odd) {
-  const Lanes a = load_words(columns, secret), b = load_words(columns + stride, secret + 4);
-  const Lanes c = load_words(columns + 2 * stride, secret + 8), d = load_words(columns + 3 * stride, secret + 12);
+inline void add_four(const uint32_t* columns, size_t stride, const xxh_u8* secret, uint64_t seed, Lanes& even,
+                     Lanes& odd) {
+  const uint64_t low = XXH_readLE64(secret) + seed, high = XXH_readLE64(secret + 8) - seed;
+  const Lanes a = load_words(columns, low), b = load_words(columns + stride, low >> 32);
+  const Lanes c = load_words(columns + 2 * stride, high), d = load_words(columns + 3 * stride, high >> 32);
   even += mix_four(a, b, c, d);
   odd += mix_four(a >> 32, b >> 32, c >> 32, d >> 32);
 }
 
 // XXH3_len_17to128_64b.
-inline void hash_some(const uint32_t* columns, size_t words, size_t stride, uint64_t* out) {
+inline void hash_some(const uint32_t* columns, size_t words, size_t stride, uint64_t seed, uint64_t* out) {
   const uint64_t start = words * sizeof *columns * XXH_PRIME64_1;
   Lanes even = Lanes{} + start, odd = even;
   for (size_t at = 0; 2 * at < words; at += 4) {
     const xxh_u8* secret = XXH3_kSecret + 2 * at * sizeof *columns;
-    add_four(columns + at * stride, stride, secret, even, odd);
-    add_four(columns + (words - 4 - at) * stride, stride, secret + 16, even, odd);
+    add_four(columns + at * stride, stride, secret, seed, even, odd);
+    add_four(columns + (words - 4 - at) * stride, stride, secret + 16, seed, even, odd);
   }
   even = avalanche(even);
   odd = avalanche(odd);
@@ -91,11 +98,11 @@ inline void hash_some(const uint32_t* columns, size_t words, size_t stride, uint
 }
 #endif
 
-void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t* out) {
+void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed, uint64_t* out) {
   size_t done = 0;
 #ifdef __AVX2__
   if (words >= 5 && words <= 32)
-    for (; done + kRows <= count; done += kRows) hash_some(columns + done, words, stride, out + done);
+    for (; done + kRows <= count; done += kRows) hash_some(columns + done, words, stride, seed, out + done);
 #endif
   // Many are copied before the first is read: what was just stored in halves does not load in one.
   while (done < count) {
@@ -103,7 +110,7 @@ void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t c
     const size_t some = count - done < 32 ? count - done : 32;
     for (size_t w = 0; w < words; ++w)
       for (size_t i = 0; i < some; ++i) rows[i * words + w] = columns[w * stride + done + i];
-    for (size_t i = 0; i < some; ++i) out[done++] = XXH3_64bits(rows + i * words, words * sizeof *rows);
+    for (size_t i = 0; i < some; ++i) out[done++] = XXH3_64bits_withSeed(rows + i * words, words * sizeof *rows, seed);
   }
 }
 

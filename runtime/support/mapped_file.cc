@@ -21,16 +21,12 @@ namespace {
 
 }  // namespace
 
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 InputFile open_file(const char* path) {
   // O_NONBLOCK: opening a pipe would wait for its writer.
-  FileDescriptor descriptor(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  FileDescriptor descriptor = open_at(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
   if (descriptor.get() < 0) io_error("open", path, errno);
   struct stat status {};
-  if (::fstat(descriptor.get(), &status) != 0) io_error("open", path, errno);
+  if (::fstat(descriptor.get(), &status) != 0) io_error("stat", path, errno);
   if (S_ISDIR(status.st_mode)) io_error("open", path, EISDIR);
   if (!S_ISREG(status.st_mode)) fail(SIDBEAM_IO_ERROR, "cannot open '%.300s': not a regular file", path);
   return {std::move(descriptor), status.st_size};
@@ -70,11 +66,21 @@ void Mapping::lock(const char* path) const {
 
 void unmap(const uint8_t* data, int64_t bytes) { ::munmap(const_cast<uint8_t*>(data), static_cast<size_t>(bytes)); }
 
-void advise_huge_pages(void* memory, int64_t bytes) {
-  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + kHugePage - 1) & ~(kHugePage - 1);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(bytes)) & ~(kHugePage - 1);
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+namespace {
+
+// Advice about the multiples of `unit` within the memory, whose failure changes nothing.
+void advise(void* memory, int64_t bytes, uintptr_t unit, int advice) {
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(memory) + unit - 1) & ~(unit - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(memory) + static_cast<uintptr_t>(bytes)) & ~(unit - 1);
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
+
+}  // namespace
+
+void discard_pages(void* memory, int64_t bytes) {
+  advise(memory, bytes, static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE)), MADV_DONTNEED);
+}
+
+void advise_huge_pages(void* memory, int64_t bytes) { advise(memory, bytes, uintptr_t{2} << 20, MADV_HUGEPAGE); }
 
 }  // namespace sidbeam

@@ -5,23 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "support/file_descriptor.h"
+
 namespace sidbeam {
-
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~FileDescriptor();
-  int get() const { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 struct InputFile {
   FileDescriptor descriptor;
@@ -53,6 +39,9 @@ class Mapping {
 };
 
 void unmap(const uint8_t* data, int64_t bytes);
+
+// Gives back the whole pages within the memory, whose contents are lost.
+void discard_pages(void* memory, int64_t bytes);
 
 // Asks for huge pages in the part of the memory that can have them; where the system has none nothing happens.
 void advise_huge_pages(void* memory, int64_t bytes);

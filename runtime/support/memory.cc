@@ -26,6 +26,8 @@ void* Allocator::allocate(int64_t bytes, int64_t alignment) const {
 
 Allocator default_allocator() { return {nullptr, allocate_aligned, release_aligned}; }
 
+bool is_default(const Allocator& allocator) { return allocator.allocate_fn == allocate_aligned; }
+
 int64_t checked_bytes(int64_t count, int64_t size) {
   int64_t bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, size, &bytes) || bytes > std::numeric_limits<int64_t>::max() / 2)

@@ -26,6 +26,7 @@ struct Allocator {
 
 // Aligned allocation of the C library.
 Allocator default_allocator();
+bool is_default(const Allocator& allocator);
 
 // count * size, or Failure(OUT_OF_MEMORY) where that does not fit an int64.
 int64_t checked_bytes(int64_t count, int64_t size);

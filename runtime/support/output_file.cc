@@ -1,130 +1,179 @@
 // The long phase happens in a file without a name (O_TMPFILE) where the file system has that, so that even SIGKILL
-// leaves nothing; the name beside the target lives from linkat to rename. Writing with pwrite from a buffer was the
-// alternative: it needs the whole index in memory twice.
+// leaves nothing; the name beside the target lives from linkat to rename. Everything happens relative to an open
+// folder, which may be moved meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/output_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "support/error.h"
+#include "support/file_attributes.h"
+#include "support/leftovers.h"
 
 namespace sidbeam {
 namespace {
 
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// A short name of its own, since the target's with a suffix could be longer than the file system allows.
-std::string temporary_name(const std::string& directory) {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = static_cast<uint64_t>(::getpid());
-  char name[40];
-  std::snprintf(name, sizeof name, "/.sidbeam-%016llx.tmp", static_cast<unsigned long long>(number));
-  return directory + name;
-}
-
 constexpr int kAttempts = 16;
+constexpr int kMostLinks = 40;  // as many as the kernel follows
+constexpr unsigned kNewMode = 0666, kPrivateMode = 0600;
 
 }  // namespace
 
-OutputFile::OutputFile(const char* path) : path_(path) {
-  if (path_.empty()) failed("create", ENOENT);
-  struct stat status {};
-  const bool exists = ::stat(path, &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) failed("create", EISDIR);
-  // A rename would put a file in the place of a device or a pipe.
-  if (exists && !S_ISREG(status.st_mode)) fail(SIDBEAM_IO_ERROR, "cannot replace '%.300s': it is not a file", path);
-  if (exists) follow_links();
-  directory_ = directory_of(path_);
-  create();
-  // Who could not read the old file cannot read the new one.
-  if (exists && ::fchmod(file_.get(), status.st_mode & 07777) != 0) failed("create", errno);
-}
-
-// Replaces what a symbolic link points to, and keeps the link.
-void OutputFile::follow_links() {
-  char real[PATH_MAX];
-  if (::realpath(path_.c_str(), real) == nullptr) {
-    if (errno == ENOMEM) throw std::bad_alloc();
-    failed("create", errno);
-  }
-  path_ = real;
-}
-
-OutputFile::~OutputFile() {
-  if (data_ != nullptr) unmap(data_, bytes_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+OutputFile::OutputFile(const char* path, bool allow_attribute_loss) : path_(path) {
+  find_place();
+  struct stat old {};
+  const bool exists = find_old(old);
+  sweep_leftovers(folder_.get());
+  // Nobody may open the new file who may not open the old one, not even before its mode is set.
+  create(exists ? kPrivateMode : kNewMode);
+  if (exists)
+    mode_ = keep_attributes({folder_.get(), name_.c_str(), path_.c_str(), old}, file_.get(), allow_attribute_loss);
 }
 
 void OutputFile::failed(const char* action, int error) const {
   fail(SIDBEAM_IO_ERROR, "cannot %s '%.300s': %s", action, path_.c_str(), strerrordesc_np(error));
 }
 
-void OutputFile::create() {
-  // A file without a name gets one through /proc.
-  if (::access("/proc/self/fd", X_OK) == 0)
-    file_ = FileDescriptor(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666));
-  for (int attempt = 0; file_.get() < 0 && attempt < kAttempts; ++attempt) {
-    std::string name = temporary_name(directory_);
-    file_ = FileDescriptor(::open(name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0666));
-    if (file_.get() >= 0) {
-      temporary_ = std::move(name);
-    } else if (errno != EEXIST) {
-      break;
-    }
+// Opens the folder of what the path's last links lead to. The kernel follows those on the way there.
+void OutputFile::find_place() {
+  if (path_.empty()) failed("create", ENOENT);
+  std::string path = path_;
+  for (int links = 0;; ++links) {
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+    const int from = folder_.get() < 0 ? AT_FDCWD : folder_.get();
+    FileDescriptor next = open_at(from, folder.c_str(), O_RDONLY | O_DIRECTORY);
+    folder_is_readable_ = next.get() >= 0;
+    if (next.get() < 0 && errno == EACCES) next = open_at(from, folder.c_str(), O_PATH | O_DIRECTORY);
+    if (next.get() < 0) failed("create", errno);
+    folder_ = std::move(next);
+    if (name_.empty() || name_ == "." || name_ == "..") failed("create", EISDIR);
+    char target[PATH_MAX];
+    const ssize_t bytes = ::readlinkat(folder_.get(), name_.c_str(), target, sizeof target);
+    if (bytes < 0 && errno != EINVAL && errno != ENOENT) failed("readlink", errno);
+    if (bytes < 0) return;
+    if (links == kMostLinks) failed("create", ELOOP);
+    path.assign(target, static_cast<size_t>(bytes));
   }
-  if (file_.get() < 0) failed("create", errno);
 }
 
-void OutputFile::allocate(int64_t bytes) {
-  bytes_ = bytes;
-  int error = 0;
-  do {
-    error = ::posix_fallocate(file_.get(), 0, bytes_);
-  } while (error == EINTR);
-  if (error != 0) {
-    fail(SIDBEAM_IO_ERROR, "cannot write the %lld bytes of '%.300s': %s", static_cast<long long>(bytes_), path_.c_str(),
-         strerrordesc_np(error));
+// Whether there is a file to replace; anything else in its place is an error, since a rename would put a file in the
+// place of a device or a pipe.
+bool OutputFile::find_old(struct stat& old) const {
+  struct stat given {};
+  const bool exists = ::stat(path_.c_str(), &given) == 0;
+  if (!exists && errno != ENOENT) failed("stat", errno);
+  if (exists && S_ISDIR(given.st_mode)) failed("create", EISDIR);
+  if (exists && !S_ISREG(given.st_mode))
+    fail(SIDBEAM_IO_ERROR, "cannot replace '%.300s': it is not a file", path_.c_str());
+  if (::fstatat(folder_.get(), name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno != ENOENT) failed("stat", errno);
+    // A link of /proc leads to a file, but its text need not name one.
+    if (exists) fail(SIDBEAM_IO_ERROR, "cannot replace '%.300s': the file has no name", path_.c_str());
+    return false;
   }
-  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes_), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-  if (memory == MAP_FAILED) failed("map", errno);
-  data_ = static_cast<uint8_t*>(memory);
+  if (!exists || old.st_dev != given.st_dev || old.st_ino != given.st_ino)
+    fail(SIDBEAM_IO_ERROR, "cannot replace '%.300s': it changed while it was looked at", path_.c_str());
+  return true;
+}
+
+void OutputFile::create(unsigned mode) {
+  // A file without a name gets one through /proc.
+  if (::access("/proc/self/fd", X_OK) == 0) file_ = open_at(folder_.get(), ".", O_TMPFILE | O_RDWR, mode);
+  if (file_.get() >= 0) {
+    claim(file_.get());  // nobody else can reach it
+    return;
+  }
+  for (int attempt = 0; attempt < kAttempts; ++attempt)
+    if (create_named(mode)) return;
+  failed("create", EEXIST);
+}
+
+// False where the name was taken, or somebody's sweep was faster.
+bool OutputFile::create_named(unsigned mode) {
+  const std::string name = temporary_name();
+  FileDescriptor file = open_at(folder_.get(), name.c_str(), O_CREAT | O_EXCL | O_RDWR, mode);
+  if (file.get() < 0 && errno == EEXIST) return false;
+  if (file.get() < 0) failed("create", errno);
+  temporary_.set(folder_.get(), name);
+  struct stat status {};
+  const bool claimed = claim(file.get());
+  if (::fstat(file.get(), &status) != 0) failed("stat", errno);
+  if (!claimed || status.st_nlink == 0) {
+    temporary_.remove();
+    return false;
+  }
+  file_ = std::move(file);
+  return true;
+}
+
+void OutputFile::reserve(int64_t bytes) {
+  // posix_fallocate would write a byte a block where the file system cannot do it, and promise what it cannot keep.
+  if (TEMP_FAILURE_RETRY(::fallocate(file_.get(), 0, 0, bytes)) == 0) return;
+  if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EPERM) return;
+  const int error = errno;
+  fail(SIDBEAM_IO_ERROR, "cannot allocate the %lld bytes of '%.300s': %s", static_cast<long long>(bytes), path_.c_str(),
+       strerrordesc_np(error));
+}
+
+void OutputFile::write(const void* data, int64_t bytes) {
+  constexpr int64_t kPiece = int64_t{1} << 26;
+  const auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const auto piece = static_cast<size_t>(std::min(bytes, kPiece));
+    const ssize_t put = TEMP_FAILURE_RETRY(::pwrite(file_.get(), from, piece, written_));
+    if (put <= 0) failed("write", put < 0 ? errno : EIO);
+    from += put;
+    bytes -= put;
+    written_ += put;
+  }
 }
 
 void OutputFile::sync() {
-  if (::msync(data_, static_cast<size_t>(bytes_), MS_SYNC) != 0 || ::fsync(file_.get()) != 0) failed("write", errno);
+  // Writing took a set-user-id bit away.
+  if (mode_ > 0777 && ::fchmod(file_.get(), mode_) != 0) failed("set the mode of", errno);
+  if (TEMP_FAILURE_RETRY(::fsync(file_.get())) != 0) failed("sync", errno);
 }
 
 void OutputFile::commit() {
-  const FileDescriptor directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int attempt = 0; temporary_.empty(); ++attempt) {
+    if (attempt == kAttempts) failed("link", EEXIST);
+    give_name();
+  }
+  if (::renameat(folder_.get(), temporary_.text(), folder_.get(), name_.c_str()) != 0) failed("rename", errno);
+  temporary_.renamed();
+  sync_folder();
+}
+
+// Leaves the file without a name where the one that was tried is taken. After any other failure the name may be there
+// all the same, and goes with the object: the answer of a server may be lost.
+void OutputFile::give_name() {
   char self[40];
   std::snprintf(self, sizeof self, "/proc/self/fd/%d", file_.get());
-  for (int attempt = 0; temporary_.empty(); ++attempt) {
-    std::string name = temporary_name(directory_);
-    if (::linkat(AT_FDCWD, self, AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      temporary_ = std::move(name);
-    } else if (errno != EEXIST || attempt == kAttempts) {
-      failed("create", errno);
-    }
-  }
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) failed("create", errno);
-  temporary_.clear();
-  // The new file is complete whatever this says; a folder that cannot be opened or synced only delays its name.
-  if (directory.get() >= 0) ::fsync(directory.get());
+  std::string name = temporary_name();
+  const int error = ::linkat(AT_FDCWD, self, folder_.get(), name.c_str(), AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+  if (error == EEXIST) return;
+  temporary_.set(folder_.get(), std::move(name));
+  if (error != 0) failed("link", error);
+}
+
+void OutputFile::sync_folder() const {
+  // A folder that may be written and not read cannot be synced by itself.
+  const auto sync = [this] { return folder_is_readable_ ? ::fsync(folder_.get()) : ::syncfs(file_.get()); };
+  // EINVAL: the file system has nothing of the kind.
+  if (TEMP_FAILURE_RETRY(sync()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return;
+  const int error = errno;
+  fail(SIDBEAM_IO_ERROR,
+       "cannot sync the folder of '%.300s': %s (the new file is in its place, but may not outlive a power failure)",
+       path_.c_str(), strerrordesc_np(error));
 }
 
 }  // namespace sidbeam

@@ -1,37 +1,55 @@
-// A file that is there whole or not at all: written through a mapping beside its name, synced, renamed.
+// A file that is there whole or not at all: written beside its name, synced, renamed. The library and the command share
+// it. Errors are Failure(IO_ERROR) with what failed, the path and the reason.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "support/mapped_file.h"
+#include "support/file_descriptor.h"
+#include "support/leftovers.h"
+
+struct stat;
 
 namespace sidbeam {
 
-// Until commit() returns, the file of that name is as it was; if it is never reached, nothing is left behind.
+// Until commit() the file of that name is as it was; if it is never reached, nothing is left behind. A process that is
+// killed between the last two steps of commit() leaves a file that the next OutputFile of the folder removes.
+//
+// A symbolic link is followed, also to a file that is not there yet, and stays. Owner, mode, access list and extended
+// attributes of the file that is replaced are kept (file_attributes.h); other hard links keep the old contents.
 class OutputFile {
  public:
-  // Makes the file, so that a folder that is not there or not writable is known at once.
-  explicit OutputFile(const char* path);
+  // Makes the file, so that a folder that is not there or not writable is known at once, and what cannot be kept too.
+  // allow_attribute_loss: then that is no error.
+  OutputFile(const char* path, bool allow_attribute_loss);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  ~OutputFile();
-  // Takes the space on disk, so that writing through the mapping cannot run out of it. bytes > 0; zeros at first.
-  void allocate(int64_t bytes);
-  uint8_t* data() { return data_; }
+  // Takes the space on disk where the file system can, so that a full one is known early. bytes > 0.
+  void reserve(int64_t bytes);
+  // Appends. A mapping of the file would save the copy, but a full disk, a quota or a lost server is then SIGBUS.
+  void write(const void* data, int64_t bytes);
   void sync();
+  // After sync(). Where the new name cannot be synced, that is an error though the new file is in its place.
   void commit();
 
  private:
-  void follow_links();
-  void create();
+  void find_place();
+  bool find_old(struct stat& old) const;
+  void create(unsigned mode);
+  bool create_named(unsigned mode);
+  void give_name();
+  void sync_folder() const;
   [[noreturn]] void failed(const char* action, int error) const;
 
-  std::string path_, directory_, temporary_;  // temporary_: the name beside path_, "" while there is none
+  std::string path_;  // as it was given
+  FileDescriptor folder_;
+  bool folder_is_readable_ = true;
+  std::string name_;  // in the folder, links followed
+  TemporaryName temporary_;
   FileDescriptor file_;
-  uint8_t* data_ = nullptr;
-  int64_t bytes_ = 0;
+  unsigned mode_ = 0;  // of the old file, to be kept; 0: none
+  int64_t written_ = 0;
 };
 
 }  // namespace sidbeam

@@ -1,12 +1,18 @@
+# Files that appear whole and text without control characters, which the command compiles too: it writes files as the
+# library does. They need the C library alone.
+set(sidbeam_file_sources error escape file_attributes leftovers output_file)
+list(TRANSFORM sidbeam_file_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/support/)
+list(TRANSFORM sidbeam_file_sources APPEND .cc)
+set_property(GLOBAL PROPERTY sidbeam_file_sources ${sidbeam_file_sources})
 target_sources(sidbeam_core PRIVATE
-  support/error.cc
+  ${sidbeam_file_sources}
   support/executor.cc
   support/guard.cc
   support/hashing.cc
   support/mapped_file.cc
   support/memory.cc
-  support/output_file.cc
   support/parallel.cc
+  support/process.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(sidbeam_core PRIVATE support/hashing_avx2.cc support/hashing_avx512.cc)

@@ -12,6 +12,10 @@ namespace sidbeam {
 template <class T>
 inline constexpr size_t kFirstBytes = 0;
 
+// More than any struct of this header or of a newer one has: a size that was never set is found before anything is read
+// or written by it.
+inline constexpr uint32_t kMostStructBytes = 4096;
+
 // Copies `value` into the caller's struct, except its struct_size: as much as both have, and zeros where only the
 // caller's has more.
 template <class T>

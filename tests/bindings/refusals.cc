@@ -83,6 +83,11 @@ void make_refusals(const differential::Machine& machine, const differential::Wor
   step.count = 1;
   step.rows = &rows;
   Refused{session.get(), SIDBEAM_BAD_STATE}("a step of an idle slot", sidbeam_session_step, &step);
+  sidbeam_rows all = rows;
+  all.slots = world.c.slots;
+  sidbeam_step_args nothing = SIDBEAM_STEP_ARGS_INIT;
+  nothing.rows = &all;
+  Refused{session.get(), SIDBEAM_BAD_STATE}("a step where no slot is started", sidbeam_session_step, &nothing);
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   start.slots = &slot;
   start.count = 1;

@@ -29,6 +29,28 @@ static void every_call_on_a_closed_handle_says_what_is_closed(void) {
   CHECK_INT(returned(), 1);
 }
 
+static int64_t verified(flat_handle* index) {
+  int64_t info[FLAT_INFO_COUNT];
+  OKAY(flat_index_get_info(index, OUT_I64(info), no_out_bytes, &err));
+  return info[FLAT_INFO_VERIFIED];
+}
+
+static void info_says_how_far_an_index_was_verified(void) {
+  flat_handle *runtime = rig_runtime(), *index;
+  int64_t bytes = 0;
+  unsigned char* data = index_bytes(&small, ALL_KINDS, &bytes);
+  for (int32_t depth = SIDBEAM_VERIFY_HEADER; depth <= SIDBEAM_VERIFY_FULL; ++depth) {
+    OKAY(index = flat_index_open_memory(runtime, (flat_in_bytes){(const char*)data, bytes}, 0, SIDBEAM_RESIDENCY_COPY,
+                                        depth, &err));
+    CHECK_INT(verified(index), depth);
+    OKAY(flat_index_verify(index, SIDBEAM_VERIFY_FULL, &err));
+    CHECK_INT(verified(index), SIDBEAM_VERIFY_FULL);
+    flat_free(index);
+  }
+  flat_free(runtime);
+  free(data);
+}
+
 /* A constraint that is closed among others: those entered before it are left, and can go. */
 static void a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go(void) {
   rig r = make_rig(2);
@@ -379,6 +401,7 @@ static void a_runtime_logs_into_the_queue_at_its_level(void) {
 
 int main(void) {
   static const test_case tests[] = {
+      TEST(info_says_how_far_an_index_was_verified),
       TEST(every_call_on_a_closed_handle_says_what_is_closed),
       TEST(a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go),
       TEST(a_list_of_many_constraints_is_entered_and_left_whole),

@@ -31,8 +31,8 @@ static void names_lie_within_their_bytes(void) {
   flat_handle *runtime = rig_runtime(), *builder;
   const flat_in_i32 codes = IN_I32(0, 1, 2, 3, 0, 0);
   const flat_in_bytes bytes = {"abcdef", 6};
-  OKAY(builder =
-           flat_builder_create(runtime, (flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_STRING, 0, 0, 0, 0, NULL, &err));
+  OKAY(builder = flat_builder_create(runtime, (flat_in_i32){small.codes, 3}, 0, SIDBEAM_ID_STRING, 0, 0, 0, 0, NULL, 0,
+                                     0, &err));
   SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3), no_i64, &err),
         "id_offsets has 2 elements, expected at least 3");
   SHORT(flat_builder_add_named(builder, codes, 3, no_i32, 2, bytes, IN_I64(0, 3, 7), no_i64, &err),

@@ -8,7 +8,7 @@ static int steps_done, rows_done;
 int exercised_steps(void) { return steps_done; }
 int exercised_rows(void) { return rows_done; }
 
-enum { MOST = 64, BEAMS = 5, ROOM = 96 };
+enum { MOST = 64, BEAMS = 5, ROOM = 96, UNWRITTEN = -77 };
 
 typedef struct exercise {
   sidbeam_runtime* runtime;
@@ -18,12 +18,12 @@ typedef struct exercise {
   float* row; /* [columns] */
   int64_t columns;
   uint32_t noise;
-  int internal;
+  int broken;
   volatile int64_t sink; /* where values go that are only read to be touched */
 } exercise;
 
 static int tried(exercise* e, sidbeam_status status) {
-  if (status == SIDBEAM_INTERNAL) ++e->internal;
+  if (status == SIDBEAM_INTERNAL) ++e->broken;
   return status == SIDBEAM_OK;
 }
 
@@ -55,16 +55,18 @@ static void read_items(exercise* e) {
     if (name != NULL)
       (void)tried(e, sidbeam_index_find_item(e->index, id, name, bytes, 0, &found, NULL));
     else
-      (void)tried(e, sidbeam_index_find_item(e->index, id, "", 0, 0, &found, NULL));
+      (void)tried(e, sidbeam_index_find_item(e->index, id, NULL, 0, 0, &found, NULL));
   }
 }
 
 static void look_up_sids(exercise* e) {
   for (int64_t ordinal = 0; ordinal < e->info.sids && ordinal < MOST; ++ordinal) {
-    int32_t codes[64] = {0}, length = 0;
+    int32_t codes[64], length = 0;
     int64_t lo = 0, hi = 0;
+    for (size_t l = 0; l < 64; ++l) codes[l] = UNWRITTEN;
     (void)tried(e, sidbeam_index_item_rows(e->index, ordinal, &lo, &hi, NULL));
     if (!tried(e, sidbeam_index_sid(e->index, ordinal, codes, &length, NULL))) continue;
+    for (int32_t l = 0; l < length; ++l) e->broken += codes[l] == UNWRITTEN;
     (void)tried(e, sidbeam_index_find_sid(e->index, codes, length, &lo, NULL));
     for (int32_t cut = 0; cut <= length; ++cut) {
       (void)tried(e, sidbeam_index_ordinals(e->index, codes, cut, &lo, &hi, NULL));
@@ -211,5 +213,5 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
     sidbeam_constraint_release(e.constraint);
   }
   free(e.row);
-  return e.internal;
+  return e.broken;
 }

@@ -9,7 +9,8 @@
 extern "C" {
 #endif
 
-/* 0, or the number of calls that gave SIDBEAM_INTERNAL. `noise` varies prefixes, logits and choices. */
+/* 0, or the number of calls that gave SIDBEAM_INTERNAL, or the length of a SID whose codes were not written. `noise`
+ * varies prefixes, logits and choices. */
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise);
 /* Steps and stateless calls of the last exercise that succeeded: there are some where nothing is damaged. */
 int exercised_steps(void);

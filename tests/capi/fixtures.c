@@ -196,6 +196,25 @@ const char* temporary_path(const char* name) {
   return path;
 }
 
+int files_in_folder(const char* path) {
+  char around[300];
+  int files = 0;
+  snprintf(around, sizeof around, "%.*s", (int)(strrchr(path, '/') - path), path);
+  DIR* entries = opendir(around);
+  CHECK(entries != NULL);
+  for (struct dirent* entry; (entry = readdir(entries)) != NULL;)
+    files += entry->d_name[0] != '.' || entry->d_name[1] > '.';
+  closedir(entries);
+  return files;
+}
+
+void write_text(const char* path, const char* text) {
+  FILE* file = fopen(path, "wb");
+  CHECK(file != NULL);
+  CHECK(fputs(text, file) >= 0);
+  CHECK_INT(fclose(file), 0);
+}
+
 int file_exists(const char* path) { return access(path, F_OK) == 0; }
 
 unsigned char* read_file(const char* path, int64_t* bytes) {

@@ -63,6 +63,9 @@ int64_t counter_of(const sidbeam_session* session, const char* name);
  * the last eight. */
 const char* temporary_path(const char* name);
 int file_exists(const char* path);
+/* Files beside `path`, itself included: litter shows. */
+int files_in_folder(const char* path);
+void write_text(const char* path, const char* text);
 /* The whole file in a block of exactly that many bytes at a multiple of 64; to be freed. */
 unsigned char* read_file(const char* path, int64_t* bytes);
 /* The bytes that the builder writes for a catalogue. */

@@ -1,7 +1,5 @@
 /* What the builder makes: the same bytes whatever the way there, collisions, progress, files that are whole or not
  * there. SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
-
 #include "fixtures.h"
 
 static sidbeam_builder* builder_from(const sidbeam_builder_config* config) {
@@ -19,26 +17,6 @@ static sidbeam_index_info info_of(sidbeam_builder* builder) {
   CHECK_OK(sidbeam_index_get_info(index, &info, &err));
   sidbeam_index_release(index);
   return info;
-}
-
-/* Files beside `path`, itself included: litter shows. */
-static int files_in_folder(const char* path) {
-  char folder[300];
-  int files = 0;
-  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
-  DIR* entries = opendir(folder);
-  CHECK(entries != NULL);
-  for (struct dirent* entry; (entry = readdir(entries)) != NULL;)
-    files += entry->d_name[0] != '.' || entry->d_name[1] > '.';
-  closedir(entries);
-  return files;
-}
-
-static void write_text(const char* path, const char* text) {
-  FILE* file = fopen(path, "wb");
-  CHECK(file != NULL);
-  CHECK(fputs(text, file) >= 0);
-  CHECK_INT(fclose(file), 0);
 }
 
 static void check_text_in_file(const char* path, const char* text) {
@@ -68,6 +46,28 @@ static void bytes_do_not_depend_on_order_calls_or_threads(void) {
     free(actual);
   }
   free(expected);
+}
+
+static unsigned char* bytes_with_seed(int64_t seed, int64_t* bytes) {
+  const char* path = temporary_path("seed.sidx");
+  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_HASH);
+  config.hash_seed = seed;
+  sidbeam_builder* builder = builder_from(&config);
+  CHECK_OK(add_all(builder, &small, &err));
+  CHECK_OK(sidbeam_builder_write(builder, path, &err));
+  sidbeam_builder_destroy(builder);
+  return read_file(path, bytes);
+}
+
+static void a_hash_seed_is_part_of_what_makes_the_bytes(void) {
+  int64_t bytes[4];
+  unsigned char* files[4] = {bytes_with_seed(0, &bytes[0]), bytes_with_seed(INT64_MIN, &bytes[1]),
+                             bytes_with_seed(INT64_MIN, &bytes[2]), bytes_with_seed(7, &bytes[3])};
+  for (int i = 0; i < 4; ++i) CHECK_INT(bytes[i], bytes[0]);
+  CHECK(memcmp(files[1], files[2], (size_t)bytes[0]) == 0);
+  CHECK(memcmp(files[0], files[1], (size_t)bytes[0]) != 0);
+  CHECK(memcmp(files[3], files[1], (size_t)bytes[0]) != 0);
+  for (int i = 0; i < 4; ++i) free(files[i]);
 }
 
 static void writing_again_and_finishing_give_the_same(void) {
@@ -272,6 +272,7 @@ static void metadata_is_replaced_sorted_and_outside_the_fingerprint(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(bytes_do_not_depend_on_order_calls_or_threads),
+      TEST(a_hash_seed_is_part_of_what_makes_the_bytes),
       TEST(writing_again_and_finishing_give_the_same),
       TEST(identical_pairs_merge_and_are_counted),
       TEST(collisions_are_kept_refused_or_cut_to_the_first),

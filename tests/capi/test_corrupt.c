@@ -13,11 +13,11 @@ typedef struct specimen {
 } specimen;
 
 /* A root with so many children that it has a mask; codes of 32 bits; keys that are hashes since their product would not
- * fit; tails whose codes leave no bit free in 16, or need 32. */
-static const int32_t dense_codes[2] = {70, 3}, wide_codes[2] = {70000, 2},
+ * fit; tails whose codes leave no bit free in 16, or need 32; SIDs that end two levels above their tail and more. */
+static const int32_t dense_codes[2] = {70, 3}, high_codes[4] = {2, 2, 70, 2}, wide_codes[2] = {70000, 2},
                      deep_codes[8] = {256, 256, 256, 256, 256, 256, 256, 256}, packed_codes[3] = {2, 40000, 3},
                      tall_codes[3] = {2, 70000, 3};
-static int32_t dense_sids[68 * 2]; /* filled by main */
+static int32_t dense_sids[68 * 2], high_sids[70 * 4], high_lengths[70]; /* filled by main */
 static const int32_t wide_sids[] = {0, 1, 65536, 0, 69999, 1};
 static const int32_t deep_sids[] = {0,   1,   2,   3,   4, 5, 6, 7, 255, 255, 255, 255,
                                     255, 255, 255, 255, 9, 8, 7, 6, 5,   4,   3,   2};
@@ -27,6 +27,7 @@ static const catalogue dense = {2, 0, SIDBEAM_ID_I64, dense_codes, dense_sids, N
 static const catalogue wide = {2, 0, SIDBEAM_ID_I64, wide_codes, wide_sids, NULL, NULL, NULL, NULL, 3};
 static const catalogue deep = {8, 0, SIDBEAM_ID_I64, deep_codes, deep_sids, NULL, NULL, NULL, NULL, 3};
 static const catalogue packed = {3, 0, SIDBEAM_ID_I64, packed_codes, packed_sids, NULL, NULL, NULL, NULL, 4};
+static const catalogue high = {4, 1, SIDBEAM_ID_I64, high_codes, high_sids, high_lengths, NULL, NULL, NULL, 70};
 static const catalogue tall = {3, 0, SIDBEAM_ID_I64, tall_codes, tall_sids, NULL, NULL, NULL, NULL, 4};
 
 static const struct {
@@ -48,6 +49,7 @@ static const struct {
     {"compact, collisions and names", &small_named, SIDBEAM_KIND_COMPACT_TRIE},
     {"compact, variable length", &small_variable, SIDBEAM_KIND_COMPACT_TRIE},
     {"compact, bitmap", &packed, SIDBEAM_KIND_COMPACT_TRIE},
+    {"compact, ends far above", &high, SIDBEAM_KIND_COMPACT_TRIE},
     {"compact and sorted, wide", &tall, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED},
 };
 
@@ -203,8 +205,8 @@ static void the_specimens_have_what_they_are_meant_for(void) {
     const char *kind, *encoding;
   } expected[] = {{&dense, SIDBEAM_KIND_TRIE, "dense_masks", "bits"},
                   {&wide, SIDBEAM_KIND_TRIE, "tokens", "u32"},
-                  {&small, SIDBEAM_KIND_HASH, "hash_keys", "mixed_radix"},
-                  {&deep, SIDBEAM_KIND_HASH, "hash_keys", "hashed_key"},
+                  {&small, SIDBEAM_KIND_HASH, "seeded_hash_keys", "mixed_radix"},
+                  {&deep, SIDBEAM_KIND_HASH, "seeded_hash_keys", "hashed_key"},
                   {&small_named, SIDBEAM_KIND_COMPACT_TRIE, "tail", "item_column_tail"},
                   {&small_variable, SIDBEAM_KIND_COMPACT_TRIE, "tail", "item_column_tail"},
                   {&packed, SIDBEAM_KIND_COMPACT_TRIE, "tail_splits", "bits"},
@@ -259,6 +261,11 @@ int main(void) {
   for (int32_t i = 0; i < 68; ++i) {
     dense_sids[2 * i] = i;
     dense_sids[2 * i + 1] = i % 3;
+  }
+  for (int32_t i = 0; i < 70; ++i) { /* (0) (0,0) (0,0,0) (0,0,1,1), and 66 that begin with (1,0) */
+    const int32_t sid[4] = {i >= 4, 0, i < 4 ? i == 3 : i, i % 2};
+    memcpy(high_sids + 4 * i, sid, sizeof sid);
+    high_lengths[i] = i < 3 ? i + 1 : 4;
   }
   return RUN_TESTS(tests);
 }

@@ -153,6 +153,64 @@ static void peek_agrees_with_open(void) {
   sidbeam_runtime_release(runtime);
 }
 
+static int32_t verified(const sidbeam_index* index) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  info.verified = -7;
+  CHECK_OK(sidbeam_index_get_info(index, &info, &err));
+  return info.verified;
+}
+
+static void info_says_how_far_an_index_was_verified(void) {
+  const char* path = written(&small, ALL_KINDS);
+  int64_t bytes = 0;
+  unsigned char* data = index_bytes(&small, ALL_KINDS, &bytes);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
+  sidbeam_index *index = NULL, *in_memory = NULL;
+  for (config.verify = 0; config.verify <= SIDBEAM_VERIFY_FULL; ++config.verify) {
+    CHECK_OK(sidbeam_index_open(runtime, path, &config, &index, &err));
+    CHECK_OK(sidbeam_index_open_memory(runtime, data, bytes, NULL, NULL, &config, &in_memory, &err));
+    CHECK_INT(verified(index), config.verify);
+    CHECK_INT(verified(in_memory), config.verify);
+    /* It rises, and does not fall. */
+    for (int32_t depth = SIDBEAM_VERIFY_HEADER; depth <= SIDBEAM_VERIFY_FULL; ++depth) {
+      CHECK_OK(sidbeam_index_verify(index, depth, &err));
+      CHECK_INT(verified(index), depth < config.verify ? config.verify : depth);
+    }
+    CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_CHECKSUMS, &err));
+    CHECK_INT(verified(index), SIDBEAM_VERIFY_FULL);
+    CHECK_INT(verified(in_memory), config.verify);
+    sidbeam_index_release(index);
+    sidbeam_index_release(in_memory);
+  }
+  sidbeam_index_info peeked = SIDBEAM_INDEX_INFO_INIT;
+  peeked.verified = -7;
+  CHECK_OK(sidbeam_index_peek(path, &peeked, &err));
+  CHECK_INT(peeked.verified, SIDBEAM_VERIFY_HEADER);
+  index = make_index(&small, ALL_KINDS); /* which a builder has finished */
+  CHECK_INT(verified(index), SIDBEAM_VERIFY_FULL);
+  sidbeam_index_release(index);
+  free(data);
+  sidbeam_runtime_release(runtime);
+}
+
+static void what_fails_to_verify_stays_where_it_was(void) {
+  int64_t bytes = 0;
+  unsigned char* data = index_bytes(&small, ALL_KINDS, &bytes);
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_index* index = NULL;
+  data[bytes - 1] ^= 1;
+  CHECK_OK(sidbeam_index_open_memory(runtime, data, bytes, NULL, NULL, NULL, &index, &err));
+  CHECK_INT(sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, NULL), SIDBEAM_CORRUPT);
+  CHECK_INT(verified(index), SIDBEAM_VERIFY_HEADER);
+  data[bytes - 1] ^= 1;
+  CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_CHECKSUMS, &err));
+  CHECK_INT(verified(index), SIDBEAM_VERIFY_CHECKSUMS);
+  sidbeam_index_release(index);
+  sidbeam_runtime_release(runtime);
+  free(data);
+}
+
 static void info_describes_the_catalogue(void) {
   static const int32_t codes[4] = {4, 4, 4, 0}, children[4] = {3, 2, 2, 0};
   static const int64_t nodes[4] = {3, 4, 5, 0};
@@ -367,7 +425,7 @@ static void open_memory_that_fails_does_not_release(void) {
 static void messages_are_one_line_of_whole_characters(void) {
   char path[600] = "/no/such\nfolder/\xff";
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "cannot open '/no/such?folder/?': ");
+  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "/no/such\\x0afolder/\\xff");
   for (int i = 0; i < 280; ++i) memcpy(path + 2 * i, "\xc3\xa9", 3); /* e with an accent, cut somewhere */
   for (int odd = 0; odd < 2; ++odd) {
     path[0] = odd ? 'x' : '\xc3';
@@ -394,6 +452,8 @@ int main(void) {
       TEST(files_that_cannot_be_read_are_io_errors),
       TEST(every_residency_and_depth_opens),
       TEST(peek_agrees_with_open),
+      TEST(info_says_how_far_an_index_was_verified),
+      TEST(what_fails_to_verify_stays_where_it_was),
       TEST(info_describes_the_catalogue),
       TEST(a_compact_trie_is_reported_as_a_trie_too),
       TEST(sections_lie_in_order_inside_the_file),

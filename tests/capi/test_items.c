@@ -29,6 +29,10 @@ static void integer_ids_are_found_from_an_item_row_on(void) {
   CHECK_INT(item_row, -1);
   CHECK_FAILS(sidbeam_index_find_item(index, 10, NULL, 0, -1, &item_row, &err), SIDBEAM_INVALID_ARGUMENT,
               "from_item_row is -1, expected at least 0");
+  CHECK_FAILS(sidbeam_index_find_item(index, 10, "10", 2, 0, &item_row, &err), SIDBEAM_INVALID_ARGUMENT,
+              "name is given, expected NULL and an id: the ids of this index are integers");
+  CHECK_FAILS(sidbeam_index_find_item(index, 10, "", 0, 0, &item_row, &err), SIDBEAM_INVALID_ARGUMENT, "name is given");
+  CHECK_INT(item_row, -1);
   sidbeam_index_release(index);
 }
 
@@ -86,7 +90,11 @@ static void names_come_by_item_row_and_are_found(void) {
   CHECK_INT(found, -1);
   CHECK_OK(sidbeam_index_find_item(index, 0, "tenth", 3, 0, &found, &err));
   CHECK_INT(found, 1);
-  CHECK_FAILS(sidbeam_index_find_item(index, 0, NULL, 3, 0, &found, &err), SIDBEAM_INVALID_ARGUMENT, "name is NULL");
+  for (int64_t bytes = 0; bytes < 4; bytes += 3)
+    CHECK_FAILS(sidbeam_index_find_item(index, 0, NULL, bytes, 0, &found, &err), SIDBEAM_INVALID_ARGUMENT,
+                "name is NULL, expected a name: the ids of this index are strings");
+  CHECK_OK(sidbeam_index_find_item(index, 0, "", 0, 0, &found, &err));
+  CHECK_INT(found, -1);
   CHECK_FAILS(sidbeam_index_find_item(index, 0, "ten", -1, 0, &found, &err), SIDBEAM_INVALID_ARGUMENT,
               "bytes is -1, expected at least 0");
   sidbeam_index_release(index);

@@ -174,6 +174,34 @@ static void unknown_cpu_target_is_refused(void) {
               "config.cpu_target is \"abacus\", expected baseline, or ");
 }
 
+static void keep_line(void* context, int32_t level, const char* message) {
+  if (level == SIDBEAM_LOG_INFO) snprintf(context, 700, "%s", message);
+}
+
+static void log_lines_hold_nothing_that_a_terminal_obeys(void) {
+  char line[700] = "";
+  const char* path = temporary_path("\x1b]0;x\x07\nforged\xe2\x80\xae\xff.sidx");
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  const sidbeam_builder_config shape = builder_config(&small, ALL_KINDS);
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_builder* builder = NULL;
+  sidbeam_index* index = NULL;
+  config.log = keep_line;
+  config.log_context = line;
+  config.log_level = SIDBEAM_LOG_INFO;
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
+  CHECK_OK(sidbeam_builder_create(runtime, &shape, &builder, &err));
+  CHECK_OK(add_all(builder, &small, &err));
+  CHECK_OK(sidbeam_builder_write(builder, path, &err));
+  CHECK(strstr(line, "/\\x1b]0;x\\x07\\x0aforged\\xe2\\x80\\xae\\xff.sidx'") != NULL);
+  line[0] = '\0';
+  CHECK_OK(sidbeam_index_open(runtime, path, NULL, &index, &err));
+  CHECK(strstr(line, "/\\x1b]0;x\\x07\\x0aforged\\xe2\\x80\\xae\\xff.sidx'") != NULL);
+  sidbeam_index_release(index);
+  sidbeam_builder_destroy(builder);
+  sidbeam_runtime_release(runtime);
+}
+
 static void log_level_out_of_range_is_refused(void) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   sidbeam_runtime* runtime = NULL;
@@ -234,6 +262,7 @@ int main(void) {
       TEST(allocator_that_gives_nothing_is_out_of_memory),
       TEST(every_cpu_target_works_or_is_unsupported),
       TEST(unknown_cpu_target_is_refused),
+      TEST(log_lines_hold_nothing_that_a_terminal_obeys),
       TEST(log_level_out_of_range_is_refused),
       TEST(step_threads_out_of_range_are_refused),
       TEST(negative_step_grain_is_refused),

@@ -154,8 +154,16 @@ static void idle_and_finished_slots_cannot_be_named(void) {
   CHECK_OK(sidbeam_session_step(s.session, &s.args, &err)); /* passed over where none is named */
   CHECK_INT(beams_of(s.session).level[0], 2);
   CHECK_OK(sidbeam_session_step(s.session, &s.args, &err)); /* slot 0 has nothing left */
-  CHECK_INT(beams_of(s.session).level[0], 3);
   CHECK_INT(beams_of(s.session).active[0], 0);
+  REFUSED(&s, SIDBEAM_BAD_STATE, "every slot that was started is done");
+  CHECK_INT(beams_of(s.session).level[0], 3);
+  CHECK_OK(sidbeam_session_stop(s.session, NULL, 0, NULL, &err));
+  REFUSED(&s, SIDBEAM_BAD_STATE, "no slot is started, expected one to step");
+  start_all(s.session);
+  CHECK_OK(sidbeam_session_step(s.session, &s.args, &err));
+  CHECK_INT(beams_of(s.session).level[0], 1);
+  step_all(s.session, halving);
+  step_all(s.session, halving);
   s.args.slots = both;
   s.args.count = 1;
   s.rows.slots = 1;
@@ -198,7 +206,7 @@ static void lse_makes_no_sense_with_log_probabilities(void) {
   sidbeam_session_destroy(s.session);
 }
 
-static void a_step_of_no_slots_does_nothing(void) {
+static void a_step_of_no_slots_is_refused(void) {
   static const int32_t none[1] = {0};
   setting s;
   prepare(&s, SIDBEAM_NORMALIZE_NONE);
@@ -206,10 +214,7 @@ static void a_step_of_no_slots_does_nothing(void) {
   s.args.count = 0;
   s.rows.slots = 0;
   s.rows.rows = 0;
-  /* Rows of no slots look like rows for a map: either reading is harmless, and neither may move a beam. */
-  (void)!sidbeam_session_step(s.session, &s.args, NULL);
-  CHECK_INT(beams_of(s.session).level[0], 1);
-  CHECK_INT(beams_of(s.session).level[1], 1);
+  REFUSED(&s, SIDBEAM_BAD_STATE, "count is 0, expected at least one slot to step");
   sidbeam_session_destroy(s.session);
 }
 
@@ -223,7 +228,7 @@ int main(void) {
       TEST(idle_and_finished_slots_cannot_be_named),
       TEST(row_maps_are_checked),
       TEST(lse_makes_no_sense_with_log_probabilities),
-      TEST(a_step_of_no_slots_does_nothing),
+      TEST(a_step_of_no_slots_is_refused),
   };
   return RUN_TESTS(tests);
 }

@@ -361,15 +361,15 @@ static void outputs_are_written(void) {
   }
 }
 
-static void structs_below_the_first_version_are_refused(void) {
+static void structs_of_a_size_that_none_has_are_refused(void) {
   for (size_t i = 0; i < COUNT(subjects); ++i) {
     const subject* s = &subjects[i];
-    const size_t first = first_of(s), sizes[] = {0, 4, first - 1};
+    const size_t first = first_of(s), sizes[] = {0, 4, first - 1, sizeof(room) + 1, UINT32_MAX};
     for (size_t k = 0; k < COUNT(sizes); ++k) {
-      char expected[80];
+      char expected[100];
       room given, before;
-      snprintf(expected, sizeof expected, "struct_size is %zu, expected at least %zu: begin with its _INIT macro",
-               sizes[k], first);
+      snprintf(expected, sizeof expected,
+               "struct_size is %zu, expected at least %zu and at most 4096: begin with its _INIT", sizes[k], first);
       sized(s, sizes[k], &given);
       before = given;
       CHECK_FAILS(s->call(&given), SIDBEAM_INVALID_ARGUMENT, expected);
@@ -401,8 +401,8 @@ static void an_error_grows_like_any_output(void) {
   }
 }
 
-static void an_error_below_its_first_version_is_left_unwritten(void) {
-  const size_t sizes[] = {0, 4, 8, versions[0].first - 1};
+static void an_error_of_a_size_that_none_has_is_left_unwritten(void) {
+  const size_t sizes[] = {0, 4, 8, versions[0].first - 1, sizeof(room) + 1, UINT32_MAX};
   for (size_t i = 0; i < COUNT(sizes); ++i) {
     room given;
     fail_into(&given, sizes[i]);
@@ -419,9 +419,9 @@ int main(void) {
       TEST(a_longer_input_is_taken_while_its_tail_is_zero),
       TEST(a_longer_output_ends_in_zeros),
       TEST(outputs_are_written),
-      TEST(structs_below_the_first_version_are_refused),
+      TEST(structs_of_a_size_that_none_has_are_refused),
       TEST(an_error_grows_like_any_output),
-      TEST(an_error_below_its_first_version_is_left_unwritten),
+      TEST(an_error_of_a_size_that_none_has_is_left_unwritten),
       TEST(finish),
   };
   return RUN_TESTS(tests);

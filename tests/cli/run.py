@@ -17,9 +17,11 @@ import support
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sidbeam", required=True, help="the program to test")
+    parser.add_argument("--io-faults", help="the library to preload of tests/capi/io_faults.c; default: skip its tests")
     parser.add_argument("tests", nargs="*", help="modules, classes or methods; default: all")
     arguments = parser.parse_args()
     support.PROGRAM = os.path.abspath(arguments.sidbeam)
+    support.IO_FAULTS = arguments.io_faults and os.path.abspath(arguments.io_faults)
     here = os.path.dirname(os.path.abspath(__file__))
     loader = unittest.TestLoader()
     suite = loader.loadTestsFromNames(arguments.tests) if arguments.tests else loader.discover(here)

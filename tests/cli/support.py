@@ -11,6 +11,7 @@ import tempfile
 import unittest
 
 PROGRAM = None  # set by run.py
+IO_FAULTS = None  # likewise, where it was given
 
 # Eight items, seven SIDs; 3,1,2 has two.
 CATALOGUE = {
@@ -30,6 +31,11 @@ def run(*arguments, **options):
     done = subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, **options)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def data(name):
+    """A file of the folder data, whose README says what it is."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", name)
 
 
 def npy(dtype, shape, values, version=1, fortran=False):
@@ -64,9 +70,10 @@ class Case(unittest.TestCase):
     """A test with a folder of its own, and the checks that every command shares."""
 
     maxDiff = None
+    base = None  # where the folder is; None: where temporary files go
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="sidbeam-cli-")
+        self.folder = tempfile.mkdtemp(prefix="sidbeam-cli-", dir=self.base)
         self.addCleanup(shutil.rmtree, self.folder)
 
     def path(self, name):

@@ -4,7 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 import os
 import random
 
-from support import Case, read_npy
+from support import Case, data, read_npy
 
 ARRAYS = ["start_mask", "dense_mask", "dense_states", "packed_csr", "csr_indptr", "layer_max_branches"]
 
@@ -85,6 +85,15 @@ class Convert(Case):
                                         "seconds"])
         self.assertEqual((report["vocab_size"], report["states"], report["edges"]), (10, 20, 13))
         self.assertEqual(report["arrays"]["packed_csr"], "(23, 2)")
+
+    def test_checksums_are_not_enough(self):
+        """Of SIDs out of order more prefixes begin than the header counts."""
+        index = data("out_of_order.sidx")
+        self.assertEqual(self.json("verify", index)["checked"], ["header", "checksums"])
+        for dense in ["1", "2"]:
+            self.fails("out_of_order.sidx': section columns of level 0: entry 2 falls (0 after 1)", "convert", index,
+                       "--output-dir", self.path("static"), "--dense-levels", dense)
+            self.assertFalse(os.path.exists(self.path("static")))
 
     def test_failures(self):
         index = self.index()

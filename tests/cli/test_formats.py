@@ -57,6 +57,14 @@ class SameCatalogue(Case):
         quoted = "".join('"title ""x"",\nline two",%s,%d %d %d\n' % (i, *s) for i, s in CATALOGUE.items())
         self.same("quoted.csv", "title,item,sid\n" + quoted)
 
+    def test_npy_with_data_at_an_odd_byte(self):
+        header = b"{'descr':'<i4','fortran_order':False,'shape':(%d, 3)}" % len(CATALOGUE)
+        for pad in range(4):
+            codes = npy("<i4", (len(CATALOGUE), 3), [c for sid in CATALOGUE.values() for c in sid])[128:]
+            head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + pad) + header + b" " * pad
+            ids = self.write("ids.txt", "".join(item + "\n" for item in CATALOGUE))
+            self.same("a.npy", head + codes, "--ids", ids)
+
     def test_npy_of_every_dtype_and_version(self):
         ids = self.write("ids.npy", npy("<i8", (8,), list(map(int, CATALOGUE))))
         for dtype in ["|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8"]:
@@ -125,6 +133,47 @@ class Ids(Case):
         self.assertEqual(self.items(0), ["2", "1", "4", "3"])
         self.inspect("a.csv", table, "--priority-column", "p", "--collisions", "first")
         self.assertEqual(self.items(0), ["2"])
+
+
+class Windows(Case):
+    """Text is read a piece at a time; lines and records lie across the pieces, and may be longer than one."""
+
+    def ids(self, name, content, *options):
+        self.ok("build", "--input", self.write(name, content), "--output", self.path("x.sidx"), *options)
+        return self.json("lookup", self.path("x.sidx"), "--sid", "1,1")["items"]
+
+    def test_csv(self):
+        wild = ["x" * 3000000, 'quote " comma , line \r\n end', '"', ",", "\n" * 50000, '""' * 40000] + [
+            str(i) * (i % 97) + "-\n\"" + str(i) for i in range(40000)]
+        rows = "".join('"%s",1 1\r\n' % name.replace('"', '""') for name in wild)
+        self.assertEqual(sorted(self.ids("a.csv", 'item,sid\n' + rows)), sorted(wild))
+        # Without an end of line, without quotes, and a fault's line counted over quoted ends of line.
+        plain = [str(i) * (i % 97 + 1) + "x" for i in range(40000)]
+        self.assertEqual(sorted(self.ids("b.csv", "sid,item\n" + "\n".join("1 1," + name for name in plain))),
+                         sorted(set(plain)))
+        lines = 1 + rows.count("\n")
+        self.fails("a.csv':%d: " % (lines + 1), "plan", "--input", self.write("a.csv", 'item,sid\n' + rows + '"a",x\n'))
+        self.fails("a quote that does not end", "plan", "--input",
+                   self.write("a.csv", 'item,sid\n' + rows + '"' + "a" * 2000000))
+
+    def test_jsonl_and_ids(self):
+        wild = ["y" * 3000000] + ["%s\u00e9" % (str(i) * (i % 97)) + str(i) for i in range(40000)]
+        rows = "".join(json.dumps({"item": name, "sid": [1, 1]}) + "\n" for name in wild)
+        self.assertEqual(sorted(self.ids("a.jsonl", rows)), sorted(wild))
+        ids = self.write("ids.txt", "\ufeff" + "\r\n".join(wild))
+        self.assertEqual(sorted(self.ids("a.npy", npy("<i4", (len(wild), 2), [1] * (2 * len(wild))), "--ids", ids)),
+                         sorted(wild))
+
+    def test_rows_of_numbers(self):
+        count = 70001
+        codes = [i * 7 % 50 for i in range(3 * count)]
+        numbers = self.write("n.npy", npy("<i4", (count, 3), codes))
+        raw = self.write("n.raw", struct.pack("<%di" % (3 * count), *codes))
+        records = self.write("n.bin", b"".join(struct.pack("<q3i", i, *codes[3 * i:3 * i + 3]) for i in range(count)))
+        rows = self.jsonl("n.jsonl", [(i, codes[3 * i:3 * i + 3]) for i in range(count)])
+        prints = {self.json("build", "--input", path, "--output", self.path("x.sidx"), *options)["fingerprint"]
+                  for path, *options in [(numbers,), (raw, "--levels", 3), (records, "--format", "xllm"), (rows,)]}
+        self.assertEqual(len(prints), 1)
 
 
 class VariableLength(Case):
@@ -197,10 +246,17 @@ class BadRows(Bad):
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
         self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
                  "--levels", "3")
-        self.bad("SID of 2 codes, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
-        self.bad("SID of 2 codes, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
+        self.bad("SID of more than 1 code, expected 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1")
+        self.bad("SID of more than 1 code, expected at most 1", "a.jsonl", '{"item":1,"sid":[1,2]}', "--levels", "1",
                  "--variable-length")
-        self.bad("SID of 65 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
+        for name, content in [("a.jsonl", json.dumps({"item": 1, "sid": [0] * 1000000})),
+                              ("a.index.json", json.dumps({"1": [0] * 1000000})),
+                              ("a.csv", "item,sid\n1," + "0 " * 1000000)]:
+            self.bad("SID of more than 64 codes, expected at most 64", name, content, "--variable-length")
+            self.bad("SID of more than 3 codes, expected 3", name, content, "--levels", 3)
+        self.bad("a.jsonl':2: SID of more than 2 codes, expected 2 as in the first row", "a.jsonl",
+                 '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1,2,-9]}')
+        self.bad("SID of more than 64 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
         self.bad("a.jsonl':3: empty SID, expected at least one code", "a.jsonl",
                  '{"item":1,"sid":[1]}\n\n{"item":1,"sid":[]}', "--variable-length")
         self.bad("a.csv':2: empty SID", "a.csv", "item,sid\n1,\n")
@@ -262,6 +318,15 @@ class BadFiles(Bad):
         self.bad("a.json': not JSON", "a.json", '{"1": ["<a_1>"]')
         self.bad("a.json': expected one JSON object", "a.json", "[1]")
         self.bad("item '1': expected an array of codes", "a.json", '{"1": "<a_1>"}')
+
+    def test_keys_that_come_twice(self):
+        self.bad("a.jsonl':2: \"sid\" comes twice in one object", "a.jsonl",
+                 '{"item":1,"sid":[1]}\n{"item":2,"sid":[1],"sid":[2]}')
+        self.bad("a.jsonl':1: \"x\" comes twice", "a.jsonl", '{"item":1,"x":1,"sid":[1],"x":[[]]}')
+        self.bad("a.index.json':5: item '17' comes twice, first in line 2", "a.index.json",
+                 '{\n"17": ["<a_1>"],\n"\\"17\\\\": [\n"<a_2>"],\n"17": ["<a_1>"]}')
+        self.bad("a.index.json':1: item 'a' comes twice, first in line 1", "a.index.json",
+                 '{"a": ["<a_1>", "<b_2>"], "\\u0061": ["<a_1>", "<b_2>"]}')
 
     def test_csv(self):
         self.bad("no column 'item' (--item-column), the first line has 'id', 'sid'", "a.csv", "id,sid\n1,2\n")

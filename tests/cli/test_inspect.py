@@ -7,7 +7,7 @@ import re
 
 from support import CATALOGUE, Case
 
-KEYS = ["format_version", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type",
+KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type",
         "kinds",
         "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid", "items_per_sid",
         "nodes_per_level", "mean_children_per_level", "max_children_per_level", "fingerprint", "codebook", "metadata",
@@ -20,7 +20,7 @@ class Inspect(Case):
         report = self.json("inspect", index)
         self.assertEqual(list(report), KEYS)
         size = os.path.getsize(index)
-        expected = {"format_version": "1.1", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
+        expected = {"format_version": "1.2", "verified": "header", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
                     "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
                     "kinds": ["trie", "sorted", "hash"], "file_bytes": size, "bytes_per_item": size / 8,
                     "merged_pairs": 0, "collisions": 1, "max_items_per_sid": 2,
@@ -32,7 +32,7 @@ class Inspect(Case):
         for section in report["sections"]:
             self.assertEqual(list(section), ["kind", "level", "encoding", "bytes"])
         kinds = {section["kind"] for section in report["sections"]}
-        self.assertLessEqual({"tokens", "row_pointers", "columns", "hash_keys", "item_ids"}, kinds)
+        self.assertLessEqual({"tokens", "row_pointers", "columns", "seeded_hash_keys", "item_ids"}, kinds)
         self.assertEqual({s["level"] for s in report["sections"] if s["kind"] == "tokens"}, {0, 1, 2})
         self.assertEqual({s["level"] for s in report["sections"] if s["kind"] == "item_ids"}, {None})
 
@@ -45,6 +45,7 @@ class Inspect(Case):
 
     def test_text(self):
         out = self.ok("inspect", self.index())
+        self.assertRegex(out, r"\nverified +header\n")
         self.assertRegex(out, r"\nlevel  codes  nodes below  mean children  most children\n0 +4 +4 +4\.00 +4\n")
         self.assertRegex(out, r"\ntokens +u16 +2 +14 ")
 
@@ -59,6 +60,7 @@ class Inspect(Case):
         self.assertNotRegex(page, r"(?i)https?://|src=|@import|url\(|<script|<link")
         self.assertIn("prefers-color-scheme: dark", page)
         self.assertEqual(page.count("<svg"), 4)
+        self.assertIn('<th scope="row">verified</th><td>header</td>', page)
         for text in ["Sections by bytes", "Nodes a level", "Branching a level", "Collisions", "33 to 64 items",
                      "fingerprint", "bytes an item"]:
             self.assertIn(text, page)

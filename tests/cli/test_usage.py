@@ -6,7 +6,7 @@ import resource
 import subprocess
 
 import support
-from support import Case
+from support import Case, run
 
 COMMANDS = ["build", "synth", "plan", "inspect", "verify", "lookup", "convert", "decode"]
 
@@ -126,8 +126,8 @@ class Failures(Case):
     def test_output_into_a_missing_or_wrong_folder(self):
         source = self.jsonl("a.jsonl", [("1", [1])])
         self.fails("nowhere/x.sidx", "build", "--input", source, "--output", self.path("nowhere/x.sidx"))
-        self.fails("it is a directory", "build", "--input", source, "--output", self.folder)
-        self.fails("it is a device", "build", "--input", source, "--output", "/dev/null")
+        self.fails("Is a directory", "build", "--input", source, "--output", self.folder)
+        self.fails("it is not a file", "build", "--input", source, "--output", "/dev/null")
         self.fails("nowhere/x.npy", "synth", "--items", 1, "--levels", 1, "--codes", 1, "--output",
                    self.path("nowhere/x.npy"))
         self.assertEqual(os.listdir(self.folder), ["a.jsonl"])
@@ -153,7 +153,82 @@ class Failures(Case):
         if not os.path.exists("/dev/full"):
             self.skipTest("no /dev/full")
         index = self.index()
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([support.PROGRAM, "inspect", index], stdout=full, stderr=subprocess.PIPE)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(b"sidbeam inspect: standard output: cannot write", done.stderr)
+        for name, arguments in [("sidbeam inspect", ["inspect", index]), ("sidbeam", ["--help"]),
+                                ("sidbeam", ["--version"])] + [("sidbeam " + c, [c, "--help"]) for c in COMMANDS]:
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([support.PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertEqual(done.stderr.decode(),
+                             name + ": standard output: cannot write: No space left on device\n")
+
+
+class Outputs(Case):
+    """One implementation writes for every command: the library's."""
+
+    def commands(self):
+        source, index = self.jsonl("a.jsonl", [("1", [1, 2])]), self.index(name="in.sidx")
+        return {"x.sidx": ["build", "--input", source, "--output"],
+                "a.npy": ["synth", "--items", 1, "--levels", 1, "--codes", 1, "--output"],
+                "x.html": ["inspect", index, "--html"],
+                "static/csr_indptr.npy": ["convert", index, "--output-dir"]}
+
+    def write_all(self, check):
+        os.mkdir(self.path("static"))
+        for name, command in self.commands().items():
+            target = self.path("static" if name.startswith("static") else name)
+            check(self.path(name), lambda: run(*command, target), command[0])
+
+    def test_links_are_followed_also_to_what_is_not_there_yet(self):
+        os.mkdir(self.path("elsewhere"))
+
+        def check(path, write, command):
+            for _ in range(2):
+                if not os.path.islink(path):
+                    os.symlink(os.path.relpath(self.path("elsewhere/" + command), os.path.dirname(path)), path)
+                self.assertEqual(write()[::2], (0, ""))
+                self.assertTrue(os.path.islink(path))
+                self.assertGreater(os.path.getsize(self.path("elsewhere/" + command)), 0)
+            os.remove(path)
+            os.symlink(os.path.basename(path), path)
+            status, _, err = write()
+            self.assertEqual(status, 1)
+            self.assertIn("Too many levels of symbolic links", err)
+        self.write_all(check)
+
+    def test_mode_owner_and_attributes_are_kept(self):
+        def check(path, write, _):
+            self.write(path, "old")
+            os.chmod(path, 0o604)
+            if os.geteuid() == 0:
+                os.chown(path, 1234, 4321)
+            try:
+                os.setxattr(path, "user.origin", b"here")
+            except OSError:
+                pass
+            kept = os.stat(path), {name: os.getxattr(path, name) for name in os.listxattr(path)}
+            self.assertEqual(write()[::2], (0, ""))
+            now = os.stat(path)
+            self.assertGreater(now.st_size, 3)
+            self.assertEqual((now.st_mode, now.st_uid, now.st_gid), (kept[0].st_mode, kept[0].st_uid, kept[0].st_gid))
+            self.assertEqual({name: os.getxattr(path, name) for name in os.listxattr(path)}, kept[1])
+        self.write_all(check)
+
+    def test_an_owner_that_cannot_be_kept(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root may become another user")
+        for folder in [self.folder, self.path("static")]:
+            os.makedirs(folder, exist_ok=True)
+            os.chmod(folder, 0o777)
+
+        def other(command, *options):
+            return run(*command, *options, preexec_fn=lambda: (os.setgroups([]), os.setgid(4321), os.setuid(1234)))
+        for name, command in self.commands().items():
+            path = self.write(name, "old")
+            target = self.path("static") if name.startswith("static") else path
+            status, _, err = other(command, target)
+            self.assertEqual(status, 1)
+            self.assertIn("cannot keep the owner of '%s': Operation not permitted" % path, err)
+            self.assertIn("--allow-attribute-loss", err)
+            self.assertEqual(self.read(name), b"old")
+            self.assertEqual(other(command, target, "--allow-attribute-loss")[::2], (0, ""))
+            self.assertEqual(os.stat(path).st_uid, 1234)

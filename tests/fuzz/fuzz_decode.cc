@@ -89,9 +89,9 @@ void check_live_beam(const sidbeam_beams& beams, const int32_t* before, int32_t 
   const int64_t at = int64_t{slot} * beams.beams + m;
   FUZZ_CHECK(std::isfinite(beams.scores[at]));
   FUZZ_CHECK(m == 0 || beams.scores[at - 1] >= beams.scores[at]);
-  FUZZ_CHECK(beams.states[at * beams.state_words] >= 0);
+  FUZZ_CHECK(beams.states[at] >= 0);
   FUZZ_CHECK(beams.parents[at] < before[slot]);
-  FUZZ_CHECK(beams.tokens[at] <= codes[std::max(0, beams.level[slot] - 1)]);
+  FUZZ_CHECK(beams.codes[at] <= codes[std::max(0, beams.level[slot] - 1)]);
 }
 
 void check_beams(const sidbeam_beams& beams, const int32_t* before, int32_t* codes) {
@@ -103,7 +103,7 @@ void check_beams(const sidbeam_beams& beams, const int32_t* before, int32_t* cod
       if (m < beams.live[slot]) {
         check_live_beam(beams, before, slot, m, codes);
       } else {
-        FUZZ_CHECK(beams.parents[at] == -1 && beams.tokens[at] == -1);
+        FUZZ_CHECK(beams.parents[at] == -1 && beams.codes[at] == -1);
         FUZZ_CHECK(std::isinf(beams.scores[at]) && beams.scores[at] < 0);
       }
     }
@@ -113,7 +113,7 @@ void check_beams(const sidbeam_beams& beams, const int32_t* before, int32_t* cod
 // An invalid item is never returned: whoever has a whole SID has its ordinal, and no two have the same.
 void check_items(sidbeam_session* session, const sidbeam_beams& beams, const Subject& subject, int32_t strategy) {
   const auto places = static_cast<size_t>(beams.slots) * static_cast<size_t>(beams.beams);
-  std::vector<int64_t> ordinals(places), rows(static_cast<size_t>(beams.slots) * 64),
+  std::vector<int64_t> ordinals(places), item_rows(static_cast<size_t>(beams.slots) * 64),
       offsets(static_cast<size_t>(beams.slots) * (static_cast<size_t>(beams.beams) + 1));
   std::vector<int32_t> sids(places * static_cast<size_t>(beams.levels)), lengths(places);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
@@ -121,7 +121,7 @@ void check_items(sidbeam_session* session, const sidbeam_beams& beams, const Sub
   items.ordinals = ordinals.data();
   items.sids = sids.data();
   items.lengths = lengths.data();
-  items.rows = rows.data();
+  items.item_rows = item_rows.data();
   items.offsets = offsets.data();
   FUZZ_CHECK(sidbeam_session_get_items(session, nullptr, beams.slots, &items, nullptr) == SIDBEAM_OK);
   if (!subject.trusted) return;
@@ -144,6 +144,11 @@ void check_items(sidbeam_session* session, const sidbeam_beams& beams, const Sub
   }
 }
 
+// An inverse temperature or a soft-cap; 0: none.
+float draw_setting(FuzzedDataProvider& input) {
+  return input.ConsumeBool() ? input.ConsumeFloatingPointInRange(0.001f, 100.0f) : 0.0f;
+}
+
 void start(FuzzedDataProvider& input, sidbeam_session* session, const Subject& subject, const Plan& plan) {
   const auto slots = static_cast<size_t>(plan.config.slots);
   std::vector<int32_t> widths(slots), prefixes(slots * 2), lengths(slots);
@@ -154,11 +159,15 @@ void start(FuzzedDataProvider& input, sidbeam_session* session, const Subject& s
       prefixes[slot * 2 + static_cast<size_t>(l)] = input.ConsumeIntegralInRange(0, subject.info.codes[l] - 1);
   }
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = plan.config.slots;
   args.widths = widths.data();
   args.prefixes = prefixes.data();
   args.prefix_lengths = lengths.data();
   args.prefix_stride = 2;
+  std::vector<float> temperatures(slots), soft_caps(slots);
+  for (float& temperature : temperatures) temperature = draw_setting(input);
+  for (float& soft_cap : soft_caps) soft_cap = draw_setting(input);
+  if (input.ConsumeBool()) args.inverse_temperatures = temperatures.data();
+  if (input.ConsumeBool()) args.soft_caps = soft_caps.data();
   FUZZ_CHECK(sidbeam_session_start(session, &args, nullptr) == SIDBEAM_OK);
 }
 
@@ -180,7 +189,7 @@ void step(FuzzedDataProvider& input, sidbeam_session* session, const Plan& plan)
   const int32_t slots = plan.config.slots, beams = plan.config.beams;
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
   rows.dtype = input.ConsumeIntegralInRange(0, 2);
-  const int64_t distinct = input.ConsumeIntegralInRange(1, 5);  // rows repeat through strides of 0, or a map
+  const int64_t distinct = input.ConsumeIntegralInRange(1, 5);  // all beams read the first, or those of a map
   const bool mapped = input.ConsumeBool();
   const auto element = rows.dtype == SIDBEAM_DTYPE_F32 ? size_t{4} : size_t{2};
   const fuzz::Block block =
@@ -191,7 +200,7 @@ void step(FuzzedDataProvider& input, sidbeam_session* session, const Plan& plan)
   rows.columns = plan.columns;
   rows.slots = mapped ? 0 : slots;
   rows.rows = mapped ? distinct : beams;
-  rows.row_stride = mapped ? plan.columns : 0;
+  if (!mapped) rows.slot_stride = rows.row_stride = SIDBEAM_BROADCAST;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &rows;
   args.row_map = mapped ? map.data() : nullptr;
@@ -202,12 +211,17 @@ void step(FuzzedDataProvider& input, sidbeam_session* session, const Plan& plan)
     lse.assign(static_cast<size_t>(count), value);
     args.lse = lse.data();
   }
-  if (input.ConsumeBool()) args.inverse_temperature = input.ConsumeFloatingPointInRange(0.001f, 100.0f);
-  if (input.ConsumeBool()) args.soft_cap = input.ConsumeFloatingPointInRange(0.001f, 100.0f);
+  args.inverse_temperature = draw_setting(input);
+  args.soft_cap = draw_setting(input);
   sidbeam_error err = SIDBEAM_ERROR_INIT;
+  sidbeam_beams before = SIDBEAM_BEAMS_INIT;
+  FUZZ_CHECK(sidbeam_session_get_beams(session, &before, nullptr) == SIDBEAM_OK);
+  const bool any = std::any_of(before.active, before.active + slots, [](int32_t active) { return active > 0; });
   const sidbeam_status status = sidbeam_session_step(session, &args, &err);
   // Some combinations may be refused; none may be a defect.
-  FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_INVALID_ARGUMENT || status == SIDBEAM_UNSUPPORTED);
+  FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_INVALID_ARGUMENT || status == SIDBEAM_UNSUPPORTED ||
+             status == SIDBEAM_BAD_STATE);
+  FUZZ_CHECK(any ? status != SIDBEAM_BAD_STATE : status != SIDBEAM_OK);
 }
 
 void run(FuzzedDataProvider& input, sidbeam_session* session, const Subject& subject, const Plan& plan) {
@@ -244,7 +258,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   FUZZ_CHECK(sidbeam_index_get_info(subject.index.get(), &subject.info, nullptr) == SIDBEAM_OK);
   sidbeam_constraint* constraint_made = nullptr;
-  FUZZ_CHECK(sidbeam_constraint_create(subject.index.get(), &constraint_made, nullptr) == SIDBEAM_OK);
+  sidbeam_constraint_config whole = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  whole.index = subject.index.get();
+  FUZZ_CHECK(sidbeam_constraint_create(&whole, &constraint_made, nullptr) == SIDBEAM_OK);
   const Handle<sidbeam_constraint> constraint(constraint_made);
   Plan plan;
   draw_plan(input, subject, constraint.get(), plan);

@@ -1,4 +1,4 @@
-// The device's own XXH3 is the library's. SPDX-License-Identifier: Apache-2.0
+// The device's own XXH3 is the library's, with a seed and without. SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <vector>
 
@@ -13,9 +13,14 @@ int main() {
       state = state * 6364136223846793005U + 1442695040888963407U;
       codes.push_back(static_cast<int32_t>(state >> 34));
     }
-    if (sidbeam::cuda::xxh3_of_codes(codes.data(), count) == sidbeam::xxh3_64(codes.data(), codes.size() * 4)) continue;
-    std::printf("the hash of %d codes is another\n", count);
-    return 1;
+    for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, state, ~state}) {
+      const uint64_t expected = sidbeam::xxh3_64(codes.data(), codes.size() * 4, seed);
+      if (sidbeam::cuda::xxh3_of_codes(codes.data(), count, seed) == expected &&
+          (seed != 0 || expected == sidbeam::xxh3_64(codes.data(), codes.size() * 4)))
+        continue;
+      std::printf("the hash of %d codes with seed %llx is another\n", count, static_cast<unsigned long long>(seed));
+      return 1;
+    }
   }
   return 0;
 }

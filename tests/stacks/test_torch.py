@@ -200,6 +200,8 @@ def test_step(catalogue: Catalogue, compiled: bool, device: str) -> None:
     session.start()
     prefixes = [[()] for _ in range(slots)]
     for _ in range(levels):
+        if not beams.active.any():
+            break  # shorter SIDs than there are levels; on the CPU such a step is refused
         logits = torch.zeros(slots, width, catalogue.width(), device=device)
         for slot in range(slots):
             for row, prefix in enumerate(prefixes[slot]):

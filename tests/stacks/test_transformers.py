@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -282,6 +283,19 @@ def test_requests_that_are_over_wait(model) -> None:
     loop, scores = generate(model, inputs, 4, custom_generate=search, which=[0, 1, 0])
     for request, catalogue in enumerate((short, long, short)):
         assert_beams(catalogue, loop[request], scores[request], brute_force(model, inputs, catalogue, 4, request))
+
+
+def test_threads_share_a_search(model) -> None:
+    """A call has a session for itself, whatever other threads' calls of the same size do."""
+    catalogue, _ = real()
+    sids = sids_of(catalogue)
+    search = SidBeamSearch(sids)
+    inputs = [batch([[5 + i, 7, 9 + 3 * i]]) for i in range(8)]
+    expected = [generate(model, i, 8, custom_generate=SidBeamSearch(sids)) for i in inputs]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda i: generate(model, i, 8, custom_generate=search), inputs * 10))
+    wrong = [i for i, got in enumerate(found) if not all(map(torch.equal, got, expected[i % len(inputs)]))]
+    assert wrong == []
 
 
 def test_rows_trade_places() -> None:

@@ -128,8 +128,8 @@ TEST_F(OpenTest, DamagedBeginningsAreNamed) {
   };
   expect(SIDBEAM_CORRUPT, "file too short: 12 bytes, an index has at least 32", {bytes_.begin(), bytes_.begin() + 12});
   expect(SIDBEAM_CORRUPT, "wrong magic", with_byte(0, 'X'));
-  expect(SIDBEAM_UNSUPPORTED, "format version 2.1, this library reads version 1", with_byte(8, 2));
-  expect(SIDBEAM_CORRUPT, "format version 0.1", with_byte(8, 0));
+  expect(SIDBEAM_UNSUPPORTED, "format version 2.2, this library reads version 1", with_byte(8, 2));
+  expect(SIDBEAM_CORRUPT, "format version 0.2", with_byte(8, 0));
   expect(SIDBEAM_CORRUPT, "file too short: a header of", {bytes_.begin(), bytes_.begin() + 100});
   expect(SIDBEAM_CORRUPT, "does not fit a file of", with_byte(22, 1));
   expect(SIDBEAM_CORRUPT, "wrong checksum: the header is damaged", with_byte(40, bytes_[40] ^ 1));
@@ -200,25 +200,34 @@ TEST_F(OpenTest, SectionsThatDoNotFitAreCorrupt) {
                       [&](auto& h) { tokens(h).spec.kind = static_cast<SectionKind>(999); });
 }
 
+// Whatever an unknown kind of section means by its level, which need not be one of ours.
 TEST_F(OpenTest, UnknownOptionalSectionsAreSkipped) {
-  // Room for one more header entry, then the old sections at new places.
   const Bytes aligned(bytes_);
-  FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size());
-  const std::vector<Section> old = header.sections;
-  header.sections.insert(header.sections.begin(),
-                         Section{{static_cast<format::SectionKind>(500), format::Encoding::Bytes, 40, 8, false}, 0, 0});
-  header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
-  std::vector<uint8_t> bytes(header.file_bytes, 0);
-  for (size_t i = 0; i < old.size(); ++i)
-    std::copy_n(bytes_.begin() + static_cast<int64_t>(old[i].offset), old[i].spec.length,
-                bytes.begin() + static_cast<int64_t>(header.sections[i + 1].offset));
-  header.sections[0].checksum = xxh3_64(bytes.data() + header.sections[0].offset, 8);
-  const std::vector<uint8_t> encoded = encode_header(header);
-  std::copy(encoded.begin(), encoded.end(), bytes.begin());
-  const Bytes file(bytes);
-  const Index index = file.open(SIDBEAM_VERIFY_FULL);
-  EXPECT_EQ(index.header.info.section_count, static_cast<int32_t>(old.size() + 1));
-  EXPECT_STREQ(section_kind_name(index.header.sections[0].kind), "unknown");
+  for (const int level : {-1, 0, 40, 63, 64, 65, 4000, 32767}) {
+    SCOPED_TRACE(level);
+    // Room for one more header entry, then the old sections at new places.
+    FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size());
+    const std::vector<Section> old = header.sections;
+    header.sections.insert(
+        header.sections.begin(),
+        Section{{static_cast<format::SectionKind>(500), format::Encoding::Bytes, level, 8, false}, 0, 0});
+    header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
+    std::vector<uint8_t> bytes(header.file_bytes, 0);
+    for (size_t i = 0; i < old.size(); ++i)
+      std::copy_n(bytes_.begin() + static_cast<int64_t>(old[i].offset), old[i].spec.length,
+                  bytes.begin() + static_cast<int64_t>(header.sections[i + 1].offset));
+    header.sections[0].checksum = xxh3_64(bytes.data() + header.sections[0].offset, 8);
+    const std::vector<uint8_t> encoded = encode_header(header);
+    std::copy(encoded.begin(), encoded.end(), bytes.begin());
+    const Bytes file(bytes);
+    for (int32_t depth = SIDBEAM_VERIFY_HEADER; depth <= SIDBEAM_VERIFY_FULL; ++depth) {
+      Index index = file.open(depth);
+      EXPECT_EQ(index.header.info.section_count, static_cast<int32_t>(old.size() + 1));
+      EXPECT_STREQ(section_kind_name(index.header.sections[0].kind), "unknown");
+      EXPECT_EQ(index.header.sections[0].level, level);
+      for (const SectionInfo& section : index.header.sections) place_section(section, nullptr, index.view);
+    }
+  }
 }
 
 TEST_F(OpenTest, MemoryMustBeAlignedUnlessItIsCopied) {

@@ -5,14 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <set>
 
 #include "index/children.h"
-#include "index/header.h"
-#include "index/lookup.h"
 #include "index/state.h"
-#include "index_catalogues.h"
+#include "index_damage.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -215,34 +212,17 @@ TEST(Tail, EstimateIsCloseForUniformSids) {
 }
 
 // A file of a compact trie, to be damaged under right checksums.
-struct Damaged {
-  explicit Damaged(const TestCatalogue& catalogue) {
-    const std::vector<uint8_t> from = bytes_of(compact(catalogue));
-    bytes = Buffer<uint8_t>(default_allocator(), static_cast<int64_t>(from.size()));
-    std::memcpy(bytes.data(), from.data(), from.size());
-    header = decode_header({bytes.data(), from.size()}, from.size());
-  }
+struct DamagedTail : Damaged {
+  explicit DamagedTail(const TestCatalogue& catalogue) : Damaged(bytes_of(compact(catalogue))) {}
   template <class Word>
   Word& entry(SectionKind kind, uint64_t i) {
-    for (const Section& section : header.sections) {
-      if (section.spec.kind == kind && section.spec.level == (kind == SectionKind::RowPointers ? 0 : tail()))
-        return reinterpret_cast<Word*>(bytes.data() + section.offset)[i];
-    }
-    throw std::logic_error("no such section");
+    return at<Word>(kind, kind == SectionKind::RowPointers ? 0 : tail(), i);
   }
   int tail() const { return header.shape.tail_level; }
   void expect(const char* text) {
-    for (Section& section : header.sections)
-      section.checksum = xxh3_64(bytes.data() + section.offset, section.spec.length);
-    const std::vector<uint8_t> encoded = encode_header(header);
-    std::memcpy(bytes.data(), encoded.data(), encoded.size());
-    EXPECT_FAILS(SIDBEAM_CORRUPT, text,
-                 open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_FULL, 1,
-                                   default_allocator()));
+    seal();
+    EXPECT_FAILS(SIDBEAM_CORRUPT, text, open(SIDBEAM_VERIFY_FULL));
   }
-
-  Buffer<uint8_t> bytes;
-  FileHeader header;
 };
 
 constexpr uint16_t kSplit = 0x8000;
@@ -257,7 +237,7 @@ TestCatalogue four_sids(int32_t codes) {
 
 TEST(Tail, VerifyNamesWhatIsDamaged) {
   const auto damage = [](uint64_t i, uint16_t value, const char* text) {
-    Damaged file(four_sids(4));
+    DamagedTail file(four_sids(4));
     ASSERT_EQ(file.tail(), 1);
     file.entry<uint16_t>(SectionKind::Tail, i) = value;
     file.expect(text);
@@ -272,7 +252,7 @@ TEST(Tail, VerifyNamesWhatIsDamaged) {
 }
 
 TEST(Tail, VerifyNamesADamagedBitmap) {
-  Damaged file(four_sids(40000));
+  DamagedTail file(four_sids(40000));
   file.entry<uint64_t>(SectionKind::TailSplits, 0) ^= uint64_t{1} << 2;
   file.expect("section tail_splits of level 1: SID 1 begins an edge at level 1, which its codes deny");
   file.entry<uint64_t>(SectionKind::TailSplits, 0) ^= uint64_t{1} << 2 | uint64_t{1} << 8;
@@ -281,7 +261,7 @@ TEST(Tail, VerifyNamesADamagedBitmap) {
 
 TEST(Tail, VerifyNamesDamagedOrdinals) {
   const auto damage = [](uint64_t i, uint32_t value, const char* text) {
-    Damaged file(four_sids(4));
+    DamagedTail file(four_sids(4));
     file.entry<uint32_t>(SectionKind::Ordinals, i) = value;
     file.expect(text);
   };
@@ -294,19 +274,19 @@ TEST(Tail, VerifyRefusesRunsThatAreTooLong) {
   TestCatalogue catalogue;
   catalogue.codes = {2, 100};
   for (int32_t i = 0; i < 80; ++i) catalogue.pairs.push_back({{i / 40, i}, i, "", 0});
-  Damaged file(catalogue);
+  DamagedTail file(catalogue);
   file.entry<uint32_t>(SectionKind::Ordinals, 1) = 70;
   file.expect("section ordinals of level 1: node 0 has more than 64 SIDs");
 }
 
 TEST(Tail, HeadersMustMakeSense) {
-  Damaged file(four_sids(4));
+  DamagedTail file(four_sids(4));
   file.header.shape.tail_level = 3;
   file.expect("the header's tail_level is 3, expected at most 2");
-  Damaged other(four_sids(4));
+  DamagedTail other(four_sids(4));
   other.header.shape.tail_level = 2;
   other.expect("section tail of level 1 is not expected");
-  Damaged none(four_sids(4));
+  DamagedTail none(four_sids(4));
   none.header.shape.tail_level = 0;
   none.expect("section tail of level 1 is not expected");
 }

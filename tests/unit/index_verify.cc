@@ -2,13 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <cstring>
-
-#include "index/format.h"
-#include "index/header.h"
-#include "index/lookup.h"
 #include "index/trie.h"
-#include "index_catalogues.h"
+#include "index_damage.h"
 
 namespace sidbeam::testing {
 namespace {
@@ -30,7 +25,7 @@ TestCatalogue deep_of(TestCatalogue catalogue, int32_t codes) {
 
 // Every kind of section is in one of these.
 std::vector<TestCatalogue> catalogues() {
-  TestCatalogue fixed, variable, named;
+  TestCatalogue fixed, variable, named, tall;
   fixed.codes = {90, 3, 4};
   fixed.kinds = 7;
   for (int32_t a = 0; a < 80; ++a) fixed.pairs.push_back({{a, a % 3, a % 4}, a, "", 0});
@@ -46,9 +41,17 @@ std::vector<TestCatalogue> catalogues() {
   named.id_type = SIDBEAM_ID_STRING;
   for (int32_t a = 0; a < 40; ++a)
     named.pairs.push_back({{a, 5000 * a, 7, 7, 7, a % 2}, 0, "name " + std::to_string(a), 0});
+  // Prefixes of two codes that more than 64 SIDs share, so that ends lie two levels above the tail and more.
+  tall.codes = {2, 3, 90, 4};
+  tall.variable_length = true;
+  for (int32_t a = 0; a < 90; ++a) tall.pairs.push_back({{a % 2, 0, a / 2, a % 4}, a, "", 0});
+  for (int32_t a = 0; a < 45; ++a) tall.pairs.push_back({{1, 0, a, 0}, a, "", 0});
+  for (const std::vector<int32_t>& sid : std::vector<std::vector<int32_t>>{{0}, {1}, {0, 0}, {1, 2}, {1, 0, 7}})
+    tall.pairs.push_back({sid, 0, "", 0});
   return {fixed,
           variable,
           named,
+          compact_of(tall),
           compact_of(fixed),
           compact_of(variable),
           compact_of(deep_of(fixed, 40000)),
@@ -56,41 +59,28 @@ std::vector<TestCatalogue> catalogues() {
           compact_of(deep_of(variable, 70000))};
 }
 
-struct Damaged {
-  explicit Damaged(const std::vector<uint8_t>& from) : bytes(default_allocator(), static_cast<int64_t>(from.size())) {
-    std::memcpy(bytes.data(), from.data(), from.size());
-    header = decode_header({bytes.data(), from.size()}, from.size());
+// Their files, and those with a hash set also as they were before 1.2.
+std::vector<std::vector<uint8_t>> files() {
+  std::vector<std::vector<uint8_t>> out;
+  for (const TestCatalogue& catalogue : catalogues()) {
+    const Index index = build(catalogue);
+    out.push_back(bytes_of(index));
+    if (index.view.hash.keys != nullptr) out.push_back(with_hash_seed(bytes_of(index), 0));
   }
-  // Makes the checksums right again, so that only the structure can tell.
-  void seal() {
-    for (Section& section : header.sections)
-      section.checksum = xxh3_64(bytes.data() + section.offset, section.spec.length);
-    const std::vector<uint8_t> encoded = encode_header(header);
-    std::memcpy(bytes.data(), encoded.data(), encoded.size());
-  }
-  Index open(int32_t verify) const {
-    return open_index_memory(bytes.data(), bytes.size(), nullptr, SIDBEAM_RESIDENCY_MAP, verify, 1,
-                             default_allocator());
-  }
-  uint8_t* section(SectionKind kind, int level) {
-    for (const Section& section : header.sections) {
-      if (section.spec.kind == kind && section.spec.level == level) return bytes.data() + section.offset;
-    }
-    throw std::logic_error("no such section");
-  }
-
-  Buffer<uint8_t> bytes;
-  FileHeader header;
-};
+  return out;
+}
 
 // Asks every question there is; what it is told does not matter, where it looks does.
 void ask_everything(const IndexView& view) {
   uint64_t sum = 0;
   for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
-    int32_t codes[kMaxLevels] = {};
+    constexpr int32_t kUnwritten = -77;
+    int32_t codes[kMaxLevels];
+    std::fill_n(codes, kMaxLevels, kUnwritten);
     const int length = sid_of(view, ordinal, codes);
     ASSERT_GE(length, 0);
     ASSERT_LE(length, view.levels);
+    for (int l = 0; l < length; ++l) ASSERT_NE(codes[l], kUnwritten) << "level " << l << " of length " << length;
     ASSERT_LT(find_sid(view, codes, length), static_cast<int64_t>(view.sids));
     for (int l = 0; l <= length; ++l) {
       const OrdinalRange range = prefix_ordinals(view, codes, l);
@@ -113,8 +103,7 @@ void ask_everything(const IndexView& view) {
 }
 
 TEST(IndexVerify, EveryByteOfEverySectionCounts) {
-  for (const TestCatalogue& catalogue : catalogues()) {
-    const std::vector<uint8_t> original = bytes_of(build(catalogue));
+  for (const std::vector<uint8_t>& original : files()) {
     for (const Section& section : Damaged(original).header.sections) {
       for (uint64_t at = section.offset; at < section.offset + section.spec.length; ++at) {
         for (const uint8_t flip : {uint8_t{0x01}, uint8_t{0xff}}) {
@@ -137,8 +126,7 @@ TEST(IndexVerify, EveryByteOfEverySectionCounts) {
 
 TEST(IndexVerify, RandomContentsAreNeverFollowedOutside) {
   std::mt19937_64 random(11);
-  for (const TestCatalogue& catalogue : catalogues()) {
-    const std::vector<uint8_t> original = bytes_of(build(catalogue));
+  for (const std::vector<uint8_t>& original : files()) {
     for (int repeat = 0; repeat < 300; ++repeat) {
       Damaged file(original);
       for (const Section& section : file.header.sections) {
@@ -183,10 +171,10 @@ TEST(IndexVerify, MessagesNameSectionLevelAndPosition) {
     EXPECT_FAILS(SIDBEAM_CORRUPT, text, file.open(SIDBEAM_VERIFY_FULL));
   };
   const auto u32 = [](Damaged& f, SectionKind kind, int level, size_t i) -> uint32_t& {
-    return reinterpret_cast<uint32_t*>(f.section(kind, level))[i];
+    return f.at<uint32_t>(kind, level, i);
   };
   const auto u16 = [](Damaged& f, SectionKind kind, int level, size_t i) -> uint16_t& {
-    return reinterpret_cast<uint16_t*>(f.section(kind, level))[i];
+    return f.at<uint16_t>(kind, level, i);
   };
   expect(fixed, "section row_pointers of level 1: entry 17 falls (2 after 16)",
          [&](Damaged& f) { u32(f, SectionKind::RowPointers, 1, 17) = 2; });

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "index/hash_seed.h"
+
 namespace sidbeam::testing {
 namespace {
 
@@ -154,12 +156,13 @@ class IndexVerifyKernels : public ::testing::Test {
     const uint32_t used = list_used.first(keys.data(), ordinals.data(), count, slots[0]);
     ASSERT_EQ(list_used.second(keys.data(), ordinals.data(), count, slots[1]), used);
     if (used == kStray) return;
+    const Probing probing{key_mix(random_()), 1023, below<int>(3) == 0 ? 1000 + below<uint64_t>(24) : 1023};
     for (uint32_t k = 0; k < used; ++k) {
       EXPECT_EQ(slots[1].keys[k], slots[0].keys[k]);
       EXPECT_EQ(slots[1].ordinals[k], slots[0].ordinals[k]);
       EXPECT_EQ(slots[1].slots[k], slots[0].slots[k]);
       // Most are reached from where their keys begin.
-      slots[0].run[k] = slots[1].run[k] = (slots[0].slots[k] - mix64(slots[0].keys[k])) & 1023;
+      slots[0].run[k] = slots[1].run[k] = (slots[0].slots[k] - mix_key(probing.mix, slots[0].keys[k])) & 1023;
     }
     if (used > 0 && below<int>(2) == 0) {
       const auto k = below<size_t>(used);
@@ -167,8 +170,8 @@ class IndexVerifyKernels : public ::testing::Test {
       slots[1].run[k] /= 2;
     }
     uint64_t sum[2] = {5, 5};
-    EXPECT_EQ(kernels.are_reached(slots[1], used, 2048, 1023, sum[1]),
-              kBaseline.are_reached(slots[0], used, 2048, 1023, sum[0]));
+    EXPECT_EQ(kernels.are_reached(slots[1], used, 2048, probing, sum[1]),
+              kBaseline.are_reached(slots[0], used, 2048, probing, sum[0]));
     EXPECT_EQ(sum[1], sum[0]);
   }
 
@@ -240,8 +243,9 @@ TEST_F(IndexVerifyKernels, AgreeOnSlots) {
     kBaseline.add_digits(digits.data(), 3000, count, keys[0].data());
     kernels.add_digits(digits.data(), 3000, count, keys[1].data());
     EXPECT_EQ(keys[1], keys[0]);
-    EXPECT_EQ(kernels.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, 1000, count),
-              kBaseline.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, 1000, count));
+    const KeyMix mix = key_mix(random_());
+    EXPECT_EQ(kernels.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, mix, 1000, count),
+              kBaseline.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, mix, 1000, count));
   });
 }
 

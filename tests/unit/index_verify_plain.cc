@@ -67,7 +67,7 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
       const auto kind = static_cast<SectionKind>(section.kind);
       if (kind != SectionKind::RowPointers && kind != SectionKind::Tokens && kind != SectionKind::Ordinals &&
           kind != SectionKind::Tail && kind != SectionKind::TailSplits && kind != SectionKind::Columns &&
-          kind != SectionKind::HashKeys && kind != SectionKind::HashOrdinals && kind != SectionKind::ItemIds)
+          kind != SectionKind::SeededHashKeys && kind != SectionKind::HashOrdinals && kind != SectionKind::ItemIds)
         continue;
       for (int i = 0; i < 200; ++i) {
         const uint64_t at = section.offset + (i == 0 ? 0 : i == 1 ? section.bytes - 1 : random() % section.bytes);

@@ -15,7 +15,7 @@ namespace {
 
 // Those of this file are compiled for the baseline.
 std::vector<HashKernels> targets() {
-  std::vector<HashKernels> out = {{hash_64, hash_rows_64, hash_128, update_128}};
+  std::vector<HashKernels> out = {{hash_64, hash_seeded_64, hash_rows_64, hash_128, update_128}};
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx2")) out.push_back(kAvx2HashKernels);
   if (__builtin_cpu_supports("avx512f")) out.push_back(kAvx512HashKernels);
@@ -42,8 +42,12 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
     }
     EXPECT_EQ(stream.value(), expected_128);
     EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
+    const uint64_t seed = random();
+    EXPECT_EQ(xxh3_64(data.data(), bytes, seed), XXH3_64bits_withSeed(data.data(), bytes, seed));
+    EXPECT_EQ(xxh3_64(data.data(), bytes, 0), hash_64(data.data(), bytes));
     for (const HashKernels& kernels : targets()) {
       EXPECT_EQ(kernels.hash_64(data.data(), bytes), hash_64(data.data(), bytes));
+      EXPECT_EQ(kernels.hash_seeded_64(data.data(), bytes, seed), XXH3_64bits_withSeed(data.data(), bytes, seed));
       EXPECT_EQ(kernels.hash_128(data.data(), bytes).low64, expected.low64);
       XXH3_state_t state;
       XXH3_INITSTATE(&state);
@@ -64,17 +68,18 @@ TEST(SupportHashing, RowsInColumnsAreHashedAsIfTheyLayTogether) {
   for (size_t words = 1; words <= 64; ++words) {
     for (const size_t count : {1, 7, 8, 43}) {
       SCOPED_TRACE(std::to_string(words) + " words of " + std::to_string(count));
+      const uint64_t seed = count == 7 ? 0 : random();
       std::vector<uint64_t> expected, found(count);
       for (size_t i = 0; i < count; ++i) {
         std::vector<uint32_t> row;
         for (size_t w = 0; w < words; ++w) row.push_back(columns[w * kStride + i]);
-        expected.push_back(hash_64(row.data(), words * sizeof(uint32_t)));
+        expected.push_back(XXH3_64bits_withSeed(row.data(), words * sizeof(uint32_t), seed));
       }
-      xxh3_64_of_rows(columns.data(), words, kStride, count, found.data());
+      xxh3_64_of_rows(columns.data(), words, kStride, count, seed, found.data());
       EXPECT_EQ(found, expected);
       for (const HashKernels& kernels : targets()) {
         found.assign(count, 0);
-        kernels.hash_rows_64(columns.data(), words, kStride, count, found.data());
+        kernels.hash_rows_64(columns.data(), words, kStride, count, seed, found.data());
         EXPECT_EQ(found, expected);
       }
     }

@@ -16,12 +16,11 @@ namespace {
 class MatrixSource final : public Source {
  public:
   MatrixSource(const CatalogueFiles& files, const Shape& shape, NpyArray array)
-      : Source(shape), array_(std::move(array)), rows_(array_.shape[0]), levels_(array_.shape[1]) {
+      : Source(shape), array_(std::move(array)), codes_(array_), rows_(array_.shape[0]), levels_(array_.shape[1]) {
     if (rows_ == 0 || levels_ == 0) {
       throw Failure("'" + array_.path + "': shape " + array_.shape_text() + ", expected at least one SID of one code");
     }
     if (files.ids) ids_.emplace(*files.ids, rows_, array_.path);
-    row_codes_.resize(static_cast<size_t>(levels_));
   }
 
   IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
@@ -32,14 +31,13 @@ class MatrixSource final : public Source {
  protected:
   bool read_row(Batch& batch) override {
     if (row_ == rows_) return false;
-    load_integers(array_, row_ * levels_, levels_, row_codes_.data());
-    size_t length = row_codes_.size();
+    const int64_t* const codes = codes_.next(levels_);
+    int64_t length = levels_;
     const bool huge = array_.dtype == "<u8";
-    while (shape().variable_length && !huge && length > 0 && row_codes_[length - 1] == -1) --length;
-    for (size_t i = 0; i < length; ++i) {
-      if (huge && row_codes_[i] < 0)
-        fail("code " + std::to_string(static_cast<uint64_t>(row_codes_[i])) + " is too large");
-      add_code(batch, row_codes_[i]);
+    while (shape().variable_length && !huge && length > 0 && codes[length - 1] == -1) --length;
+    for (int64_t i = 0; i < length; ++i) {
+      if (huge && codes[i] < 0) fail("code " + std::to_string(static_cast<uint64_t>(codes[i])) + " is too large");
+      add_code(batch, codes[i]);
     }
     end_row(batch);
     if (ids_) ids_->next(batch);
@@ -51,9 +49,9 @@ class MatrixSource final : public Source {
 
  private:
   NpyArray array_;
+  IntegerReader codes_;
   int64_t rows_, levels_, row_ = 0;
   std::optional<IdReader> ids_;
-  std::vector<int64_t> row_codes_;
 };
 
 class XllmSource final : public Source {
@@ -62,7 +60,7 @@ class XllmSource final : public Source {
   static constexpr int64_t kRecord = 20;
 
   XllmSource(const CatalogueFiles& files, const Shape& shape)
-      : Source(shape), file_(files.input), rows_(static_cast<int64_t>(file_.size()) / kRecord) {
+      : Source(shape), file_(files.input), rows_(file_.size() / kRecord) {
     if (file_.size() % kRecord == 0) return;
     throw Failure("'" + file_.path() + "': " + std::to_string(file_.size()) +
                   " bytes, expected a multiple of 20 (int64 id, 3 x int32)");
@@ -76,7 +74,11 @@ class XllmSource final : public Source {
  protected:
   bool read_row(Batch& batch) override {
     if (row_ == rows_) return false;
-    const char* record = file_.data() + row_ * kRecord;
+    if (row_ % kBlock == 0) {
+      block_.resize(static_cast<size_t>(std::min(kBlock, rows_ - row_) * kRecord));
+      file_.read(row_ * kRecord, block_.data(), static_cast<int64_t>(block_.size()));
+    }
+    const char* record = block_.data() + row_ % kBlock * kRecord;
     int64_t id;
     int32_t codes[kLevels];
     std::memcpy(&id, record, sizeof id);
@@ -91,8 +93,11 @@ class XllmSource final : public Source {
   std::string place() const override { return "'" + file_.path() + "': row " + std::to_string(row_); }
 
  private:
-  const FileBytes& file_;
+  static constexpr int64_t kBlock = 1 << 14;  // records
+
+  const InputFile& file_;
   int64_t rows_, row_ = 0;
+  std::vector<char> block_;
 };
 
 }  // namespace
@@ -108,13 +113,13 @@ std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape
 
 std::unique_ptr<Source> open_raw(const CatalogueFiles& files, const Shape& shape) {
   if (shape.levels == 0) throw UsageError("--levels: raw rows need it, expected the number of codes of a row");
-  const int64_t levels = shape.levels, row = levels * 4, bytes = static_cast<int64_t>(files.input.size());
+  const int64_t levels = shape.levels, row = levels * 4, bytes = files.input.size();
   if (bytes % row != 0) {
     throw Failure("'" + files.input.path() + "': " + std::to_string(bytes) + " bytes, expected a multiple of " +
                   std::to_string(row) + " (" + std::to_string(levels) + " codes of 4 bytes)");
   }
-  return std::make_unique<MatrixSource>(
-      files, shape, NpyArray{files.input.path(), "<i4", {bytes / row, levels}, files.input.data(), 4});
+  return std::make_unique<MatrixSource>(files, shape,
+                                        NpyArray{files.input.path(), "<i4", {bytes / row, levels}, &files.input, 0, 4});
 }
 
 std::unique_ptr<Source> open_xllm(const CatalogueFiles& files, const Shape& shape) {

@@ -139,8 +139,10 @@ class Feeder {
   void parse_names(Batch& batch) const {
     for (size_t row = 0; row < batch.size(); ++row) {
       const std::string_view name = batch.name(row);
-      batch.ids.push_back(id_type_ == SIDBEAM_ID_U64 ? static_cast<int64_t>(parse_integer<uint64_t>(name).value())
-                                                     : parse_integer<int64_t>(name).value());
+      const auto id = parse_integer<int64_t>(name);
+      const auto unsigned_id = id_type_ == SIDBEAM_ID_U64 ? parse_integer<uint64_t>(name) : std::nullopt;
+      if (!id && !unsigned_id) throw Failure("id '" + std::string(name) + "': the file changed while it was read");
+      batch.ids.push_back(unsigned_id ? static_cast<int64_t>(*unsigned_id) : *id);
     }
   }
 
@@ -217,6 +219,8 @@ sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& bu
                       : build.collisions == "error" ? SIDBEAM_COLLISIONS_ERROR
                                                     : SIDBEAM_COLLISIONS_FIRST;
   config.threads = build.threads;
+  config.hash_seed = static_cast<int64_t>(build.hash_seed);
+  config.allow_attribute_loss = build.allow_attribute_loss ? 1 : 0;
   if (!build.memory_limit.empty()) config.memory_limit_bytes = parse_bytes("--memory-limit", build.memory_limit);
   return config;
 }

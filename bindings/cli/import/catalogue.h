@@ -18,6 +18,8 @@ struct BuildOptions {
   std::string kinds = "trie", collisions = "keep", memory_limit, codebook;
   std::vector<std::string> metadata;
   int32_t threads = 0;
+  uint64_t hash_seed = 0;
+  bool allow_attribute_loss = false;
 };
 
 void add_import_options(CLI::App& command, ImportOptions& options);

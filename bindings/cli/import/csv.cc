@@ -11,18 +11,19 @@ namespace {
 
 class CsvSource final : public Source {
  public:
-  CsvSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input) {
-    if (file_.text().substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
-    size_t peek = at_;
-    separator_ = read_line(file_.text(), peek).find('\t') != std::string_view::npos ? '\t' : ',';
+  CsvSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input), text_(files.input) {
+    TextReader peek(files.input);
+    std::string_view first;
+    peek.next_line(first);
+    separator_ = first.find('\t') != first.npos ? '\t' : ',';
     if (!read_record()) fail("no line of column names");
     names_.assign(fields_.begin(), fields_.begin() + static_cast<std::ptrdiff_t>(count_));
     find_columns(files.options);
   }
 
   IdForm id_form() const override { return IdForm::kText; }
-  int64_t done() const override { return static_cast<int64_t>(at_); }
-  int64_t total() const override { return static_cast<int64_t>(file_.size()); }
+  int64_t done() const override { return text_.position(); }
+  int64_t total() const override { return file_.size(); }
 
  protected:
   bool read_row(Batch& batch) override {
@@ -69,17 +70,28 @@ class CsvSource final : public Source {
 
   // One record into fields_[0 .. count_); false at the end. Lines without a character are passed over.
   bool read_record() {
-    const std::string_view text = file_.text();
+    for (;; text_.skip(1)) {
+      if (text_.window().empty() && !text_.extend()) return false;
+      const char next = text_.window()[0];
+      if (next != '\n' && next != '\r') break;
+      if (next == '\n') ++next_line_;
+    }
     line_ = next_line_;
-    while (at_ < text.size() && (text[at_] == '\n' || text[at_] == '\r')) {
-      if (text[at_++] == '\n') line_ = ++next_line_;
-    }
-    if (at_ >= text.size()) return false;
-    count_ = 0;
-    while (read_field(text)) {
-    }
+    while (!read_fields(text_.window())) text_.extend();
+    text_.skip(std::min(at_, text_.window().size()));
     ++next_line_;
     return true;
+  }
+
+  // The record that begins the text; false where it may go on after the text, which is then not all of the file.
+  bool read_fields(std::string_view text) {
+    at_ = 0;
+    count_ = 0;
+    next_line_ = line_;
+    cut_ = false;
+    while (read_field(text)) {
+    }
+    return !cut_;
   }
 
   // Appends a field; true where another follows in this record.
@@ -87,20 +99,22 @@ class CsvSource final : public Source {
     if (count_ == fields_.size()) fields_.emplace_back();
     std::string& field = fields_[count_++];
     field.clear();
-    if (at_ < text.size() && text[at_] == '"') read_quoted(text, field);
+    quoted_ = at_ < text.size() && text[at_] == '"';
+    if (quoted_) read_quoted(text, field);
     const size_t end = std::min(text.find_first_of(separator_ == '\t' ? "\t\n" : ",\n", at_), text.size());
+    cut_ = end == text.size() && !text_.complete();
+    if (cut_) return false;
     std::string_view rest = text.substr(at_, end - at_);
     at_ = end + 1;
     const bool more = end < text.size() && text[end] == separator_;
     if (!more && !rest.empty() && rest.back() == '\r') rest.remove_suffix(1);
     if (quoted_ && !rest.empty()) fail("text after a closing quote");
     field += rest;
-    quoted_ = false;
     return more;
   }
 
   void read_quoted(std::string_view text, std::string& field) {
-    for (quoted_ = true; ++at_ < text.size();) {
+    while (++at_ < text.size()) {
       if (text[at_] == '"' && (at_ + 1 == text.size() || text[at_ + 1] != '"')) {
         ++at_;
         return;
@@ -109,7 +123,7 @@ class CsvSource final : public Source {
       if (text[at_] == '\n') ++next_line_;
       field += text[at_];
     }
-    fail("a quote that does not end");
+    if (text_.complete()) fail("a quote that does not end");
   }
 
   void read_sid(Batch& batch, std::string_view cell) {
@@ -152,11 +166,12 @@ class CsvSource final : public Source {
     return *number;
   }
 
-  const FileBytes& file_;
+  const InputFile& file_;
+  TextReader text_;
   char separator_ = ',';
-  size_t at_ = 0;
+  size_t at_ = 0;  // in the window, within a record
   int64_t line_ = 1, next_line_ = 1;
-  bool quoted_ = false, one_column_ = true;
+  bool cut_ = false, quoted_ = false, one_column_ = true;
   std::vector<std::string> fields_, names_;
   size_t count_ = 0, item_ = 0, priority_ = kNone;
   std::vector<size_t> sid_;

@@ -9,14 +9,18 @@
 namespace cli {
 namespace {
 
-int64_t count_lines(std::string_view text) {
-  const int64_t ends = std::count(text.begin(), text.end(), '\n');
-  return ends + (!text.empty() && text.back() != '\n' ? 1 : 0);
+int64_t count_lines(const InputFile& file) {
+  TextReader text(file);
+  std::string_view line;
+  int64_t lines = 0;
+  while (text.next_line(line)) ++lines;
+  return lines;
 }
 
 }  // namespace
 
-IdReader::IdReader(const FileBytes& file, int64_t rows, const std::string& rows_path) : file_(file) {
+IdReader::IdReader(const InputFile& file, int64_t rows, const std::string& rows_path)
+    : path_(file.path()), text_(file) {
   int64_t count;
   if (is_npy(file)) {
     array_ = read_npy(file);
@@ -25,8 +29,9 @@ IdReader::IdReader(const FileBytes& file, int64_t rows, const std::string& rows_
                     "', expected (N,) integers");
     }
     count = array_->shape[0];
+    numbers_.emplace(*array_);
   } else {
-    count = count_lines(file.text());
+    count = count_lines(file);
   }
   if (count != rows) {
     throw Failure("'" + file.path() + "': " + std::to_string(count) + " ids, expected " + std::to_string(rows) +
@@ -41,14 +46,13 @@ IdForm IdReader::form() const {
 
 void IdReader::next(Batch& batch) {
   if (array_) {
-    int64_t id;
-    load_integers(*array_, row_++, 1, &id);
-    batch.ids.push_back(id);
+    batch.ids.push_back(*numbers_->next(1));
     return;
   }
-  const std::string_view name = read_line(file_.text(), at_);
+  std::string_view name;
+  text_.next_line(name);
   ++row_;
-  if (name.empty()) throw Failure("'" + file_.path() + "':" + std::to_string(row_) + ": empty id");
+  if (name.empty()) throw Failure("'" + path_ + "':" + std::to_string(row_) + ": empty id");
   batch.add_name(name);
 }
 

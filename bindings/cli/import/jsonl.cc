@@ -2,6 +2,8 @@
 // over. SPDX-License-Identifier: Apache-2.0
 #include <simdjson.h>
 
+#include <algorithm>
+
 #include "../failure.h"
 #include "source.h"
 
@@ -12,22 +14,20 @@ namespace dom = simdjson::dom;
 
 class JsonlSource final : public Source {
  public:
-  JsonlSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input) {
+  JsonlSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input), text_(files.input) {
     const ImportOptions& o = files.options;
     if (!o.item_column.empty()) item_ = o.item_column;
     if (!o.sid_columns.empty()) sid_ = o.sid_columns;
     if (!o.priority_column.empty()) priority_ = o.priority_column;
-    if (file_.text().substr(0, 3) == "\xef\xbb\xbf") at_ = 3;
   }
 
   IdForm id_form() const override { return IdForm::kText; }
-  int64_t done() const override { return static_cast<int64_t>(at_); }
-  int64_t total() const override { return static_cast<int64_t>(file_.size()); }
+  int64_t done() const override { return text_.position(); }
+  int64_t total() const override { return file_.size(); }
 
  protected:
   bool read_row(Batch& batch) override {
-    while (at_ < file_.size()) {
-      const std::string_view line = read_line(file_.text(), at_);
+    for (std::string_view line; text_.next_line(line);) {
       ++line_;
       if (line.find_first_not_of(" \t\r") == line.npos) continue;
       read_object(batch, line);
@@ -46,12 +46,22 @@ class JsonlSource final : public Source {
     }
     dom::object object;
     if (root.get(object)) fail("expected an object {\"" + item_ + "\": ..., \"" + sid_ + "\": [...]}");
+    check_keys(object);
     read_sid(batch, object);
     read_item(batch, object);
     int64_t priority = 0;
     const auto error = object[priority_].get(priority);
     if (error && error != simdjson::NO_SUCH_FIELD) fail("\"" + priority_ + "\": expected an integer");
     batch.priorities.push_back(priority);
+  }
+
+  // Which of two values is meant nobody can say.
+  void check_keys(const dom::object& object) {
+    keys_.clear();
+    for (const dom::key_value_pair& field : object) keys_.push_back(field.key);
+    std::sort(keys_.begin(), keys_.end());
+    const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
+    if (twice != keys_.end()) fail("\"" + std::string(*twice) + "\" comes twice in one object");
   }
 
   void read_sid(Batch& batch, const dom::object& object) {
@@ -77,10 +87,11 @@ class JsonlSource final : public Source {
     batch.add_name(name);
   }
 
-  const FileBytes& file_;
+  const InputFile& file_;
+  TextReader text_;
   std::string item_ = "item", sid_ = "sid", priority_ = "priority";
   dom::parser parser_;
-  size_t at_ = 0;
+  std::vector<std::string_view> keys_;
   int64_t line_ = 0;
 };
 

@@ -3,6 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <simdjson.h>
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
 #include "../failure.h"
 #include "source.h"
 
@@ -13,9 +17,11 @@ namespace dom = simdjson::dom;
 
 class LcrecSource final : public Source {
  public:
-  LcrecSource(const CatalogueFiles& files, const Shape& shape) : Source(shape), file_(files.input) {
-    const size_t begin = file_.text().substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;  // a byte order mark
-    const auto error = parser_.parse(file_.data() + begin, file_.size() - begin, false).get(root_);
+  LcrecSource(const CatalogueFiles& files, const Shape& shape)
+      : Source(shape), file_(files.input), text_(static_cast<size_t>(file_.size())) {
+    file_.read(0, text_.data(), file_.size());
+    const size_t begin = file_.head(3) == "\xef\xbb\xbf" ? 3 : 0;  // a byte order mark
+    const auto error = parser_.parse(text_.data() + begin, text_.size() - begin, false).get(root_);
     if (error) throw Failure("'" + file_.path() + "': not JSON: " + simdjson::error_message(error));
     if (root_.get(object_)) {
       throw Failure("'" + file_.path() + "': expected one JSON object {\"item\": [\"<a_1>\", ...], ...}");
@@ -30,7 +36,10 @@ class LcrecSource final : public Source {
 
  protected:
   bool read_row(Batch& batch) override {
-    if (!(next_ != object_.end())) return false;
+    if (!(next_ != object_.end())) {
+      check_items();
+      return false;
+    }
     item_ = next_.key();
     dom::array codes;
     if (next_.value().get(codes)) fail("expected an array of codes such as \"<a_236>\"");
@@ -39,6 +48,7 @@ class LcrecSource final : public Source {
     end_row(batch);
     if (item_.empty()) fail("empty id");
     batch.add_name(item_);
+    hashes_.push_back(std::hash<std::string_view>()(item_));
     ++next_;
     ++row_;
     return true;
@@ -47,6 +57,41 @@ class LcrecSource final : public Source {
   std::string place() const override { return "'" + file_.path() + "': item '" + std::string(item_) + "'"; }
 
  private:
+  // Which of two SIDs is meant nobody can say: JSON gives a key one value. Sorting numbers is fast; names are compared
+  // only where two numbers are the same.
+  void check_items() {
+    std::sort(hashes_.begin(), hashes_.end());
+    if (std::adjacent_find(hashes_.begin(), hashes_.end()) == hashes_.end()) return;
+    std::vector<std::pair<std::string_view, int64_t>> items;  // with their rows
+    for (const dom::key_value_pair& item : object_) items.emplace_back(item.key, static_cast<int64_t>(items.size()));
+    std::sort(items.begin(), items.end());
+    const auto twice =
+        std::adjacent_find(items.begin(), items.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice == items.end()) return;
+    throw Failure("'" + file_.path() + "':" + std::to_string(line_of((twice + 1)->second)) + ": item '" +
+                  std::string(twice->first) + "' comes twice, first in line " + std::to_string(line_of(twice->second)));
+  }
+
+  // The line in which the key number `row` of the object begins. The parser has accepted the text and tells no places.
+  int64_t line_of(int64_t row) const {
+    const std::string_view text(text_.data(), text_.size());
+    int64_t line = 1, depth = 0, key = -1;
+    bool expects_key = false;
+    for (size_t at = 0; at < text.size(); ++at) {
+      const char c = text[at];
+      if (c == '\n') ++line;
+      if (c == '{' || c == '[') ++depth;
+      if (c == '}' || c == ']') --depth;
+      if (depth == 1 && (c == '{' || c == ',')) expects_key = true;
+      if (c != '"') continue;
+      key += depth == 1 && expects_key ? 1 : 0;
+      if (key == row) break;
+      expects_key = false;
+      for (++at; text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
+    }
+    return line;
+  }
+
   int64_t parse_code(const dom::element& code, int level) const {
     int64_t number;
     if (code.get(number) == simdjson::SUCCESS) return number;
@@ -55,13 +100,15 @@ class LcrecSource final : public Source {
     fail(simdjson::minify(code) + " at level " + std::to_string(level) + ", expected a token such as \"<a_236>\"");
   }
 
-  const FileBytes& file_;
+  const InputFile& file_;
+  simdjson::padded_string text_;
   dom::parser parser_;
   dom::element root_;
   dom::object object_;
   dom::object::iterator next_;
   std::string_view item_;
   int64_t row_ = 0, count_ = 0;
+  std::vector<size_t> hashes_;  // of the items
 };
 
 }  // namespace

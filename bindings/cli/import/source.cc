@@ -13,6 +13,11 @@
 #include "../options.h"
 
 namespace cli {
+namespace {
+
+std::string codes_text(int32_t count) { return std::to_string(count) + (count == 1 ? " code" : " codes"); }
+
+}  // namespace
 
 std::string_view Batch::name(size_t row) const {
   const size_t begin = row == 0 ? 0 : static_cast<size_t>(name_ends[row - 1]);
@@ -45,6 +50,7 @@ void Source::fail(const std::string& what) const { throw Failure(place() + ": " 
 
 void Source::add_code(Batch& batch, int64_t code) {
   const size_t level = static_cast<size_t>(position_++);
+  check_length();
   int64_t codes = SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0);
   if (shape_.levels == 0 && shape_.codes.size() == 1) codes = shape_.codes[0];
   if (level < shape_.codes.size()) codes = shape_.codes[level];
@@ -55,31 +61,29 @@ void Source::add_code(Batch& batch, int64_t code) {
   batch.codes.push_back(static_cast<int32_t>(code));
 }
 
+// At the first code that is too many: a row may be as long as its file.
+void Source::check_length() const {
+  const bool as_first = shape_.levels == 0 && !shape_.variable_length && first_ > 0;
+  const int32_t most = shape_.levels > 0 ? shape_.levels : as_first ? first_ : int32_t{SIDBEAM_MAX_LEVELS};
+  if (position_ <= most) return;
+  fail("SID of more than " + codes_text(most) + ", expected " +
+       (as_first || (shape_.levels > 0 && !shape_.variable_length) ? "" : "at most ") + std::to_string(most) +
+       (as_first ? " as in the first row (or --variable-length)" : ""));
+}
+
 void Source::end_row(Batch& batch) {
   const int32_t length = position_;
   position_ = 0;
   if (length == 0) fail("empty SID, expected at least one code");
   if (first_ == 0) first_ = length;
-  const std::string came = "SID of " + std::to_string(length) + (length == 1 ? " code" : " codes");
-  if (shape_.levels > 0) {
-    const std::string levels = std::to_string(shape_.levels);
-    if (shape_.variable_length && length > shape_.levels) fail(came + ", expected at most " + levels);
-    if (!shape_.variable_length && length != shape_.levels) {
-      fail(came + ", expected " + levels + (length < shape_.levels ? " (or --variable-length)" : ""));
-    }
-  } else if (!shape_.variable_length && length != first_) {
+  const std::string came = "SID of " + codes_text(length);
+  if (!shape_.variable_length && shape_.levels > 0 && length != shape_.levels) {
+    fail(came + ", expected " + std::to_string(shape_.levels) + " (or --variable-length)");
+  }
+  if (!shape_.variable_length && shape_.levels == 0 && length != first_) {
     fail(came + ", expected " + std::to_string(first_) + " as in the first row (or --variable-length)");
   }
-  if (length > SIDBEAM_MAX_LEVELS) fail(came + ", expected at most " + std::to_string(int{SIDBEAM_MAX_LEVELS}));
   batch.lengths.push_back(length);
-}
-
-std::string_view read_line(std::string_view text, size_t& at) {
-  const size_t end = std::min(text.find('\n', at), text.size());
-  std::string_view line = text.substr(at, end - at);
-  at = end + 1;
-  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-  return line;
 }
 
 int64_t token_code(std::string_view token) {
@@ -97,7 +101,7 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 // By the name, then by the first bytes. Binary rows cannot be told apart by looking at them.
-std::string detect_format(const FileBytes& file) {
+std::string detect_format(const InputFile& file) {
   constexpr struct {
     std::string_view end;
     const char* format;
@@ -107,9 +111,11 @@ std::string detect_format(const FileBytes& file) {
     if (ends_with(file.path(), name.end)) return name.format;
   }
   if (is_npy(file)) return "npy";
-  size_t at = file.text().find_first_not_of(" \t\r\n");
-  if (at != std::string_view::npos && file.text()[at] == '{') {
-    const std::string_view line = read_line(file.text(), at);
+  TextReader text(file);
+  for (std::string_view line; text.next_line(line);) {
+    const size_t at = line.find_first_not_of(" \t\r");
+    if (at == line.npos) continue;
+    if (line[at] != '{') break;
     return line.find("\"sid\"") != line.npos ? "jsonl" : "lcrec";
   }
   throw UsageError("--format: cannot tell the format of '" + file.path() +
@@ -140,7 +146,7 @@ CatalogueFiles::CatalogueFiles(const ImportOptions& o) : options(o), input(o.inp
   const auto& known = find_format(format);
   if (!o.ids.empty()) {
     if (!known.ids) throw UsageError("--ids: goes with npy and raw; " + format + " has ids of its own");
-    ids = std::make_unique<FileBytes>(o.ids);
+    ids = std::make_unique<InputFile>(o.ids);
   }
   if (!known.columns && !(o.item_column + o.sid_columns + o.priority_column).empty()) {
     throw UsageError("--item-column, --sid-columns, --priority-column: go with csv and jsonl, not " + format);

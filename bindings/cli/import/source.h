@@ -69,6 +69,8 @@ class Source {
   const Shape& shape() const { return shape_; }
 
  private:
+  void check_length() const;
+
   Shape shape_;
   int32_t position_ = 0;  // codes of the row so far
   int32_t first_ = 0;     // codes of the first row
@@ -87,8 +89,8 @@ struct CatalogueFiles {
   std::unique_ptr<Source> source(const Shape& shape) const;
 
   const ImportOptions& options;
-  FileBytes input;
-  std::unique_ptr<FileBytes> ids;  // --ids
+  InputFile input;
+  std::unique_ptr<InputFile> ids;  // --ids
   std::string format;              // never auto
 };
 
@@ -96,19 +98,17 @@ struct CatalogueFiles {
 class IdReader {
  public:
   // Throws unless there is one id a row.
-  IdReader(const FileBytes& file, int64_t rows, const std::string& rows_path);
+  IdReader(const InputFile& file, int64_t rows, const std::string& rows_path);
   IdForm form() const;
   void next(Batch& batch);
 
  private:
-  const FileBytes& file_;
+  std::string path_;
   std::optional<NpyArray> array_;
+  std::optional<IntegerReader> numbers_;  // of array_
+  TextReader text_;                       // where there is no array
   int64_t row_ = 0;
-  size_t at_ = 0;  // text
 };
-
-// The line that begins at `at`, without its end; moves `at` behind it.
-std::string_view read_line(std::string_view text, size_t& at);
 
 // The code of "<a_236>", or -1.
 int64_t token_code(std::string_view token);

@@ -170,9 +170,13 @@ def test_steps_at_the_wrong_time(index: sidbeam.Index) -> None:
     session = sidbeam.Session(index, beams=2)
     with pytest.raises(sidbeam.BadState, match=r"slots\[0\] is 0, which is not started"):
         session.step(zeros(1, 2, 4), [0])
+    with pytest.raises(sidbeam.BadState, match="no slot is started, expected one to step"):
+        session.step(zeros(2, 4))
     session.start()
     session.step(zeros(2, 4))
     session.step(zeros(2, 4))
+    with pytest.raises(sidbeam.BadState, match="every slot that was started is done"):
+        session.step(zeros(2, 4))
     with pytest.raises(sidbeam.BadState, match=r"slots\[0\] is 0") as caught:
         session.step(zeros(1, 2, 4), [0])
     assert (caught.value.code, caught.value.name) == (9, "bad state")

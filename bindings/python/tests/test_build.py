@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 
 import sidbeam
+from conftest import SIDS
 
 
 def big(count: int = 400000) -> sidbeam.Builder:
@@ -50,6 +52,16 @@ def test_same_bytes_from_any_number_of_calls(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+def test_a_hash_seed_is_part_of_what_makes_the_same_bytes(tmp_path: Path) -> None:
+    def built(seed: int, kinds: str = "hash") -> bytes:
+        sidbeam.Index.build(SIDS, codes=4, kinds=kinds, hash_seed=seed, path=tmp_path / "a.sidx")
+        return (tmp_path / "a.sidx").read_bytes()
+
+    assert built(5) == built(5) != built(0) and built(5) != built(6)
+    assert built(2**64 - 1) == built(-1) != built(1)
+    assert built(5, "sorted") == built(0, "sorted")
+
+
 def test_refused_options() -> None:
     for options, message in (
         (dict(codes=[]), "levels is 0"),
@@ -65,6 +77,26 @@ def test_refused_options() -> None:
         sidbeam.Builder([4]).finish()
     with pytest.raises(MemoryError, match="limit"):
         sidbeam.Index.build(np.zeros((1000, 2), np.int32), range(1000), memory_limit=64)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_an_owner_that_cannot_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    path.write_text("old")
+    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
+        folder.chmod(0o777)
+    builders = [sidbeam.Builder([4], allow_attribute_loss=allow) for allow in (False, True)]
+    for builder in builders:
+        builder.add([(1,), (2,)])
+    os.seteuid(1234)
+    try:
+        with pytest.raises(sidbeam.IOFailure, match="cannot keep the owner of '.*a.sidx': Operation not permitted"):
+            builders[0].write(path)
+        assert path.read_text() == "old"
+        builders[1].write(path)
+    finally:
+        os.seteuid(0)
+    assert path.stat().st_uid == 1234 and sidbeam.Index.open(path).info.sids == 2
 
 
 def test_progress(tmp_path: Path) -> None:

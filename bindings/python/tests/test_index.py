@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import mmap
 import os
@@ -52,15 +51,17 @@ def test_a_constraint_tells_its_shape(index: sidbeam.Index) -> None:
     assert constraint.info == sidbeam.ConstraintInfo(2, False, sidbeam.Kind.TRIE, 3, 3, (4, 4), info.fingerprint)
 
 
-def test_public_names() -> None:
-    """Written down one by one: of a computed __all__ type checkers know nothing."""
-    tree = ast.parse(Path(sidbeam.__file__).read_text())
-    written = [node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"]
-    assert [ast.literal_eval(value) for value in written] == [sidbeam.__all__]
-    assert sorted(sidbeam.__all__) == sorted(set(sidbeam.__all__))
-    missing = [name for name in sidbeam.__all__ if not hasattr(sidbeam, name)]
-    classes = {n for n, v in vars(sidbeam).items() if isinstance(v, type) or n.startswith("MAX_")}
-    assert not missing and classes <= set(sidbeam.__all__)
+def test_info_says_how_far_it_was_verified(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    built = sidbeam.Index.build(SIDS, codes=4, path=path)
+    assert built.info.verified == sidbeam.Index.peek(path).verified == sidbeam.Verify.HEADER
+    assert sidbeam.Index.build(SIDS, codes=4).info.verified == sidbeam.Verify.FULL
+    assert sidbeam.Index.open(path, verify="full").info.verified == sidbeam.Verify.FULL
+    for depth in (sidbeam.Verify.HEADER, sidbeam.Verify.CHECKSUMS, sidbeam.Verify.FULL):
+        built.verify(depth)
+        assert built.info.verified == depth
+    built.verify("header")
+    assert built.info.verified == sidbeam.Verify.FULL
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,39 @@ def test_ids_come_back(ids: object, kind: sidbeam.IdType) -> None:
     last = list(ids)[2]
     assert index.find_item(last if isinstance(last, str) else int(last)) == 2
     assert index.find_item("nobody" if kind == sidbeam.IdType.STRING else 12345) == -1
+
+
+@pytest.mark.parametrize("item", ["7", b"7", ""])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_a_name_is_no_id_where_ids_are_integers(item: object, dtype: type) -> None:
+    index = sidbeam.Index.build(SIDS, np.array([0, 7, 2**63 - 1], dtype), codes=4)
+    with pytest.raises(sidbeam.InvalidArgument, match="name is given, expected NULL and an id"):
+        index.find_item(item)
+
+
+def test_an_integer_is_no_id_where_ids_are_names() -> None:
+    index = sidbeam.Index.build(SIDS, ["", "7", "b"], codes=4)
+    assert index.find_item("") == index.find_item(b"") == 0
+    for item in (0, 7, -1, 2**64):
+        with pytest.raises(sidbeam.InvalidArgument, match="the ids of this index are strings"):
+            index.find_item(item)
+
+
+@pytest.mark.parametrize(
+    "dtype, outside, what",
+    [
+        (np.int64, [2**63, 2**64 - 5, -(2**63) - 1], "an id of 64 bits, signed"),
+        (np.uint64, [-5, 2**64], "an id of 64 bits, unsigned"),
+    ],
+)
+def test_an_integer_beyond_the_ids_is_no_other_id(dtype: type, outside: list[int], what: str) -> None:
+    index = sidbeam.Index.build(SIDS, np.array([-5, 0, 7]).astype(dtype), codes=4)
+    for item in outside:
+        with pytest.raises(sidbeam.InvalidArgument, match=what):
+            index.find_item(item)
+    with pytest.raises(TypeError):
+        index.find_item(7.0)
+    assert index.find_item(np.int32(7)) == 2
 
 
 def test_priorities_order_and_collisions_are_told() -> None:

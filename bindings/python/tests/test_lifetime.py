@@ -243,6 +243,31 @@ def test_interpreter_exit_while_a_thread_steps() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+def test_a_child_ends_with_all_that_it_inherits() -> None:
+    """As a worker of a server that made its runtime before it forked: new sessions work, and the end waits for nothing."""
+    done = run(
+        """
+        import os, sys, numpy as np, sidbeam
+        runtime = sidbeam.Runtime(step_threads=3, step_grain=1)
+        index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4], runtime=runtime)
+        def search():
+            session = sidbeam.Session(index, slots=8, runtime=runtime)
+            session.start()
+            session.step(np.zeros((8, 1, 4), np.float32))
+            assert session.beams().tokens.tolist() == [[0]] * 8
+            return session
+        kept = search()
+        child = os.fork()
+        if child == 0:
+            search()
+            sys.exit(0)  # everything goes, also what is the parent's
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        search()
+        """
+    )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
 def test_fork_then_new_objects() -> None:
     done = run(
         """

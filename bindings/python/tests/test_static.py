@@ -55,11 +55,25 @@ def test_same_as_the_command(tmp_path: Path, dense: int) -> None:
     index = sidbeam.Index.build(sids, codes=[40, 50, 45, 40], path=tmp_path / "a.sidx")
     command = [os.environ["SIDBEAM_CLI"], "convert", tmp_path / "a.sidx", "--output-dir", tmp_path / "out"]
     subprocess.run([*command, "--dense-levels", str(dense)], check=True, capture_output=True)
+    index.verify()
     arrays = index.static_arrays(dense)
     for name in NAMES:
         expected = np.load(tmp_path / "out" / f"{name}.npy")
         got = np.asarray(getattr(arrays, name), expected.dtype)
         assert got.shape == expected.shape and (got == expected).all(), name
+
+
+def test_only_of_what_was_verified(tmp_path: Path) -> None:
+    path = tmp_path / "a.sidx"
+    sidbeam.Index.build([(1, 2), (3, 4)], path=path)
+    for depth in ("header", "checksums"):
+        index = sidbeam.Index.open(path, verify=depth)
+        text = f"static_arrays: the index is verified to depth {depth}, expected full: call verify"
+        with pytest.raises(sidbeam.BadState, match=text):
+            index.static_arrays(1)
+        index.verify()
+        assert index.static_arrays(1).vocab_size == 5
+    assert sidbeam.Index.open(path, verify="full").static_arrays(1).vocab_size == 5
 
 
 def test_not_of_different_lengths() -> None:

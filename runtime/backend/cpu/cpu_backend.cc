@@ -15,6 +15,7 @@ class CpuBackend final : public Backend {
       : kernels_(kernels), executor_(std::move(executor)), grain_(grain) {}
 
   std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const override {
+    if (executor_ != nullptr) executor_->prepare();
     return std::make_unique<cpu::CpuStepper>(kernels_, allocator, executor_.get(), grain_);
   }
   std::unique_ptr<SetBackend> make_set(const SetView& view, const Allocator& allocator) const override {

@@ -11,7 +11,6 @@
 #include "index/prefix_states.h"
 #include "index/state.h"
 #include "support/error.h"
-#include "support/float_mode.h"
 
 namespace sidbeam::cpu {
 namespace {
@@ -165,7 +164,6 @@ class CpuSet final : public SetBackend {
 
   void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization, int32_t k,
             int32_t* codes, float* log_probs, int64_t* next) const override {
-    const DefaultFloatMode mode;
     check_which(call);
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{view_.codes} + 1));
     const StepLimits limits{0, 0, 0, view_.codes};

@@ -184,7 +184,9 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   // What a request costs besides: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). And the thread that
   // stepped it there has its beams in the cache at the next level, which without this was 5 % slower.
   constexpr int64_t kRequest = 32768;
-  const int64_t elements = reads_rows ? rows * job.rows->columns + job.slot_count * kRequest : rows * kChildrenOnly;
+  constexpr int64_t kLongest = int64_t{1} << 28;  // worth every thread there may be, and no product overflows
+  const int64_t elements =
+      reads_rows ? rows * std::min(job.rows->columns, kLongest) + job.slot_count * kRequest : rows * kChildrenOnly;
   return std::clamp<int64_t>(elements / grain_, 1, std::min<int64_t>(static_cast<int64_t>(lanes_.size()), rows));
 }
 
@@ -202,7 +204,12 @@ void CpuStepper::step(const StepJob& job, StepCounters& counters) {
     auto run = [&](int64_t lane) { run_lane(job, lane, rows * lane / lanes, rows * (lane + 1) / lanes); };
     using Run = decltype(run);
     executor_->run(
-        static_cast<int32_t>(lanes), [](void* data, int32_t lane) { (*static_cast<Run*>(data))(lane); }, &run);
+        static_cast<int32_t>(lanes),
+        [](void* data, int32_t lane) {
+          const DefaultFloatMode mode;  // the thread may be the host's
+          (*static_cast<Run*>(data))(lane);
+        },
+        &run);
     merge_pieces(job, lanes);
   }
   for (int64_t lane = 0; lane < lanes; ++lane) move_counters(lanes_[static_cast<size_t>(lane)].counters, counters);
@@ -210,7 +217,6 @@ void CpuStepper::step(const StepJob& job, StepCounters& counters) {
 
 // Rows [begin, end) of all slots' rows.
 void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int64_t end) {
-  const DefaultFloatMode mode;
   Lane& lane = lanes_[static_cast<size_t>(number)];
   lane.piece_count = 0;
   int64_t first = 0;
@@ -237,7 +243,6 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
 
 // The pieces of a slot lie in lanes that follow each other.
 void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
-  const DefaultFloatMode mode;
   Lane& own = lanes_[0];
   Piece whole;
   for (int64_t i = 0; i < lanes; ++i) {

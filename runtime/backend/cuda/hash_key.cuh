@@ -1,5 +1,5 @@
 // The key of a SID in the hash set: XXH3-64 of its codes, as XXH3 defines it for inputs of 4 to 256 bytes with the
-// default secret and no seed (support/hashing.h has the library's, which device code cannot call).
+// default secret and a seed (support/hashing.h has the library's, which device code cannot call).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,6 +25,7 @@ SIDBEAM_HD inline uint64_t xxh3_secret(int at) {
 // The input: 32-bit words, read as 64 bits from byte `at`, a multiple of 4.
 struct Xxh3Input {
   const int32_t* codes;
+  uint64_t seed;
   SIDBEAM_HD uint64_t word(int at) const {
     return static_cast<uint32_t>(codes[at / 4]) | uint64_t{static_cast<uint32_t>(codes[at / 4 + 1])} << 32;
   }
@@ -44,7 +45,8 @@ SIDBEAM_HD inline uint64_t xxh3_avalanche(uint64_t hash) {
   return hash ^ hash >> 32;
 }
 SIDBEAM_HD inline uint64_t xxh3_mix16(const Xxh3Input& in, int at, int secret) {
-  return multiply_fold(in.word(at) ^ xxh3_secret(secret), in.word(at + 8) ^ xxh3_secret(secret + 8));
+  return multiply_fold(in.word(at) ^ (xxh3_secret(secret) + in.seed),
+                       in.word(at + 8) ^ (xxh3_secret(secret + 8) - in.seed));
 }
 
 inline constexpr uint64_t kXxhPrime1 = 0x9E3779B185EBCA87, kXxhPrime2 = 0xC2B2AE3D27D4EB4F,
@@ -61,15 +63,16 @@ SIDBEAM_HD inline uint64_t byte_swapped(uint64_t v) {
 SIDBEAM_HD inline uint64_t xxh3_up_to_16(const Xxh3Input& in, int bytes) {
   if (bytes <= 8) {
     const uint64_t first = static_cast<uint32_t>(in.codes[0]), last = static_cast<uint32_t>(in.codes[bytes / 4 - 1]);
-    uint64_t h = (last + (first << 32)) ^ (xxh3_secret(8) ^ xxh3_secret(16));
+    const uint64_t seed = in.seed ^ byte_swapped(in.seed & 0xFFFFFFFF);
+    uint64_t h = (last + (first << 32)) ^ ((xxh3_secret(8) ^ xxh3_secret(16)) - seed);
     h ^= (h << 49 | h >> 15) ^ (h << 24 | h >> 40);
     h *= 0x9FB21C651E98DF25U;
     h ^= (h >> 35) + static_cast<uint64_t>(bytes);
     h *= 0x9FB21C651E98DF25U;
     return h ^ h >> 28;
   }
-  const uint64_t low = in.word(0) ^ (xxh3_secret(24) ^ xxh3_secret(32));
-  const uint64_t high = in.word(bytes - 8) ^ (xxh3_secret(40) ^ xxh3_secret(48));
+  const uint64_t low = in.word(0) ^ ((xxh3_secret(24) ^ xxh3_secret(32)) + in.seed);
+  const uint64_t high = in.word(bytes - 8) ^ ((xxh3_secret(40) ^ xxh3_secret(48)) - in.seed);
   return xxh3_avalanche(static_cast<uint64_t>(bytes) + byte_swapped(low) + high + multiply_fold(low, high));
 }
 
@@ -88,13 +91,20 @@ SIDBEAM_HD inline uint64_t xxh3_up_to_240(const Xxh3Input& in, int bytes) {
   return xxh3_avalanche(sum + xxh3_mix16(in, bytes - 16, 136 - 17));
 }
 
+// The same of a secret that the seed has changed, as inputs of more than 240 bytes have it.
+SIDBEAM_HD inline uint64_t xxh3_seeded_secret(const Xxh3Input& in, int at) {
+  const auto word = [&](int i) { return xxh3_secret(8 * i) + (i % 2 == 0 ? in.seed : 0 - in.seed); };
+  const int bits = at % 8 * 8;
+  return bits == 0 ? word(at / 8) : word(at / 8) >> bits | word(at / 8 + 1) << (64 - bits);
+}
+
 // Up to 1024 bytes: one block, not full, of stripes of 64.
 SIDBEAM_HD inline uint64_t xxh3_stripes(const Xxh3Input& in, int bytes) {
   uint64_t lanes[8] = {kXxhPrime32_3, kXxhPrime1,    kXxhPrime2, kXxhPrime3,
                        kXxhPrime4,    kXxhPrime32_2, kXxhPrime5, kXxhPrime32_1};
   const auto add_stripe = [&](int at, int secret) {
     for (int i = 0; i < 8; ++i) {
-      const uint64_t value = in.word(at + 8 * i), keyed = value ^ xxh3_secret(secret + 8 * i);
+      const uint64_t value = in.word(at + 8 * i), keyed = value ^ xxh3_seeded_secret(in, secret + 8 * i);
       lanes[i ^ 1] += value;
       lanes[i] += (keyed & 0xFFFFFFFF) * (keyed >> 32);
     }
@@ -103,12 +113,13 @@ SIDBEAM_HD inline uint64_t xxh3_stripes(const Xxh3Input& in, int bytes) {
   add_stripe(bytes - 64, 192 - 64 - 7);
   uint64_t sum = static_cast<uint64_t>(bytes) * kXxhPrime1;
   for (int i = 0; i < 4; ++i)
-    sum += multiply_fold(lanes[2 * i] ^ xxh3_secret(11 + 16 * i), lanes[2 * i + 1] ^ xxh3_secret(11 + 16 * i + 8));
+    sum += multiply_fold(lanes[2 * i] ^ xxh3_seeded_secret(in, 11 + 16 * i),
+                         lanes[2 * i + 1] ^ xxh3_seeded_secret(in, 11 + 16 * i + 8));
   return xxh3_avalanche(sum);
 }
 
-SIDBEAM_HD inline uint64_t xxh3_of_codes(const int32_t* codes, int count) {
-  const Xxh3Input in{codes};
+SIDBEAM_HD inline uint64_t xxh3_of_codes(const int32_t* codes, int count, uint64_t seed) {
+  const Xxh3Input in{codes, seed};
   const int bytes = 4 * count;
   return bytes <= 16    ? xxh3_up_to_16(in, bytes)
          : bytes <= 128 ? xxh3_up_to_128(in, bytes)
@@ -118,7 +129,7 @@ SIDBEAM_HD inline uint64_t xxh3_of_codes(const int32_t* codes, int count) {
 
 struct HashKey {
   SIDBEAM_HD uint64_t operator()(const IndexView& index, const int32_t* codes) const {
-    if (index.hash.hashed) return xxh3_of_codes(codes, index.levels) & ~(uint64_t{1} << 63);
+    if (index.hash.hashed) return xxh3_of_codes(codes, index.levels, index.hash.seed) & ~(uint64_t{1} << 63);
     uint64_t key = 0;
     for (int l = index.levels - 1; l >= 0; --l)
       key = key * (uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0)) + static_cast<uint32_t>(codes[l]);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 find_package(CUDAToolkit REQUIRED)
 
-add_library(sidbeam_cuda SHARED support/error.cc support/guard.cc)
+add_library(sidbeam_cuda SHARED support/error.cc support/escape.cc support/guard.cc)
 include(backend/cuda/sources.cmake)
 target_sources(sidbeam_cuda PRIVATE ${cuda_host_sources} ${cuda_kernel_sources})
 add_dependencies(sidbeam_cuda sidbeam_build_id)

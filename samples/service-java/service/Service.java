@@ -12,6 +12,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import sun.misc.Signal;
 
 /**
@@ -22,6 +23,7 @@ import sun.misc.Signal;
  */
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
+  private static final int PATIENCE = 30; // seconds that requests under way get when the process is to end
 
   /** What a client did wrong, or what keeps it from an answer. */
   static final class Refusal extends Exception {
@@ -163,8 +165,27 @@ public final class Service {
         System.err.println(e.getMessage());
       }
     });
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads)));
     server.start();
     System.out.println("serving " + current.version + " on port " + server.getAddress().getPort());
+  }
+
+  /**
+   * At SIGTERM and SIGINT: nobody can connect any more, and requests that have been read are answered. stop() closes the
+   * port at once, then waits; on its own, and where nothing runs it would wait for all of PATIENCE (JDK-8233185).
+   */
+  private static void finish(HttpServer server, ExecutorService threads) {
+    Thread closing = new Thread(() -> server.stop(PATIENCE));
+    closing.setDaemon(true);
+    closing.start();
+    threads.shutdown();
+    try {
+      if (!threads.awaitTermination(PATIENCE, TimeUnit.SECONDS)) {
+        System.err.println("requests are dropped: they ran for more than " + PATIENCE + " s");
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   /** Starts the service; it runs until the process is ended. */

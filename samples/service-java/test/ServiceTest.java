@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package test;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
+
 import io.sidbeam.Builder;
 import io.sidbeam.BuilderConfig;
 import io.sidbeam.Index;
 import java.io.BufferedReader;
 import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -17,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /** Starts the service, loads it while it reloads, and asks it for nonsense. Takes a folder to work in. */
 public final class ServiceTest {
@@ -167,6 +173,34 @@ public final class ServiceTest {
     check(metric("reload_failures_total") == 1, "failures");
   }
 
+  /** SIGTERM while a request is being read. */
+  private void answersWhatRunsWhenItIsEnded() throws Exception {
+    URI address = URI.create(url);
+    String body = "{\"histories\": [[1, 2]], \"k\": 1}";
+    try (Socket socket = new Socket(address.getHost(), address.getPort())) {
+      BufferedReader answer = new BufferedReader(new InputStreamReader(socket.getInputStream(), UTF_8));
+      socket.getOutputStream().write(("POST /recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + body.length()
+          + "\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n").getBytes(UTF_8));
+      check(answer.readLine().contains("100 Continue"), "the request is not read"); // by a thread that now waits for it
+      process.destroy();
+      while (connects(address)) {
+        Thread.onSpinWait();
+      }
+      socket.getOutputStream().write(body.getBytes(UTF_8));
+      String all = answer.lines().collect(Collectors.joining("\n"));
+      check(all.contains("HTTP/1.1 200") && all.contains("\"score\""), "a request under way was answered: " + all);
+    }
+    check(process.waitFor(20, TimeUnit.SECONDS), "the service waits for nothing");
+  }
+
+  private static boolean connects(URI address) {
+    try (Socket socket = new Socket(address.getHost(), address.getPort())) {
+      return socket.isConnected();
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
   private void run() throws Exception {
     write(1);
     start();
@@ -175,6 +209,7 @@ public final class ServiceTest {
       reloadsUnderLoad();
       aFileThatIsNoneLeavesTheOldVersion();
       check(process.isAlive(), "the service is gone");
+      answersWhatRunsWhenItIsEnded();
     } finally {
       process.destroy();
       check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");

@@ -241,7 +241,7 @@ static void damage_is_found_on_the_device_where_it_is_looked_for(void) {
   static const struct {
     const char* kind;
     int32_t level;
-  } cases[] = {{"tokens", 1}, {"row_pointers", 1}, {"columns", 2}};
+  } cases[] = {{"tokens", 1}, {"row_pointers", 1}, {"columns", 2}, {"seeded_hash_keys", -1}, {"hash_ordinals", -1}};
   for (size_t i = 0; i < COUNT(cases); ++i) {
     int64_t count = 0;
     unsigned char* bytes = index_bytes(&small, ALL_KINDS, &count);
@@ -262,6 +262,21 @@ static void damage_is_found_on_the_device_where_it_is_looked_for(void) {
   check_nothing_is_left();
 }
 
+/* Its verification finds every SID in the set. */
+static void hash_sets_of_before_1_2_are_sound_on_the_device(void) {
+  static const char* const paths[2] = {OLDER "radix.sidx", OLDER "hashed.sidx"};
+  for (size_t i = 0; i < COUNT(paths); ++i) {
+    sidbeam_runtime* runtime = make_runtime();
+    sidbeam_index* index = NULL;
+    CHECK_OK(sidbeam_index_open(runtime, paths[i], NULL, &index, &err));
+    CHECK_OK(sidbeam_index_upload(index, NULL, &err));
+    CHECK_INT(uploaded(index, 0).kinds, SIDBEAM_KIND_SORTED | SIDBEAM_KIND_HASH);
+    sidbeam_index_release(index);
+    sidbeam_runtime_release(runtime);
+  }
+  check_nothing_is_left();
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(an_upload_tells_its_kinds_and_bytes_and_is_made_once),
@@ -274,6 +289,7 @@ int main(void) {
       TEST(an_error_of_earlier_work_is_reported_as_such),
       TEST(devices_have_copies_of_their_own),
       TEST(damage_is_found_on_the_device_where_it_is_looked_for),
+      TEST(hash_sets_of_before_1_2_are_sound_on_the_device),
   };
   return RUN_TESTS(tests);
 }

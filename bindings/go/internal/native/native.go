@@ -45,88 +45,88 @@ typedef _goslice_ swig_type_15;
 typedef _goslice_ swig_type_16;
 typedef long long swig_type_17;
 typedef _gostring_ swig_type_18;
-typedef _goslice_ swig_type_19;
+typedef long long swig_type_19;
 typedef _goslice_ swig_type_20;
 typedef _goslice_ swig_type_21;
 typedef _goslice_ swig_type_22;
 typedef _goslice_ swig_type_23;
-typedef long long swig_type_24;
-typedef _goslice_ swig_type_25;
+typedef _goslice_ swig_type_24;
+typedef long long swig_type_25;
 typedef _goslice_ swig_type_26;
 typedef _goslice_ swig_type_27;
 typedef _goslice_ swig_type_28;
 typedef _goslice_ swig_type_29;
-typedef long long swig_type_30;
-typedef _goslice_ swig_type_31;
+typedef _goslice_ swig_type_30;
+typedef long long swig_type_31;
 typedef _goslice_ swig_type_32;
 typedef _goslice_ swig_type_33;
 typedef _goslice_ swig_type_34;
-typedef _gostring_ swig_type_35;
+typedef _goslice_ swig_type_35;
 typedef _gostring_ swig_type_36;
-typedef _goslice_ swig_type_37;
-typedef _gostring_ swig_type_38;
-typedef _goslice_ swig_type_39;
+typedef _gostring_ swig_type_37;
+typedef _goslice_ swig_type_38;
+typedef _gostring_ swig_type_39;
 typedef _goslice_ swig_type_40;
-typedef long long swig_type_41;
-typedef _goslice_ swig_type_42;
-typedef _gostring_ swig_type_43;
-typedef _goslice_ swig_type_44;
+typedef _goslice_ swig_type_41;
+typedef long long swig_type_42;
+typedef _goslice_ swig_type_43;
+typedef _gostring_ swig_type_44;
 typedef _goslice_ swig_type_45;
-typedef long long swig_type_46;
-typedef _goslice_ swig_type_47;
-typedef _gostring_ swig_type_48;
-typedef _goslice_ swig_type_49;
+typedef _goslice_ swig_type_46;
+typedef long long swig_type_47;
+typedef _goslice_ swig_type_48;
+typedef _gostring_ swig_type_49;
 typedef _goslice_ swig_type_50;
 typedef _goslice_ swig_type_51;
 typedef _goslice_ swig_type_52;
 typedef _goslice_ swig_type_53;
 typedef _goslice_ swig_type_54;
 typedef _goslice_ swig_type_55;
-typedef long long swig_type_56;
-typedef _goslice_ swig_type_57;
+typedef _goslice_ swig_type_56;
+typedef long long swig_type_57;
 typedef _goslice_ swig_type_58;
 typedef _goslice_ swig_type_59;
 typedef _goslice_ swig_type_60;
-typedef long long swig_type_61;
-typedef _goslice_ swig_type_62;
+typedef _goslice_ swig_type_61;
+typedef long long swig_type_62;
 typedef _goslice_ swig_type_63;
 typedef _goslice_ swig_type_64;
 typedef _goslice_ swig_type_65;
-typedef long long swig_type_66;
-typedef _goslice_ swig_type_67;
+typedef _goslice_ swig_type_66;
+typedef long long swig_type_67;
 typedef _goslice_ swig_type_68;
 typedef _goslice_ swig_type_69;
 typedef _goslice_ swig_type_70;
 typedef _goslice_ swig_type_71;
 typedef _goslice_ swig_type_72;
 typedef _goslice_ swig_type_73;
-typedef long long swig_type_74;
-typedef _goslice_ swig_type_75;
+typedef _goslice_ swig_type_74;
+typedef long long swig_type_75;
 typedef _goslice_ swig_type_76;
 typedef _goslice_ swig_type_77;
 typedef _goslice_ swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
-typedef long long swig_type_81;
-typedef _goslice_ swig_type_82;
+typedef _goslice_ swig_type_81;
+typedef long long swig_type_82;
 typedef _goslice_ swig_type_83;
 typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef long long swig_type_86;
+typedef _goslice_ swig_type_86;
 typedef long long swig_type_87;
 typedef long long swig_type_88;
-typedef _goslice_ swig_type_89;
+typedef long long swig_type_89;
 typedef _goslice_ swig_type_90;
 typedef _goslice_ swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
 typedef _goslice_ swig_type_94;
-typedef long long swig_type_95;
-typedef _goslice_ swig_type_96;
+typedef _goslice_ swig_type_95;
+typedef long long swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
-typedef long long swig_type_99;
-typedef _goslice_ swig_type_100;
+typedef _goslice_ swig_type_99;
+typedef long long swig_type_100;
 typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
@@ -134,8 +134,8 @@ typedef _goslice_ swig_type_104;
 typedef _goslice_ swig_type_105;
 typedef _goslice_ swig_type_106;
 typedef _goslice_ swig_type_107;
-typedef long long swig_type_108;
-typedef _goslice_ swig_type_109;
+typedef _goslice_ swig_type_108;
+typedef long long swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
 typedef _goslice_ swig_type_112;
@@ -144,122 +144,123 @@ typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
-typedef long long swig_type_118;
-typedef _goslice_ swig_type_119;
+typedef _goslice_ swig_type_118;
+typedef long long swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
-typedef long long swig_type_122;
+typedef _goslice_ swig_type_122;
 typedef long long swig_type_123;
-typedef _goslice_ swig_type_124;
-typedef long long swig_type_125;
-typedef _goslice_ swig_type_126;
+typedef long long swig_type_124;
+typedef _goslice_ swig_type_125;
+typedef long long swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
-typedef long long swig_type_130;
-typedef _goslice_ swig_type_131;
+typedef _goslice_ swig_type_130;
+typedef long long swig_type_131;
 typedef _goslice_ swig_type_132;
-typedef long long swig_type_133;
-typedef _goslice_ swig_type_134;
+typedef _goslice_ swig_type_133;
+typedef long long swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
-typedef long long swig_type_138;
-typedef _goslice_ swig_type_139;
+typedef _goslice_ swig_type_138;
+typedef long long swig_type_139;
 typedef _goslice_ swig_type_140;
-typedef long long swig_type_141;
-typedef _goslice_ swig_type_142;
+typedef _goslice_ swig_type_141;
+typedef long long swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
+typedef _goslice_ swig_type_145;
 typedef long long swig_type_146;
 typedef long long swig_type_147;
 typedef long long swig_type_148;
 typedef long long swig_type_149;
 typedef long long swig_type_150;
-typedef _goslice_ swig_type_151;
+typedef long long swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
-typedef long long swig_type_155;
-typedef _goslice_ swig_type_156;
+typedef _goslice_ swig_type_155;
+typedef long long swig_type_156;
 typedef _goslice_ swig_type_157;
 typedef _goslice_ swig_type_158;
 typedef _goslice_ swig_type_159;
-typedef long long swig_type_160;
-typedef _goslice_ swig_type_161;
+typedef _goslice_ swig_type_160;
+typedef long long swig_type_161;
 typedef _goslice_ swig_type_162;
-typedef long long swig_type_163;
+typedef _goslice_ swig_type_163;
 typedef long long swig_type_164;
 typedef long long swig_type_165;
-typedef _goslice_ swig_type_166;
+typedef long long swig_type_166;
 typedef _goslice_ swig_type_167;
 typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
-typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
+typedef _goslice_ swig_type_172;
+typedef long long swig_type_173;
 typedef _goslice_ swig_type_174;
-typedef long long swig_type_175;
+typedef _goslice_ swig_type_175;
 typedef long long swig_type_176;
-typedef _goslice_ swig_type_177;
+typedef long long swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef _goslice_ swig_type_179;
-typedef long long swig_type_180;
-typedef _goslice_ swig_type_181;
+typedef _goslice_ swig_type_180;
+typedef long long swig_type_181;
 typedef _goslice_ swig_type_182;
 typedef _goslice_ swig_type_183;
 typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
 typedef _goslice_ swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
-typedef _goslice_ swig_type_189;
+typedef _goslice_ swig_type_188;
+typedef long long swig_type_189;
 typedef _goslice_ swig_type_190;
 typedef _goslice_ swig_type_191;
-typedef long long swig_type_192;
-typedef _goslice_ swig_type_193;
-typedef long long swig_type_194;
-typedef _goslice_ swig_type_195;
-typedef long long swig_type_196;
-typedef _goslice_ swig_type_197;
+typedef _goslice_ swig_type_192;
+typedef long long swig_type_193;
+typedef _goslice_ swig_type_194;
+typedef long long swig_type_195;
+typedef _goslice_ swig_type_196;
+typedef long long swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
-typedef long long swig_type_202;
-typedef _goslice_ swig_type_203;
-typedef long long swig_type_204;
-typedef _goslice_ swig_type_205;
+typedef _goslice_ swig_type_202;
+typedef long long swig_type_203;
+typedef _goslice_ swig_type_204;
+typedef long long swig_type_205;
 typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef long long swig_type_209;
+typedef _goslice_ swig_type_209;
 typedef long long swig_type_210;
 typedef long long swig_type_211;
 typedef long long swig_type_212;
 typedef long long swig_type_213;
-typedef _goslice_ swig_type_214;
+typedef long long swig_type_214;
 typedef _goslice_ swig_type_215;
 typedef _goslice_ swig_type_216;
-typedef long long swig_type_217;
+typedef _goslice_ swig_type_217;
 typedef long long swig_type_218;
-typedef _goslice_ swig_type_219;
-typedef long long swig_type_220;
-typedef _goslice_ swig_type_221;
+typedef long long swig_type_219;
+typedef _goslice_ swig_type_220;
+typedef long long swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef _goslice_ swig_type_223;
 typedef _goslice_ swig_type_224;
-typedef long long swig_type_225;
+typedef _goslice_ swig_type_225;
 typedef long long swig_type_226;
 typedef long long swig_type_227;
 typedef long long swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef long long swig_type_229;
 typedef _goslice_ swig_type_230;
 typedef _goslice_ swig_type_231;
-typedef long long swig_type_232;
-typedef _goslice_ swig_type_233;
+typedef _goslice_ swig_type_232;
+typedef long long swig_type_233;
+typedef _goslice_ swig_type_234;
 extern void _wrap_Swig_free_native_ab05b97165371884(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_ab05b97165371884(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884(void);
@@ -343,17 +344,17 @@ extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_flat_log_take_native_ab05b97165371884(swig_type_8 arg1);
 extern uintptr_t _wrap_flat_runtime_create_native_ab05b97165371884(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_ab05b97165371884(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10);
-extern void _wrap_flat_builder_get_progress_native_ab05b97165371884(uintptr_t arg1, swig_type_20 arg2, swig_type_21 arg3);
+extern uintptr_t _wrap_flat_builder_create_native_ab05b97165371884(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_ab05b97165371884(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
 extern void _wrap_flat_builder_cancel_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_ab05b97165371884(uintptr_t arg1, swig_type_22 arg2, swig_intgo arg3, swig_type_23 arg4, swig_type_24 arg5, swig_type_25 arg6, swig_type_26 arg7, swig_type_27 arg8);
-extern void _wrap_flat_builder_add_named_native_ab05b97165371884(uintptr_t arg1, swig_type_28 arg2, swig_intgo arg3, swig_type_29 arg4, swig_type_30 arg5, swig_type_31 arg6, swig_type_32 arg7, swig_type_33 arg8, swig_type_34 arg9);
-extern void _wrap_flat_builder_set_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_35 arg2, swig_type_36 arg3, swig_type_37 arg4);
-extern void _wrap_flat_builder_write_native_ab05b97165371884(uintptr_t arg1, swig_type_38 arg2, swig_type_39 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_ab05b97165371884(uintptr_t arg1, swig_type_40 arg2);
-extern swig_type_41 _wrap_flat_returned_loans_native_ab05b97165371884(swig_type_42 arg1);
-extern uintptr_t _wrap_flat_index_open_native_ab05b97165371884(uintptr_t arg1, swig_type_43 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_44 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_ab05b97165371884(uintptr_t arg1, swig_type_45 arg2, swig_type_46 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_47 arg6);
+extern void _wrap_flat_builder_add_native_ab05b97165371884(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_ab05b97165371884(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_ab05b97165371884(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_ab05b97165371884(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_flat_returned_loans_native_ab05b97165371884(swig_type_43 arg1);
+extern uintptr_t _wrap_flat_index_open_native_ab05b97165371884(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_ab05b97165371884(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884(void);
@@ -370,25 +371,26 @@ extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_index_peek_native_ab05b97165371884(swig_type_48 arg1, swig_type_49 arg2, swig_type_50 arg3, swig_type_51 arg4);
-extern void _wrap_flat_index_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3, swig_type_54 arg4);
-extern void _wrap_flat_index_verify_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_55 arg3);
-extern void _wrap_flat_index_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_56 arg2, swig_type_57 arg3, swig_type_58 arg4, swig_type_59 arg5, swig_type_60 arg6);
-extern void _wrap_flat_index_get_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_61 arg2, swig_type_62 arg3, swig_type_63 arg4, swig_type_64 arg5, swig_type_65 arg6);
-extern swig_type_66 _wrap_flat_index_codebook_native_ab05b97165371884(uintptr_t arg1, swig_type_67 arg2, swig_type_68 arg3);
-extern void _wrap_flat_index_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_69 arg2, swig_intgo arg3, swig_type_70 arg4, swig_type_71 arg5, swig_type_72 arg6);
-extern void _wrap_flat_index_find_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_73 arg2, swig_type_74 arg3, swig_type_75 arg4, swig_type_76 arg5, swig_type_77 arg6);
-extern void _wrap_flat_index_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4);
-extern swig_type_81 _wrap_flat_index_children_native_ab05b97165371884(uintptr_t arg1, swig_type_82 arg2, swig_type_83 arg3, swig_type_84 arg4, swig_type_85 arg5);
-extern void _wrap_flat_index_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_86 arg5, swig_type_87 arg6, swig_type_88 arg7, swig_type_89 arg8);
-extern void _wrap_flat_index_get_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_90 arg3, swig_type_91 arg4);
-extern void _wrap_flat_index_unload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_92 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_ab05b97165371884(uintptr_t arg1, swig_type_93 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_ab05b97165371884(swig_type_94 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_95 arg5, swig_type_96 arg6);
+extern void _wrap_flat_index_peek_native_ab05b97165371884(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
+extern void _wrap_flat_index_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
+extern void _wrap_flat_index_verify_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
+extern void _wrap_flat_index_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
+extern void _wrap_flat_index_get_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
+extern swig_type_67 _wrap_flat_index_codebook_native_ab05b97165371884(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
+extern void _wrap_flat_index_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
+extern void _wrap_flat_index_find_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
+extern void _wrap_flat_index_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
+extern swig_type_82 _wrap_flat_index_children_native_ab05b97165371884(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
+extern void _wrap_flat_index_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
+extern void _wrap_flat_index_get_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
+extern void _wrap_flat_index_unload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_ab05b97165371884(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_ab05b97165371884(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
 extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884(void);
@@ -397,9 +399,9 @@ extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_plan_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
-extern void _wrap_flat_plan_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_type_103 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_ab05b97165371884(uintptr_t arg1, swig_type_104 arg2);
+extern void _wrap_flat_plan_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
+extern void _wrap_flat_plan_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_ab05b97165371884(uintptr_t arg1, swig_type_105 arg2);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884(void);
@@ -407,15 +409,15 @@ extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_constraint_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_105 arg2, swig_type_106 arg3, swig_type_107 arg4);
-extern void _wrap_flat_index_item_rows_native_ab05b97165371884(uintptr_t arg1, swig_type_108 arg2, swig_type_109 arg3, swig_type_110 arg4);
-extern void _wrap_flat_index_item_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3, swig_type_113 arg4);
-extern void _wrap_flat_index_item_ids_native_ab05b97165371884(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5);
-extern swig_type_118 _wrap_flat_index_item_names_native_ab05b97165371884(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4);
-extern swig_type_122 _wrap_flat_index_find_item_native_ab05b97165371884(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3, swig_type_125 arg4, swig_type_126 arg5);
-extern uintptr_t _wrap_flat_session_create_native_ab05b97165371884(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_127 arg8, swig_type_128 arg9, swig_type_129 arg10, swig_type_130 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_131 arg15);
-extern void _wrap_flat_session_start_native_ab05b97165371884(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4, swig_type_135 arg5, swig_type_136 arg6, swig_type_137 arg7, swig_type_138 arg8, swig_type_139 arg9, swig_type_140 arg10, swig_type_141 arg11, swig_type_142 arg12);
-extern void _wrap_flat_session_step_native_ab05b97165371884(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_146 arg8, swig_type_147 arg9, swig_type_148 arg10, swig_type_149 arg11, swig_type_150 arg12, swig_type_151 arg13, swig_type_152 arg14, float arg15, float arg16, swig_type_153 arg17, swig_type_154 arg18, swig_type_155 arg19, swig_type_156 arg20);
+extern void _wrap_flat_constraint_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
+extern void _wrap_flat_index_item_rows_native_ab05b97165371884(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_flat_index_item_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_flat_index_item_ids_native_ab05b97165371884(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
+extern swig_type_119 _wrap_flat_index_item_names_native_ab05b97165371884(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
+extern swig_type_123 _wrap_flat_index_find_item_native_ab05b97165371884(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
+extern uintptr_t _wrap_flat_session_create_native_ab05b97165371884(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_132 arg15);
+extern void _wrap_flat_session_start_native_ab05b97165371884(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12);
+extern void _wrap_flat_session_step_native_ab05b97165371884(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_147 arg8, swig_type_148 arg9, swig_type_149 arg10, swig_type_150 arg11, swig_type_151 arg12, swig_type_152 arg13, swig_type_153 arg14, float arg15, float arg16, swig_type_154 arg17, swig_type_155 arg18, swig_type_156 arg19, swig_type_157 arg20);
 extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884(void);
@@ -428,10 +430,10 @@ extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_session_get_beams_native_ab05b97165371884(uintptr_t arg1, swig_type_157 arg2, swig_type_158 arg3);
-extern void _wrap_flat_session_fetch_native_ab05b97165371884(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4);
-extern void _wrap_flat_session_get_items_native_ab05b97165371884(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6, swig_type_167 arg7, swig_type_168 arg8, swig_type_169 arg9, swig_type_170 arg10, swig_type_171 arg11, swig_type_172 arg12, swig_type_173 arg13);
-extern void _wrap_flat_session_stop_native_ab05b97165371884(uintptr_t arg1, swig_type_174 arg2, swig_type_175 arg3, swig_type_176 arg4, swig_type_177 arg5);
+extern void _wrap_flat_session_get_beams_native_ab05b97165371884(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3);
+extern void _wrap_flat_session_fetch_native_ab05b97165371884(uintptr_t arg1, swig_type_160 arg2, swig_type_161 arg3, swig_type_162 arg4);
+extern void _wrap_flat_session_get_items_native_ab05b97165371884(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, swig_type_165 arg4, swig_type_166 arg5, swig_type_167 arg6, swig_type_168 arg7, swig_type_169 arg8, swig_type_170 arg9, swig_type_171 arg10, swig_type_172 arg11, swig_type_173 arg12, swig_type_174 arg13);
+extern void _wrap_flat_session_stop_native_ab05b97165371884(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, swig_type_177 arg4, swig_type_178 arg5);
 extern swig_intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884(void);
@@ -439,16 +441,16 @@ extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_session_get_stats_native_ab05b97165371884(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
+extern void _wrap_flat_session_get_stats_native_ab05b97165371884(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3);
 extern swig_intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884(void);
 extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884(void);
-extern swig_type_180 _wrap_flat_session_get_counters_native_ab05b97165371884(uintptr_t arg1, swig_type_181 arg2, swig_type_182 arg3, swig_type_183 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_ab05b97165371884(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4, swig_type_187 arg5, swig_type_188 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_189 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3, swig_type_192 arg4, swig_type_193 arg5, swig_type_194 arg6, swig_type_195 arg7, swig_type_196 arg8, swig_type_197 arg9);
-extern void _wrap_flat_constraint_set_advance_native_ab05b97165371884(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_type_203 arg7, swig_type_204 arg8, swig_type_205 arg9);
-extern void _wrap_flat_constraint_set_mask_native_ab05b97165371884(uintptr_t arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_210 arg9, swig_type_211 arg10, swig_type_212 arg11, swig_type_213 arg12, swig_type_214 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_type_217 arg4, swig_type_218 arg5, swig_type_219 arg6, swig_type_220 arg7, swig_type_221 arg8);
-extern void _wrap_flat_constraint_set_topk_native_ab05b97165371884(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_type_224 arg4, swig_type_225 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_226 arg9, swig_type_227 arg10, swig_type_228 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_229 arg14, swig_type_230 arg15, swig_type_231 arg16, swig_type_232 arg17, swig_type_233 arg18);
+extern swig_type_181 _wrap_flat_session_get_counters_native_ab05b97165371884(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_ab05b97165371884(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_type_187 arg4, swig_type_188 arg5, swig_type_189 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_190 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(uintptr_t arg1, swig_type_191 arg2, swig_type_192 arg3, swig_type_193 arg4, swig_type_194 arg5, swig_type_195 arg6, swig_type_196 arg7, swig_type_197 arg8, swig_type_198 arg9);
+extern void _wrap_flat_constraint_set_advance_native_ab05b97165371884(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6, swig_type_204 arg7, swig_type_205 arg8, swig_type_206 arg9);
+extern void _wrap_flat_constraint_set_mask_native_ab05b97165371884(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_type_209 arg4, swig_type_210 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_211 arg9, swig_type_212 arg10, swig_type_213 arg11, swig_type_214 arg12, swig_type_215 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, swig_type_218 arg4, swig_type_219 arg5, swig_type_220 arg6, swig_type_221 arg7, swig_type_222 arg8);
+extern void _wrap_flat_constraint_set_topk_native_ab05b97165371884(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_227 arg9, swig_type_228 arg10, swig_type_229 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_230 arg14, swig_type_231 arg15, swig_type_232 arg16, swig_type_233 arg17, swig_type_234 arg18);
 #undef intgo
 */
 import "C"
@@ -1151,7 +1153,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	return swig_r
 }
 
-func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 []byte) (_swig_ret uintptr) {
+func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 string, arg10 int64, arg11 int, arg12 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -1163,7 +1165,9 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_9))))
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1171,7 +1175,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 		Swig_escape_val = arg9
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg10
+		Swig_escape_val = arg12
 	}
 	return swig_r
 }
@@ -1180,7 +1184,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1204,7 +1208,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_3)), C.swig_type_24(_swig_i_4), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1232,7 +1236,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_3)), C.swig_type_30(_swig_i_4), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1258,7 +1262,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1274,7 +1278,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1287,7 +1291,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1297,7 +1301,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_ab05b97165371884(*(*C.swig_type_42)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_ab05b97165371884(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1311,7 +1315,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1329,7 +1333,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_1)), C.swig_type_46(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1467,6 +1471,14 @@ func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 
 var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
+func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884())
+	return swig_r
+}
+
+var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
+
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_ab05b97165371884())
@@ -1504,7 +1516,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_ab05b97165371884(*(*C.swig_type_48)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_ab05b97165371884(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1524,7 +1536,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1540,7 +1552,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1553,7 +1565,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_56(_swig_i_1), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1575,7 +1587,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_61(_swig_i_1), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1595,7 +1607,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1612,7 +1624,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1634,7 +1646,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_1)), C.swig_type_74(_swig_i_2), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1654,7 +1666,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1673,7 +1685,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1698,7 +1710,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_86(_swig_i_4), C.swig_type_87(_swig_i_5), C.swig_type_88(_swig_i_6), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1709,7 +1721,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1722,7 +1734,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1732,7 +1744,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1747,7 +1759,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_ab05b97165371884(*(*C.swig_type_94)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_95(_swig_i_4), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_ab05b97165371884(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1825,7 +1837,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1841,7 +1853,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1860,7 +1872,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1928,7 +1940,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1945,7 +1957,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_108(_swig_i_1), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1959,7 +1971,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1977,7 +1989,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1998,7 +2010,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2018,7 +2030,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_123(_swig_i_1), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_2)), C.swig_type_125(_swig_i_3), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2045,7 +2057,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_9)), C.swig_type_130(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2074,7 +2086,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_session_start_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), C.swig_type_133(_swig_i_2), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_6)), C.swig_type_138(_swig_i_7), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_9)), C.swig_type_141(_swig_i_10), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_session_start_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2122,7 +2134,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)), C.swig_type_145(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_146(_swig_i_7), C.swig_type_147(_swig_i_8), C.swig_type_148(_swig_i_9), C.swig_type_149(_swig_i_10), C.swig_type_150(_swig_i_11), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_17)), C.swig_type_155(_swig_i_18), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), C.swig_type_146(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_147(_swig_i_7), C.swig_type_148(_swig_i_8), C.swig_type_149(_swig_i_9), C.swig_type_150(_swig_i_10), C.swig_type_151(_swig_i_11), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_17)), C.swig_type_156(_swig_i_18), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2246,7 +2258,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2260,7 +2272,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_1)), C.swig_type_160(_swig_i_2), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_type_161(_swig_i_2), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2283,7 +2295,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_1)), C.swig_type_163(_swig_i_2), C.swig_type_164(_swig_i_3), C.swig_type_165(_swig_i_4), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_10)), C.swig_type_172(_swig_i_11), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_type_164(_swig_i_2), C.swig_type_165(_swig_i_3), C.swig_type_166(_swig_i_4), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_10)), C.swig_type_173(_swig_i_11), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2316,7 +2328,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_1)), C.swig_type_175(_swig_i_2), C.swig_type_176(_swig_i_3), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.swig_type_176(_swig_i_2), C.swig_type_177(_swig_i_3), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2385,7 +2397,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2416,7 +2428,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2440,7 +2452,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), C.swig_type_188(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_4)), C.swig_type_189(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2469,7 +2481,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)), C.swig_type_192(_swig_i_3), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_4)), C.swig_type_194(_swig_i_5), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_6)), C.swig_type_196(_swig_i_7), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)), C.swig_type_193(_swig_i_3), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_4)), C.swig_type_195(_swig_i_5), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_6)), C.swig_type_197(_swig_i_7), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2497,7 +2509,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_6)), C.swig_type_204(_swig_i_7), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), C.swig_type_203(_swig_i_5), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_6)), C.swig_type_205(_swig_i_7), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2532,7 +2544,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_3)), C.swig_type_209(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_210(_swig_i_8), C.swig_type_211(_swig_i_9), C.swig_type_212(_swig_i_10), C.swig_type_213(_swig_i_11), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_3)), C.swig_type_210(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_211(_swig_i_8), C.swig_type_212(_swig_i_9), C.swig_type_213(_swig_i_10), C.swig_type_214(_swig_i_11), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2556,7 +2568,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_2)), C.swig_type_217(_swig_i_3), C.swig_type_218(_swig_i_4), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_5)), C.swig_type_220(_swig_i_6), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_type_218(_swig_i_3), C.swig_type_219(_swig_i_4), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_5)), C.swig_type_221(_swig_i_6), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2590,7 +2602,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)), C.swig_type_225(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_226(_swig_i_8), C.swig_type_227(_swig_i_9), C.swig_type_228(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_15)), C.swig_type_232(_swig_i_16), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), C.swig_type_226(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_227(_swig_i_8), C.swig_type_228(_swig_i_9), C.swig_type_229(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_15)), C.swig_type_233(_swig_i_16), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

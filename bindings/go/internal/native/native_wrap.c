@@ -529,7 +529,8 @@ static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, in
 
 static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                                        int32_t kinds, int32_t collisions, int32_t threads,
-                                                       int64_t memory_limit_bytes, const char* codebook) {
+                                                       int64_t memory_limit_bytes, const char* codebook,
+                                                       int64_t hash_seed, int32_t allow_attribute_loss) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
   config.codes = codes.data;
@@ -540,15 +541,18 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   config.threads = threads;
   config.memory_limit_bytes = memory_limit_bytes;
   config.codebook = codebook;
+  config.hash_seed = hash_seed;
+  config.allow_attribute_loss = allow_attribute_loss;
   return config;
 }
 
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
-                                               int64_t memory_limit_bytes, const char* codebook, sidbeam_error* err) {
-  sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads, memory_limit_bytes, codebook);
+                                               int64_t memory_limit_bytes, const char* codebook, int64_t hash_seed,
+                                               int32_t allow_attribute_loss, sidbeam_error* err) {
+  sidbeam_builder_config config = fl_builder_config(codes, variable_length, id_type, kinds, collisions, threads,
+                                                    memory_limit_bytes, codebook, hash_seed, allow_attribute_loss);
   sidbeam_builder* builder = NULL;
   flat_handle* handle;
   void* object;
@@ -755,6 +759,7 @@ enum {
   FLAT_INFO_COLLISIONS,
   FLAT_INFO_MAX_ITEMS_PER_SID,
   FLAT_INFO_FILE_BYTES,
+  FLAT_INFO_VERIFIED,
   FLAT_INFO_CODES,
   FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + 64,
   FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + 64,
@@ -779,6 +784,7 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_COLLISIONS] = info->collisions;
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
+  out[FLAT_INFO_VERIFIED] = info->verified;
   for (l = 0; l < 64; l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];
     out[FLAT_INFO_MAX_CHILDREN + l] = info->max_children[l];
@@ -1006,7 +1012,7 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
 static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variable_length, int32_t id_type,
                                               int32_t kinds, int64_t sids, sidbeam_error* err) {
   const sidbeam_builder_config config =
-      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL);
+      fl_builder_config(codes, variable_length, id_type, kinds, SIDBEAM_COLLISIONS_KEEP, 0, 0, NULL, 0, 0);
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
@@ -2816,7 +2822,7 @@ flat_handle *_wrap_flat_runtime_create_native_ab05b97165371884(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2826,7 +2832,9 @@ flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swi
   int32_t arg7 ;
   int64_t arg8 ;
   char *arg9 = (char *) 0 ;
-  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  int64_t arg10 ;
+  int32_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -2848,11 +2856,13 @@ flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swi
   memcpy(arg9, _swig_go_8.p, _swig_go_8.n);
   arg9[_swig_go_8.n] = '\0';
   
+  arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int32_t)_swig_go_10; 
   {
-    arg10 = (sidbeam_error*)_swig_go_9.array; 
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10);
+  result = (flat_handle *)flat_builder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,(char const *)arg9,arg10,arg11,arg12);
   {
     _swig_go_result = result; 
   }
@@ -3321,6 +3331,18 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884() {
   
   
   result = FLAT_INFO_FILE_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_INFO_VERIFIED;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;

@@ -68,6 +68,7 @@ def cpu_target() -> str:
     return str(_native.sidbeam_cpu_target())
 
 
+# Spelled out: type checkers read it, and take what it does not name for private.
 __all__ = [
     "BadState",
     "Beams",
@@ -114,7 +115,6 @@ __all__ = [
     "Upload",
     "Verify",
     "Vocabulary",
-    "__version__",
     "cpu_target",
     "plan_estimate",
 ]

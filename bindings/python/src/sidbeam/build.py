@@ -39,6 +39,8 @@ class Build(Handle):
         threads: int = 0,
         memory_limit: int = 0,
         codebook: Optional[str] = None,
+        hash_seed: int = 0,
+        allow_attribute_loss: bool = False,
         runtime: Optional[Runtime] = None,
     ) -> None:
         self._runtime = runtime_or_default(runtime)
@@ -56,6 +58,8 @@ class Build(Handle):
             threads,
             memory_limit,
             codebook,
+            hash_seed if hash_seed < 2**63 else hash_seed - 2**64,
+            bool(allow_attribute_loss),
         )
 
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
@@ -103,6 +107,7 @@ class Build(Handle):
     def write(self, path: Union[str, os.PathLike[str]], progress: Optional[Progress] = None) -> None:
         """Writes the index beside `path`, syncs it and renames it: a reader sees the old file or the whole new one.
 
+        Links are followed; owner, mode and attributes of the old file are kept (see ``allow_attribute_loss``).
         ``progress(phase, done, total)`` is called now and then. Ctrl-C, an exception from ``progress`` and
         :meth:`cancel` end the build and leave no file behind.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import os
 import threading
 from typing import Any, Optional, Sequence, Union
@@ -122,9 +123,11 @@ class Index(Handle):
         variable_length: Optional[bool] = None,
         metadata: Optional[dict[str, str]] = None,
         codebook: Optional[str] = None,
+        hash_seed: int = 0,
         path: Optional[Path] = None,
         threads: int = 0,
         memory_limit: int = 0,
+        allow_attribute_loss: bool = False,
         progress: Optional[Progress] = None,
         runtime: Optional[Runtime] = None,
     ) -> Index:
@@ -148,6 +151,8 @@ class Index(Handle):
             threads=threads,
             memory_limit=memory_limit,
             codebook=codebook,
+            hash_seed=hash_seed,
+            allow_attribute_loss=allow_attribute_loss,
             runtime=runtime,
         ) as builder:
             builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
@@ -186,9 +191,10 @@ class Index(Handle):
         _collect_loans()
 
     def verify(self, depth: Union[Verify, str] = Verify.FULL) -> None:
-        """Checks the index; raises :class:`Corrupt` with what is wrong and where."""
+        """Checks the index; raises :class:`Corrupt` with what is wrong and where. ``info.verified`` says it from then on."""
         try:
             _native.flat_index_verify(self._handle, member(Verify, depth))
+            self._info = None
         finally:
             self._runtime._hand_over_log()
 
@@ -290,15 +296,23 @@ class Index(Handle):
         return np.array(names, dtype=object)
 
     def find_item(self, item: Union[int, str, bytes], from_item_row: int = 0) -> int:
-        """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools."""
+        """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools. An
+        id that this index's ids cannot be, by its type or sign, is :class:`InvalidArgument`."""
         if isinstance(item, (str, bytes)):
             name = item.encode() if isinstance(item, str) else item
             return int(_native.flat_index_find_item(self._handle, 0, name, from_item_row))
-        number = int(np.array(item, np.uint64).view(np.int64)) if item > 2**63 - 1 else item
-        return int(_native.flat_index_find_item(self._handle, number, None, from_item_row))
+        number, kind = operator.index(item), self.info.id_type
+        lowest = 0 if kind == IdType.U64 else -(2**63)
+        if kind != IdType.STRING and not lowest <= number < lowest + 2**64:
+            raise InvalidArgument(f"item is {item}, expected an id of 64 bits, {'un' if lowest == 0 else ''}signed")
+        bits = number - 2**64 if number >= 2**63 else number
+        return int(_native.flat_index_find_item(self._handle, bits, None, from_item_row))
 
     def static_arrays(self, dense_levels: int = 2) -> static.StaticArrays:
         """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Fixed length only.
+
+        They are sized by the counts of the index and filled by its SIDs, so it must be verified in full, by
+        :meth:`verify` or when it was opened; raises :class:`BadState` where it is not.
 
         It takes some 10 bytes of memory per code of the catalogue meanwhile.
         """

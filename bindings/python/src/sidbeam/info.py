@@ -9,12 +9,12 @@ import numpy as np
 
 from . import _native
 from .arrays import host
-from .enums import IdType, Kind, KindLike, kinds_of, member
+from .enums import IdType, Kind, KindLike, Verify, kinds_of, member
 
 
 @dataclasses.dataclass(frozen=True)
 class IndexInfo:
-    """The header of an index. Tuples are by level."""
+    """The header of an index, and how far the rest was checked. Tuples are by level."""
 
     format_major: int
     format_minor: int
@@ -35,6 +35,7 @@ class IndexInfo:
     codes: tuple[int, ...]
     max_children: tuple[int, ...]
     nodes: tuple[int, ...]
+    verified: Verify  #: depth to which it was found sound; FULL where a builder finished it, HEADER of a file's peek
     fingerprint: str
 
 

@@ -149,8 +149,8 @@ class Session(Handle):
         - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``: one number, or float32
           ``[n]``, one per slot. 0: that of :meth:`start`. ``soft_cap`` infinite: none.
 
-        Raises :class:`InvalidArgument`, :class:`BadState`; then no slot has changed. A bad row is no exception: see
-        ``Beams.errors``.
+        Raises :class:`InvalidArgument`, :class:`BadState` (a slot that is idle or done, or none that goes on); then no
+        slot has changed. A bad row is no exception: see ``Beams.errors``.
         """
         chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
         scale, scales, cap, caps = inverse_temperature, None, soft_cap, None

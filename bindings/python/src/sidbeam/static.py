@@ -8,7 +8,8 @@ from typing import Callable
 
 import numpy as np
 
-from .errors import InvalidArgument, Unsupported
+from .enums import Verify
+from .errors import BadState, InvalidArgument, Unsupported
 from .info import IndexInfo
 
 
@@ -32,6 +33,9 @@ class StaticArrays:
 
 def static_arrays(info: IndexInfo, read_sids: Callable[[], np.ndarray], dense_levels: int) -> StaticArrays:
     """STATIC's arrays of an index of fixed length; see :meth:`Index.static_arrays`."""
+    if info.verified != Verify.FULL:
+        has = str(info.verified.name).lower()
+        raise BadState(f"static_arrays: the index is verified to depth {has}, expected full: call verify() first")
     levels, vocab = info.levels, max(info.codes)
     if info.variable_length:
         raise Unsupported("static_arrays: SIDs of different lengths, which STATIC has no form for")

@@ -12,6 +12,7 @@ generate() does: log-softmax over the whole row, then the mask. SPDX-License-Ide
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Optional, Sequence, Union
 
 try:
@@ -30,7 +31,9 @@ from .index import Constraint, ConstraintLike, Index, constraint_of
 from .session import Session
 from .vocabulary import Vocabulary
 
-_SESSIONS = 8  # sizes of batch and beams for which a search keeps a session
+_SESSIONS = 8  # that a search keeps for later calls
+# Requests, beams and normalisation of a session; and its stream, in whose order one call's work follows another's.
+_SessionKey = tuple[int, int, str, Any]
 
 
 class SidTokens:
@@ -184,12 +187,13 @@ class SidBeamSearch:
 
     It gives ``num_return_sequences`` sequences per request, best first, prompt included; dead beams (fewer SIDs than
     beams) are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate()
-    does; the order, as the search itself, is that of the plain sums. One thread at a time.
+    does; the order, as the search itself, is that of the plain sums. Any number of threads may share a search.
     """
 
     def __init__(self, sids: SidTokens) -> None:
         self.sids = sids
-        self._sessions: dict[tuple[int, int, str], Session] = {}
+        self._idle: list[tuple[_SessionKey, Session]] = []  # the one used last at the end
+        self._lock = threading.Lock()
 
     @torch.no_grad()
     def __call__(
@@ -206,9 +210,12 @@ class SidBeamSearch:
         width, keep = generation_config.num_beams, generation_config.num_return_sequences
         input_ids, model_kwargs = _one_row_per_request(input_ids, model_kwargs, max(width, keep))
         pad = generation_config._pad_token_tensor
-        search = _Search(self, model, input_ids, width, which, logits_processor, 0 if pad is None else int(pad))
+        key = (len(input_ids), width, "none" if len(logits_processor) else "full", stream_of(self.sids._tokens))
+        session = self._take(key)
+        search = _Search(self.sids, session, model, input_ids, which, logits_processor, 0 if pad is None else int(pad))
         search.run(generation_config, model_kwargs)
         sequences, scores = search.result(keep, generation_config.length_penalty)
+        self._give_back(key, session)  # unless something was raised above
         if not generation_config.return_dict_in_generate:
             return sequences
         whole = GenerateBeamEncoderDecoderOutput if model.config.is_encoder_decoder else GenerateBeamDecoderOnlyOutput
@@ -224,36 +231,40 @@ class SidBeamSearch:
         if cache is not None and (cache.get_seq_length() > 0 or getattr(cache, "is_compileable", False)):
             raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")
 
-    def session(self, slots: int, beams: int, normalization: str) -> Session:
-        """One of its size, kept: taking its memory costs more than a step."""
-        key = (slots, beams, normalization)
-        if key not in self._sessions:
-            if len(self._sessions) == _SESSIONS:
-                self._sessions.pop(next(iter(self._sessions)))
-            longest = max(self.sids.constraints, key=lambda c: c.info.levels)
-            self._sessions[key] = Session(
-                longest,
-                slots=slots,
-                beams=beams,
-                normalization=normalization,
-                vocabulary=self.sids.vocabulary,
-                device=self.sids.device,
-            )
-        return self._sessions[key]
+    def _take(self, key: _SessionKey) -> Session:
+        """A session for one call, an idle one where there is one: taking its memory costs more than a step."""
+        with self._lock:
+            for i in reversed(range(len(self._idle))):
+                if self._idle[i][0] == key:
+                    return self._idle.pop(i)[1]
+        slots, beams, normalization, _ = key
+        return Session(
+            max(self.sids.constraints, key=lambda c: c.info.levels),
+            slots=slots,
+            beams=beams,
+            normalization=normalization,
+            vocabulary=self.sids.vocabulary,
+            device=self.sids.device,
+        )
+
+    def _give_back(self, key: _SessionKey, session: Session) -> None:
+        with self._lock:
+            self._idle.append((key, session))
+            del self._idle[:-_SESSIONS]
 
 
 class _Search:
     """One call of generate()."""
 
     def __init__(
-        self, owner: SidBeamSearch, model: Any, prompts: Tensor, width: int, which: Any, processors: Any, pad: int
+        self, sids: SidTokens, session: Session, model: Any, prompts: Tensor, which: Any, processors: Any, pad: int
     ) -> None:
-        self.sids, self.model, self.width, self.processors, self.pad = owner.sids, model, width, processors, pad
+        self.sids, self.session, self.model, self.processors, self.pad = sids, session, model, processors, pad
+        self.width = width = session.width
         self.requests, self.prompt_length = prompts.shape
         if which is not None and len(which) != self.requests:
             raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
         self.which = self.sids.which_of(which, self.requests)
-        self.session = owner.session(self.requests, width, "none" if len(processors) else "full")
         chosen = None if which is None else [self.sids.constraints[w] for w in which]
         self.session.start(constraints=chosen, stream=stream_of(self.sids._tokens))
         self.beams = ops.beams(self.session)
@@ -270,7 +281,7 @@ class _Search:
         for level in range(self.sids.levels):
             model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, is_encoder_decoder=encoded)
             parents = self.step(level, outputs.logits[:, -1, :])
-            if level == self.sids.levels - 1:
+            if level == self.sids.levels - 1 or self.done():
                 break
             cache = model_kwargs.get("past_key_values")
             if level == 0:
@@ -301,6 +312,10 @@ class _Search:
         self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
         self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
         return (self.first + parents).flatten()
+
+    def done(self) -> bool:
+        """Whether no request goes on. On CUDA nobody knows without waiting for the device, and a step does no harm."""
+        return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
 
     def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:
         """The best of each request: sequences [requests * keep, length] and scores [requests * keep]."""

@@ -96,9 +96,12 @@ enum {
 
 /* Where a failing call writes its message. The caller owns it; only the call that it is passed to writes it, and only
  * when that call fails, so it stays right where a language moves work between threads. NULL is allowed everywhere. A
- * message is one line of UTF-8: what, what was expected, what came. */
+ * message is one line of UTF-8: what, what was expected, what came. In the names that it quotes, bytes that a terminal
+ * would obey (control characters, marks that turn the direction of writing) and bytes that are not UTF-8 are written as
+ * \xNN. */
 typedef struct sidbeam_error {
-  uint32_t struct_size; /* sizeof(sidbeam_error); one smaller than its first version is left unwritten */
+  /* sizeof(sidbeam_error); one smaller than its first version, or larger than 4096, is left unwritten. */
+  uint32_t struct_size;
   int32_t code;         /* the status that the call returned */
   char message[504];    /* NUL-terminated; truncated where it does not fit */
 } sidbeam_error;

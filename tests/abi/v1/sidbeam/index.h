@@ -26,7 +26,9 @@ enum {
   SIDBEAM_RESIDENCY_COPY = 3
 };
 
-/* How much is checked. Whatever the depth, a damaged file never makes a reader touch memory outside it. */
+/* How much is checked. Whatever the depth, a damaged file never makes a function of this library touch memory outside
+ * it. What is built on their answers is not so protected: who sizes an array by the counts of the info and fills it with
+ * what the SIDs give needs an index that is verified to FULL (`verified` says it). */
 enum {
   SIDBEAM_VERIFY_HEADER = 0,    /* the header, and every section's bounds, alignment and size; constant time */
   SIDBEAM_VERIFY_CHECKSUMS = 1, /* and every section's checksum; reads the whole file */
@@ -41,7 +43,7 @@ typedef struct sidbeam_open_config {
 #define SIDBEAM_OPEN_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_HEADER }
 
-/* What the header says. Arrays are by level; entries past the last level are 0. */
+/* What the header says, and how far the rest was checked. Arrays are by level; entries past the last level are 0. */
 typedef struct sidbeam_index_info {
   uint32_t struct_size; /* sizeof(sidbeam_index_info), set by the caller */
   int32_t format_major, format_minor;
@@ -60,10 +62,13 @@ typedef struct sidbeam_index_info {
   int64_t file_bytes;
   int64_t section_count, metadata_count;
   char fingerprint[33]; /* XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata */
+  /* SIDBEAM_VERIFY_*, the depth to which this index was found sound: when it was opened or, if that was deeper, by
+   * sidbeam_index_verify since. FULL for one that a builder finished; HEADER from sidbeam_index_peek. */
+  int32_t verified;
 } sidbeam_index_info;
 #define SIDBEAM_INDEX_INFO_INIT                                                                                \
   {                                                                                                            \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, { 0 } \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 \
   }
 
 typedef struct sidbeam_section_info {
@@ -95,7 +100,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_r
 SIDBEAM_API void sidbeam_index_retain(sidbeam_index* index);
 SIDBEAM_API void sidbeam_index_release(sidbeam_index* index);
 
-/* Checks an opened index to a SIDBEAM_VERIFY_* depth. Errors: CORRUPT. Uses the runtime's threads. */
+/* Checks an opened index to a SIDBEAM_VERIFY_* depth, which its info says from then on. Errors: CORRUPT. Uses the
+ * runtime's threads. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(
     const sidbeam_index* index, int32_t depth, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
@@ -110,7 +116,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
-/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). */
+/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). Of a damaged index they may be any
+ * codes of their levels, but they are written: *length of them, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
     const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
 /* The ordinal of a whole SID, or -1 where there is no such SID. */
@@ -133,8 +140,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
-/* The first item row >= from_item_row with this id (with string ids: name, of `bytes` bytes; else: id), or -1. One pass
- * over the ids: for tools, not for requests. */
+/* The first item row >= from_item_row with this id, or -1. With string ids: name, of `bytes` bytes, not NULL even where
+ * empty; with integer ids: id, and name is NULL. An id of the other type is INVALID_ARGUMENT. One pass over the ids: for
+ * tools, not for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
 

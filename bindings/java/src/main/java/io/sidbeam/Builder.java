@@ -52,7 +52,7 @@ public final class Builder extends NativeObject {
     try {
       return Native.flat_builder_create(runtime.handle, config.codes, config.variableLength ? 1 : 0, config.idType.code,
           config.kindBits(), config.collisions.code, config.threads, config.memoryLimitBytes,
-          Text.in(config.codebook, "codebook"));
+          Text.in(config.codebook, "codebook"), config.hashSeed, config.allowAttributeLoss ? 1 : 0);
     } finally {
       Reference.reachabilityFence(runtime);
     }
@@ -205,7 +205,8 @@ public final class Builder extends NativeObject {
 
   /**
    * Writes the index beside a file, syncs it and renames it to that file: a reader sees the old one or the whole new
-   * one. On a failure the old file is as it was and nothing else is left.
+   * one. On a failure the old file is as it was and nothing else is left. Links are followed; owner, mode and attributes
+   * of the old file are kept (see {@link BuilderConfig#allowAttributeLoss}).
    *
    * @param path file to make or replace
    */

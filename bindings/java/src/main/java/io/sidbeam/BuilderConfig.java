@@ -16,6 +16,8 @@ public final class BuilderConfig {
   int threads;
   long memoryLimitBytes;
   String codebook;
+  long hashSeed;
+  boolean allowAttributeLoss;
 
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
@@ -111,6 +113,30 @@ public final class BuilderConfig {
    */
   public BuilderConfig codebook(String codebook) {
     this.codebook = codebook;
+    return this;
+  }
+
+  /**
+   * With {@link Kind#HASH}, where strangers choose SIDs: a secret number for the hash set, which the index holds. SIDs
+   * chosen to crowd the set make the build fail with {@link Status#INVALID_ARGUMENT}.
+   *
+   * @param hashSeed 0 (the default): the first of a public list that serves
+   * @return this
+   */
+  public BuilderConfig hashSeed(long hashSeed) {
+    this.hashSeed = hashSeed;
+    return this;
+  }
+
+  /**
+   * Whether {@link Builder#write} replaces a file whose owner, mode, access list (ACL) or extended attributes it cannot
+   * keep; what is left of them grants nobody more than the old file did.
+   *
+   * @param allow false (the default): it fails with {@link Status#IO_ERROR}
+   * @return this
+   */
+  public BuilderConfig allowAttributeLoss(boolean allow) {
+    allowAttributeLoss = allow;
     return this;
   }
 

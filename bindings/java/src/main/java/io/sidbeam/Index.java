@@ -150,7 +150,8 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Checks the index, on the runtime's threads; fails with {@link Status#CORRUPT}.
+   * Checks the index, on the runtime's threads, to a depth that its info says from then on; fails with {@link
+   * Status#CORRUPT}.
    *
    * @param depth how much
    */
@@ -333,7 +334,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * The first item row with an id. One pass over the ids: for tools, not for requests.
+   * The first item row with an id, where ids are integers. One pass over the ids: for tools, not for requests.
    *
    * @param id unsigned ids as the same bits
    * @param fromRow where to begin

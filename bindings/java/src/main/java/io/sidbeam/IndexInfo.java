@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Set;
 
 /**
- * What the header of an index says. Arrays are by level.
+ * What the header of an index says, and how far the rest was checked. Arrays are by level.
  *
  * @param formatMajor of the file
  * @param formatMinor of the file
@@ -27,10 +27,12 @@ import java.util.Set;
  * @param maxItemsPerSid most items of one SID
  * @param fileBytes bytes of the file
  * @param fingerprint XXH3-128 of levels, codes, SIDs and items, 32 hexadecimal digits; not of kinds or metadata
+ * @param verified depth to which the index was found sound; full where a builder finished it, header of a file's peek
  */
 public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean variableLength, int shortest, int longest,
     IdType idType, Set<Kind> kinds, int sectionCount, int metadataCount, int[] codes, int[] maxChildren, long[] nodes,
-    long sids, long items, long mergedPairs, long collisions, long maxItemsPerSid, long fileBytes, String fingerprint) {
+    long sids, long items, long mergedPairs, long collisions, long maxItemsPerSid, long fileBytes, String fingerprint,
+    Verify verified) {
   static final int FINGERPRINT_BYTES = 32;
 
   static IndexInfo of(long[] n, byte[] fingerprint) {
@@ -42,7 +44,7 @@ public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean va
         ints(n, Native.FLAT_INFO_CODES, levels), ints(n, Native.FLAT_INFO_MAX_CHILDREN, levels),
         Arrays.copyOfRange(n, Native.FLAT_INFO_NODES, Native.FLAT_INFO_NODES + levels), n[Native.FLAT_INFO_SIDS], n[Native.FLAT_INFO_ITEMS],
         n[Native.FLAT_INFO_MERGED_PAIRS], n[Native.FLAT_INFO_COLLISIONS], n[Native.FLAT_INFO_MAX_ITEMS_PER_SID],
-        n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint));
+        n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint), Verify.of(n[Native.FLAT_INFO_VERIFIED]));
   }
 
   private static int[] ints(long[] numbers, int begin, int count) {

@@ -131,7 +131,8 @@ public final class Session extends NativeObject {
 
   /**
    * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link
-   * Status#BAD_STATE} (a slot that is idle or done, or nothing to do); then no slot has changed.
+   * Status#BAD_STATE} (a slot that is idle or done, or, where none is named, none that is left to step); then no slot
+   * has changed.
    *
    * @param step logits and which slots
    */

@@ -15,4 +15,13 @@ public enum Verify {
   Verify(int code) {
     this.code = code;
   }
+
+  static Verify of(long code) {
+    for (Verify value : values()) {
+      if (value.code == code) {
+        return value;
+      }
+    }
+    throw new SidbeamException(Status.UNSUPPORTED, "verify " + code + " came with a newer library");
+  }
 }

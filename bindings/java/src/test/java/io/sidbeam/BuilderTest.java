@@ -11,8 +11,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -30,6 +34,20 @@ class BuilderTest {
         assertEquals(one.info().fingerprint(), other.info().fingerprint());
       }
     }
+  }
+
+  @Test
+  void aHashSeedIsPartOfWhatMakesTheBytes(@TempDir Path folder) throws Exception {
+    List<String> made = new ArrayList<>();
+    for (long seed : new long[] {0, 7, 7, -7}) {
+      Path file = folder.resolve("x.sidx");
+      try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4).kinds(Kind.HASH).hashSeed(seed))) {
+        builder.write(file);
+      }
+      made.add(Arrays.toString(Files.readAllBytes(file)));
+    }
+    assertEquals(made.get(1), made.get(2));
+    assertEquals(3, new HashSet<>(made).size());
   }
 
   @Test
@@ -57,7 +75,9 @@ class BuilderTest {
         assertEquals(Map.of("clé", "值\uD83D\uDE00", "a", "b"), index.metadata());
         assertEquals("кодовая книга", index.codebook());
         assertEquals(1, index.findItem("\uD83D\uDE00 beyond 16 bits", 0));
+        assertEquals(2, index.findItem("", 0));
         assertEquals(-1, index.findItem("none", 0));
+        refused(Status.INVALID_ARGUMENT, "the ids of this index are strings", () -> index.findItem(0, 0));
       }
       refused(Status.INVALID_ARGUMENT, "key holds a NUL", () -> builder.setMetadata("a\0b", "c"));
     }
@@ -117,6 +137,20 @@ class BuilderTest {
         builder.add(new int[] {1, 1});
         builder.finish();
       });
+    }
+  }
+
+  @Test
+  void keepsTheModeOfTheFileThatItReplaces(@TempDir Path folder) throws Exception {
+    Path file = Files.writeString(folder.resolve("a.sidx"), "old");
+    Set<PosixFilePermission> mode = PosixFilePermissions.fromString("rw----r--");
+    Files.setPosixFilePermissions(file, mode);
+    for (boolean allow : new boolean[] {false, true}) {
+      try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4).allowAttributeLoss(allow))) {
+        builder.write(file);
+      }
+      assertEquals(mode, Files.getPosixFilePermissions(file));
+      Index.open(file).close();
     }
   }
 

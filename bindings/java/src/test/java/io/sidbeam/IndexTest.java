@@ -42,6 +42,7 @@ class IndexTest {
       assertArrayEquals(new long[] {60, 70}, index.itemIds(6, 7));
       assertArrayEquals(new long[] {6, 6}, index.itemOrdinals(6, 7));
       assertEquals(7, index.findItem(70, 0));
+      refused(Status.INVALID_ARGUMENT, "the ids of this index are integers", () -> index.findItem("70", 0));
       refused(Status.INVALID_ARGUMENT, "7", () -> index.sid(7));
       refused(Status.INVALID_ARGUMENT, "", () -> index.itemIds(8));
       refused(Status.INVALID_ARGUMENT, "", () -> index.children(0, 1));
@@ -85,6 +86,26 @@ class IndexTest {
           index.sections().toString());
       index.verify(Verify.FULL);
       assertEquals(0, index.uploaded(0).bytes());
+    }
+  }
+
+  @Test
+  void saysHowFarItWasVerified() {
+    Path file = Fixtures.write(folder.resolve("x.sidx"));
+    assertEquals(Verify.HEADER, Index.peek(file).verified());
+    for (Verify opened : Verify.values()) {
+      try (Index index = Index.open(file, new OpenConfig().verify(opened))) {
+        assertEquals(opened, index.info().verified());
+        for (Verify depth : Verify.values()) {
+          index.verify(depth);
+          assertEquals(depth.code < opened.code ? opened : depth, index.info().verified());
+        }
+        index.verify(Verify.HEADER);
+        assertEquals(Verify.FULL, index.info().verified());
+      }
+    }
+    try (Index built = Fixtures.index()) {
+      assertEquals(Verify.FULL, built.info().verified());
     }
   }
 

@@ -205,7 +205,8 @@ class SessionTest {
   @Test
   void refusesStepsAtTheWrongTime() {
     IntBuffer slot = Buffers.ints(1);
-    refused(Status.BAD_STATE, "", () -> session.step(new Step(row(0, 0, 0, 0)).slots(slot)));
+    refused(Status.BAD_STATE, "which is not started", () -> session.step(new Step(row(0, 0, 0, 0)).slots(slot)));
+    refused(Status.BAD_STATE, "no slot is started, expected one to step", () -> session.step(row(0, 0, 0, 0)));
     session.start();
     session.step(row(0, 0, 0, 0));
     session.stop(0);

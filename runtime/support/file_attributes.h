@@ -1,0 +1,23 @@
+// Who may do what with a file, and what else is written about it, carried over to the file that replaces it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/stat.h>
+
+namespace sidbeam {
+
+// The file that is going to be replaced.
+struct OldFile {
+  int folder;
+  const char* name;  // in the folder
+  const char* path;  // for messages
+  const struct stat& status;
+};
+
+// Gives the open file `to` the owner, mode, access list (ACL) and extended attributes of the old one, and returns the
+// mode. What cannot be kept is Failure(IO_ERROR), or, with allow_loss, left out, and then grants nobody more than the
+// old file did. Attributes that speak of the contents (file capabilities, measurements of IMA) stay behind, as with any
+// write. Where a file system has no such attributes there are none to be lost.
+unsigned keep_attributes(const OldFile& old, int to, bool allow_loss);
+
+}  // namespace sidbeam

@@ -1,0 +1,65 @@
+// Telling a forked child from its parent. The child has the parent's objects, but none of its other threads, and finds
+// locked for ever what one of those had locked.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace sidbeam {
+
+// Forks between the process that loaded this library and this one. A handler of fork() counts them, so that asking costs
+// a load: getpid() is a system call, and a page that the kernel wipes in children (MADV_WIPEONFORK) needs a fallback
+// where the kernel lacks it. The library is never unloaded (-z nodelete), hence neither is the handler. Children of
+// vfork(), posix_spawn() and raw clone() are not counted: they may do no more than exec.
+inline std::atomic<uint64_t> fork_count{0};
+
+inline uint64_t this_process() { return fork_count.load(std::memory_order_relaxed); }
+
+// A T for each process that asks for one. A forked child leaves the parent's as it is: destroying it could wait for
+// threads that are not there, so its memory is lost to the child. (Handlers of fork() that take every lock before and
+// let go after would hold up a fork for as long as an upload takes, and would not bring threads back.)
+template <class T>
+class OfProcess {
+ public:
+  OfProcess() = default;
+  OfProcess(const OfProcess&) = delete;
+  OfProcess& operator=(const OfProcess&) = delete;
+  ~OfProcess() { delete own(); }
+
+  // This process's; nullptr where none has been made.
+  T* find() const {
+    Made* made = own();
+    return made != nullptr ? &made->value : nullptr;
+  }
+
+  // The same, made where there is none. From any thread: where several make one at a time, all get the same.
+  template <class... Arguments>
+  T& get(Arguments&&... arguments) {
+    Made* found = made_.load(std::memory_order_acquire);
+    if (is_own(found)) return found->value;
+    auto made = std::make_unique<Made>(std::forward<Arguments>(arguments)...);
+    if (!made_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return found->value;
+    return made.release()->value;
+  }
+
+ private:
+  struct Made {
+    template <class... Arguments>
+    explicit Made(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {}
+    const uint64_t process = this_process();
+    T value;
+  };
+
+  static bool is_own(const Made* made) { return made != nullptr && made->process == this_process(); }
+  Made* own() const {
+    Made* made = made_.load(std::memory_order_acquire);
+    return is_own(made) ? made : nullptr;
+  }
+
+  std::atomic<Made*> made_{nullptr};
+};
+
+}  // namespace sidbeam

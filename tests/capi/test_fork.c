@@ -1,0 +1,249 @@
+/* Children of fork(), of parents that are idle and of parents with threads in the middle of steps: what a child inherits it may
+ * let go of, and what it makes works. A child that hangs is killed and fails the test.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "script.h"
+#include "search.h"
+
+enum { STEP_THREADS = 4, LOADERS = 2, SECONDS = 60 };
+#if defined(__SANITIZE_ADDRESS__)
+enum { FORKS = 40 };
+#else
+enum { FORKS = 150 };
+#endif
+
+/* What a child gets from its parent. */
+static sidbeam_runtime* inherited;
+static sidbeam_session* idle;
+static sidbeam_index* index_of_constraint;
+static search expected; /* of a runtime without threads of its own */
+
+/* A check in a child, which must not go on with the parent's tests. */
+#define REQUIRE(condition) ((condition) ? (void)0 : die(__LINE__, #condition, ""))
+
+static void die(int line, const char* what, const char* detail) {
+  printf("test_fork.c:%d: in the child: %s %s\n", line, what, detail);
+  fflush(stdout);
+  _exit(1);
+}
+
+/* Forks; the child runs `body` and must end well, and in time. */
+static void in_child(void (*body)(void)) {
+  int status = 0;
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(SECONDS);
+    body();
+    _exit(0);
+  }
+  CHECK(child > 0);
+  CHECK_INT(waitpid(child, &status, 0), child);
+  if (WIFSIGNALED(status)) printf("the child was ended by signal %d (%d: time)\n", WTERMSIG(status), SIGALRM);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static int threads_of_this_process(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  struct dirent* task;
+  int count = 0;
+  while (tasks != NULL && (task = readdir(tasks)) != NULL) count += task->d_name[0] != '.';
+  if (tasks != NULL) closedir(tasks);
+  return count;
+}
+
+static sidbeam_status make_threaded(sidbeam_runtime** out, sidbeam_error* error) {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  config.threads = 2;
+  config.step_threads = STEP_THREADS;
+  config.step_grain = 1;
+  return sidbeam_runtime_create(&config, out, error);
+}
+
+static sidbeam_runtime* threaded_in_child(void) {
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  if (make_threaded(&runtime, &error) != SIDBEAM_OK) die(__LINE__, "no runtime:", error.message);
+  return runtime;
+}
+
+/* A session made here of a runtime gives the parent's beams, with its steps divided. */
+static void search_in_child(sidbeam_runtime* runtime) {
+  static search found;
+  found.runtime = runtime;
+  found.constraint = expected.constraint;
+  run_search(&found);
+  if (found.status != SIDBEAM_OK) die(__LINE__, "the search failed:", found.error.message);
+  REQUIRE(memcmp(&found.found, &expected.found, sizeof found.found) == 0);
+  REQUIRE(found.split_slots > 0);
+}
+
+static void release_inherited(void) { sidbeam_runtime_release(inherited); }
+
+static void make_then_release(void) {
+  sidbeam_runtime* own = threaded_in_child();
+  sidbeam_runtime_release(inherited);
+  search_in_child(own);
+  sidbeam_runtime_release(own);
+}
+
+static void release_then_make(void) {
+  sidbeam_runtime_release(inherited);
+  sidbeam_runtime* own = threaded_in_child();
+  search_in_child(own);
+  sidbeam_runtime_release(own);
+}
+
+static void destroy_idle_session_and_release(void) {
+  sidbeam_session_destroy(idle);
+  sidbeam_constraint_release(expected.constraint);
+  sidbeam_index_release(index_of_constraint);
+  sidbeam_runtime_release(inherited);
+}
+
+static void search_with_inherited(void) {
+  search_in_child(inherited);
+  search_in_child(inherited);
+  sidbeam_runtime_release(inherited);
+}
+
+static void build_with_inherited(void) {
+  REQUIRE(run_script(NULL, 2, temporary_path("child.sidx"), NULL) == SIDBEAM_OK);
+  REQUIRE(sidbeam_index_verify(index_of_constraint, SIDBEAM_VERIFY_FULL, NULL) == SIDBEAM_OK);
+  sidbeam_runtime_release(inherited);
+}
+
+static void ask_for_uploads(void) {
+  sidbeam_upload_info info = SIDBEAM_UPLOAD_INFO_INIT;
+  REQUIRE(sidbeam_index_get_upload(index_of_constraint, 0, &info, NULL) == SIDBEAM_OK);
+  sidbeam_index_unload(index_of_constraint, 0);
+  sidbeam_runtime_release(inherited);
+}
+
+static void fork_again(void) {
+  int status = 0;
+  search_in_child(inherited);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(SECONDS);
+    search_with_inherited();
+    _exit(0);
+  }
+  REQUIRE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  search_with_inherited();
+}
+
+static void count_threads(void) {
+  search one = expected;
+  sidbeam_session* session = NULL;
+  const int before = threads_of_this_process();
+  one.runtime = inherited;
+  REQUIRE(make_search_session(&one, &session) == SIDBEAM_OK);
+  REQUIRE(threads_of_this_process() == before + STEP_THREADS - 1);
+  sidbeam_session_destroy(session);
+  sidbeam_runtime_release(inherited);
+}
+
+static void (*const children[])(void) = {
+    release_inherited,     make_then_release,    release_then_make, destroy_idle_session_and_release,
+    search_with_inherited, build_with_inherited, ask_for_uploads,   fork_again,
+    count_threads};
+
+static void set_up(void) {
+  sidbeam_runtime* alone = make_runtime();
+  (void)temporary_path("child.sidx"); /* the folder is the parent's to remove */
+  expected.runtime = alone;
+  index_of_constraint = make_index(&small, ALL_KINDS);
+  expected.constraint = large_constraint(ALL_KINDS);
+  run_search(&expected);
+  if (expected.status != SIDBEAM_OK) printf("%s\n", expected.error.message);
+  CHECK_INT(expected.status, SIDBEAM_OK);
+  CHECK_OK(make_threaded(&inherited, &err));
+  expected.runtime = inherited;
+  search own = expected;
+  CHECK_OK(make_search_session(&own, &idle));
+  sidbeam_runtime_release(alone);
+}
+
+static void tear_down(void) {
+  sidbeam_session_destroy(idle);
+  sidbeam_runtime_release(inherited);
+  sidbeam_constraint_release(expected.constraint);
+  sidbeam_index_release(index_of_constraint);
+}
+
+static void a_child_of_an_idle_parent_uses_and_releases_what_it_inherits(void) {
+  set_up();
+  for (size_t i = 0; i < COUNT(children); ++i) {
+    in_child(children[i]);
+    search after = expected; /* the parent never notices */
+    run_search(&after);
+    CHECK_INT(after.status, SIDBEAM_OK);
+    CHECK(memcmp(&after.found, &expected.found, sizeof after.found) == 0);
+  }
+  tear_down();
+}
+
+/* Steps on the pool without end; sessions are made before, since some sanitizers' allocators do not survive a fork. */
+typedef struct loader {
+  search search;
+  sidbeam_session* session;
+  float (*logits)[COLUMNS];
+  int* stop;
+} loader;
+
+static void* step_without_end(void* argument) {
+  loader* l = argument;
+  while (l->search.status == SIDBEAM_OK && !__atomic_load_n(l->stop, __ATOMIC_RELAXED))
+    l->search.status = search_in(&l->search, l->session, l->logits);
+  return NULL;
+}
+
+static void* ask_without_end(void* argument) {
+  sidbeam_upload_info info = SIDBEAM_UPLOAD_INFO_INIT;
+  while (!__atomic_load_n((int*)argument, __ATOMIC_RELAXED)) {
+    (void)!sidbeam_index_get_upload(index_of_constraint, 0, &info, NULL);
+    sidbeam_index_unload(index_of_constraint, 0);
+  }
+  return NULL;
+}
+
+static void a_child_of_a_parent_under_load_uses_and_releases_what_it_inherits(void) {
+  static loader loaders[LOADERS];
+  pthread_t threads[LOADERS + 1];
+  int stop = 0;
+  set_up();
+  for (int i = 0; i < LOADERS; ++i) {
+    loader* l = &loaders[i];
+    l->search = expected;
+    l->stop = &stop;
+    l->logits = malloc(sizeof *l->logits * SLOTS * BEAMS);
+    CHECK(l->logits != NULL);
+    CHECK_OK(make_search_session(&l->search, &l->session));
+    CHECK_INT(pthread_create(&threads[i], NULL, step_without_end, l), 0);
+  }
+  CHECK_INT(pthread_create(&threads[LOADERS], NULL, ask_without_end, &stop), 0);
+  for (size_t i = 0; i < FORKS; ++i) in_child(children[i % COUNT(children)]);
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i <= LOADERS; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
+  for (int i = 0; i < LOADERS; ++i) {
+    CHECK_INT(loaders[i].search.status, SIDBEAM_OK);
+    CHECK(memcmp(&loaders[i].search.found, &expected.found, sizeof expected.found) == 0);
+    sidbeam_session_destroy(loaders[i].session);
+    free(loaders[i].logits);
+  }
+  tear_down();
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(a_child_of_an_idle_parent_uses_and_releases_what_it_inherits),
+      TEST(a_child_of_a_parent_under_load_uses_and_releases_what_it_inherits),
+  };
+  return RUN_TESTS(tests);
+}
