@@ -13,7 +13,6 @@ using differential::call;
 using differential::Case;
 using differential::expect;
 using differential::mix;
-using differential::Snapshot;
 using gpu::Rig;
 
 // Three catalogues of four levels, four slots of twelve beams; log-probabilities, so that the CPU has the same bits.

@@ -7,7 +7,6 @@
 namespace gpu {
 
 using differential::call;
-using differential::expect;
 using differential::Snapshot;
 
 namespace {
