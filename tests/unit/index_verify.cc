@@ -44,8 +44,7 @@ std::vector<TestCatalogue> catalogues() {
   // Prefixes of two codes that more than 64 SIDs share, so that ends lie two levels above the tail and more.
   tall.codes = {2, 3, 90, 4};
   tall.variable_length = true;
-  for (int32_t a = 0; a < 90; ++a) tall.pairs.push_back({{a % 2, 0, a / 2, a % 4}, a, "", 0});
-  for (int32_t a = 0; a < 45; ++a) tall.pairs.push_back({{1, 0, a, 0}, a, "", 0});
+  for (int32_t a = 0; a < 66; ++a) tall.pairs.push_back({{1, 0, a, a % 4}, a, "", 0});
   for (const std::vector<int32_t>& sid : std::vector<std::vector<int32_t>>{{0}, {1}, {0, 0}, {1, 2}, {1, 0, 7}})
     tall.pairs.push_back({sid, 0, "", 0});
   return {fixed,
