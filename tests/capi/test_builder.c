@@ -210,7 +210,7 @@ static void id_offsets_must_rise(void) {
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", negative, NULL, &err),
               SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is -1, expected at least 0");
   CHECK_FAILS(sidbeam_builder_add_named(builder, small.sids, NULL, 1, "abcd", NULL, NULL, &err),
-              SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected 2 numbers");
+              SIDBEAM_INVALID_ARGUMENT, "id_offsets is NULL, expected count + 1 numbers");
   check_only_this(builder, &small_named);
 }
 

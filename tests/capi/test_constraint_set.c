@@ -202,14 +202,15 @@ static void arguments_are_checked(void) {
   REFUSED(prefixes(set, which, NULL, 2, lengths, 6, next, NULL, &err), "codes is NULL, expected the codes of prefixes");
   REFUSED(prefixes(set, which, &prefixes[0][0], 2, NULL, 6, next, NULL, &err), "lengths is NULL");
   REFUSED(prefixes(set, which, &prefixes[0][0], 2, lengths, 6, NULL, NULL, &err), "out is NULL");
-  REFUSED(prefixes(set, which, &prefixes[0][0], 2, lengths, -1, next, NULL, &err), "count is -1, expected at least 0");
+  REFUSED(prefixes(set, which, &prefixes[0][0], 2, lengths, -1, next, NULL, &err),
+          "count is -1, expected 0..4294967296");
   numbers[2] = -1;
   REFUSED(advance(NULL, which, states, 6, NULL, codes, 6, next, NULL, &err), "set is NULL");
   REFUSED(advance(set, numbers, states, 6, NULL, codes, 6, next, NULL, &err), "which[2] is -1, expected 0..1");
   REFUSED(advance(set, which, NULL, 6, NULL, codes, 6, next, NULL, &err), "in is NULL");
   REFUSED(advance(set, which, states, 6, NULL, NULL, 6, next, NULL, &err), "codes is NULL");
   REFUSED(advance(set, which, states, 6, NULL, codes, 6, NULL, NULL, &err), "out is NULL");
-  REFUSED(advance(set, which, states, 6, NULL, codes, -1, next, NULL, &err), "count is -1, expected at least 0");
+  REFUSED(advance(set, which, states, 6, NULL, codes, -1, next, NULL, &err), "count is -1, expected 0..4294967296");
   REFUSED(advance(set, which, states, 5, NULL, codes, 6, next, NULL, &err), "in_count is 5, expected at least 6");
   REFUSED(mask(NULL, which, states, &rows, NULL, NULL, &err), "set is NULL");
   REFUSED(mask(set, which, NULL, &rows, (void*)(uintptr_t)rows.data, NULL, &err), "states is NULL");
@@ -219,7 +220,7 @@ static void arguments_are_checked(void) {
   REFUSED(bitmask(NULL, which, states, 6, 1, words, NULL, &err), "set is NULL");
   REFUSED(bitmask(set, which, NULL, 6, 1, words, NULL, &err), "states is NULL");
   REFUSED(bitmask(set, which, states, 6, 1, NULL, NULL, &err), "words is NULL");
-  REFUSED(bitmask(set, which, states, -1, 1, words, NULL, &err), "count is -1, expected at least 0");
+  REFUSED(bitmask(set, which, states, -1, 1, words, NULL, &err), "count is -1, expected 0..4294967296");
   REFUSED(bitmask(set, which, states, 6, -1, words, NULL, &err), "words_per_row is -1, expected 0..");
   REFUSED(bitmask(set, which, states, 6, 0, words, NULL, &err),
           "words_per_row is 0, expected at least 4 for the codes");

@@ -165,7 +165,7 @@ static void pairs_of_a_builder(void) {
                 SIDBEAM_INVALID_ARGUMENT, "count is ", expected);
   }
   CHECK_FAILS(sidbeam_builder_add_named(named, codes, NULL, 1, NULL, wild, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "id_offsets[1] is ");
+              "id_offsets[0] is -9223372036854775808, expected at least 0");
   CHECK_FAILS(sidbeam_builder_add_named(named, codes, NULL, 1, NULL, falling, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
               "id_offsets[1] is ");
   CHECK_OK(sidbeam_builder_add_named(named, codes, NULL, 1, NULL, fine, NULL, &err)); /* an empty name */
