@@ -176,7 +176,7 @@ static void memory_of_the_host_and_wrong_places_are_refused(void) {
   INVALID(mask(set, NULL, states_there, &rows, data_there, NULL, &err), "logits.columns is 3, expected at least 4");
   INVALID(bitmask(set, NULL, states_there, ROWS, 1, words, NULL, &err), "words is memory of the host");
   INVALID(bitmask(set, NULL, states_there, ROWS, 0, words, NULL, &err), "words_per_row is 0, expected at least 4");
-  INVALID(bitmask(set, NULL, states_there, -1, 1, words, NULL, &err), "count is -1, expected at least 0");
+  INVALID(bitmask(set, NULL, states_there, -1, 1, words, NULL, &err), "count is -1, expected 0..4294967296");
 #undef INVALID
 #undef REFUSED
   CHECK_OK(sidbeam_constraint_set_prefixes(set, NULL, NULL, 0, NULL, 0, NULL, NULL, &err));

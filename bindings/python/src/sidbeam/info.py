@@ -102,6 +102,7 @@ def _fields(cls: Any, prefix: str, numbers: np.ndarray, levels: int) -> dict[str
 def info_from(numbers: np.ndarray, fingerprint: bytearray) -> IndexInfo:
     values = _values(IndexInfo, "FLAT_INFO", numbers, int(numbers[_native.FLAT_INFO_LEVELS]), fingerprint)
     values["id_type"] = IdType(values["id_type"])
+    values["verified"] = Verify(values["verified"])
     return IndexInfo(**values)
 
 
