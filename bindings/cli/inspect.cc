@@ -145,11 +145,11 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_inspect(CLI::App& program) {
+void add_inspect(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
+  const Command command = program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
   add_index(command, o->index);
-  command.add_option("--html", o->html, "also write one self-contained page with pictures")->type_name("FILE");
+  command.add_option("--html", o->html, "also write one self-contained page with pictures").type_name("FILE");
   add_json(command, o->json);
   command.footer(
       "'nodes below' level l counts distinct prefixes of l+1 codes; children are what may follow a prefix of l codes.\n"
