@@ -127,7 +127,7 @@ template <class Element, class Token>
 inline int32_t gather_list(const Element* row, const Token* list, uint32_t codes, int32_t n, float* x,
                            uint32_t* tokens) {
   int32_t i = 0;
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(Element) == 4) {
     const F32 d;
     const U32 du;
