@@ -72,26 +72,26 @@ void find_sid(World& world, const Held<sidbeam_index>& index, const std::vector<
 }
 
 void look_up_named(World& world, const Held<sidbeam_index>& index, int64_t row, std::string_view name) {
-  const int32_t fault = world.fault(3);
+  const int32_t fault = world.fault(4);
   const int64_t from = fault == 1 ? -1 : world.flip() ? 0 : row;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   const Array<char> bytes(std::vector<char>(name.begin(), name.end()));
   Out<int64_t> found(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(index_find_item)(fault == 3 ? nullptr : index.handle, -1, bytes.get(),
+    return ABI(index_find_item)(fault == 3 ? nullptr : index.handle, -1, fault == 4 ? nullptr : bytes.get(),
                                 fault == 2 ? -1 : static_cast<int64_t>(name.size()), from, found.get(), err);
   });
   FUZZ_CHECK(status != SIDBEAM_OK || (*found >= from && *found <= row));
 }
 
 void look_up_numbered(World& world, const Held<sidbeam_index>& index, int64_t row, int64_t id) {
-  const int32_t fault = world.fault(2);
-  const int64_t from = fault == 1 ? -1 : world.flip() ? 0 : row;
+  const int32_t fault = world.fault(3);
+  const int64_t from = fault == 1 ? -1 : world.flip() ? 0 : row, bytes = world.strange();
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   Out<int64_t> found(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(index_find_item)(index.handle, id, nullptr, world.strange(), from, fault == 2 ? nullptr : found.get(),
-                                err);
+    return ABI(index_find_item)(index.handle, id, fault == 3 ? "name" : nullptr, bytes, from,
+                                fault == 2 ? nullptr : found.get(), err);
   });
   FUZZ_CHECK(status != SIDBEAM_OK || (*found >= from && *found <= row));
 }

@@ -166,7 +166,8 @@ void advance(World& world) {
   const Array<sidbeam_state> given = draw_states(world, std::max(states, 1));
   const Array<int32_t> tokens(world.numbers(static_cast<size_t>(count), -1, 5));
   std::vector<int64_t> drawn;
-  for (int32_t i = 0; i < count; ++i) drawn.push_back(world.one_in(8) ? world.strange() : world.in(0, std::max(states, 1) - 1));
+  for (int32_t i = 0; i < count; ++i)
+    drawn.push_back(world.one_in(8) ? world.strange() : world.in(0, std::max(states, 1) - 1));
   const Array<int64_t> parents(std::move(drawn));
   Out<sidbeam_state> out(world, static_cast<size_t>(std::max(count, 1)));
   const bool in_place = !parented && fault != 2 && world.flip();

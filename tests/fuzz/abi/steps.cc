@@ -268,6 +268,7 @@ void step(World& world) {
   if (fault == 6) logits.view.columns = 0;
   world.expected.fails_if(fault == 5 || (fault == 6 && !step.stepped.empty()), SIDBEAM_INVALID_ARGUMENT);
   logits.spoil(world, fault - 8);
+  world.expected.fails_if(step.stepped.empty(), SIDBEAM_BAD_STATE);
   world.expected.fails_if(fault == 7 || fault == 8, SIDBEAM_INVALID_ARGUMENT);
   const In<sidbeam_rows> view(world, logits.view);
   step.args.slots = step.slots.get();
