@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
+  std::filesystem::remove_all(folder);  // what a run has found since is not a first input
   std::filesystem::create_directories(folder / "fuzz_open");
   int number = 0;
   bool written = true;

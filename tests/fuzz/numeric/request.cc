@@ -21,9 +21,11 @@ constexpr float kHard[] = {3e38F,   -3e38F, kLargest, -kLargest, kLeast,    -kLe
 constexpr float kTemperatures[] = {1, 0, 0.5F, 2, 0.7F, 1e-3F, 1e6F, 1e-40F, kLeast, 3e38F};
 constexpr float kSoftCaps[] = {0, 0, 30, 1.5F, 50, 1e-40F, 3e38F};
 
-// A value of a row: mostly one of few, so that they tie; -inf often, since masks are.
+// A value of a row: mostly one of few, so that they tie, above all 0, a log-probability that leaves a score as it is; -inf
+// often, since masks are.
 float draw_value(FuzzedDataProvider& input) {
   const int kind = input.ConsumeIntegralInRange(0, 7);
+  if (kind < 2) return 0;
   if (kind < 4) return static_cast<float>(input.ConsumeIntegralInRange(-16, 16)) / 4;
   if (kind == 4) return -kInfinity;
   if (kind == 5) return std::bit_cast<float>(input.ConsumeIntegral<uint32_t>());
@@ -64,7 +66,7 @@ void draw_rules(FuzzedDataProvider& input, const Subject& subject, World& world)
   world.c.given_lse =
       world.c.normalization != SIDBEAM_NORMALIZE_NONE && input.ConsumeIntegralInRange(0, 2) == 1 ? 1 : 0;
   const bool may_promise = world.c.normalization == SIDBEAM_NORMALIZE_NONE || world.c.given_lse != 0;
-  world.c.promised = may_promise && input.ConsumeBool() ? 1 : 0;
+  world.c.promised = may_promise && input.ConsumeIntegralInRange(0, 3) != 0 ? 1 : 0;
   world.c.top_k = input.ConsumeIntegralInRange(0, 5);
   world.rules.strategy = kStrategies[world.c.strategy];
   world.rules.normalization = static_cast<oracle::Normalization>(world.c.normalization);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include "float_mode.h"
+
 namespace fuzz::numeric {
 namespace {
 
@@ -75,6 +77,23 @@ Way make_way(std::string name, handles::Runtime runtime) {
   return way;
 }
 
+// A host whose threads take the last task first, each in a float mode of its own.
+handles::Runtime host_runtime() {
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  config.threads = 1;
+  config.step_threads = 3;
+  config.step_grain = 1;
+  config.execute = [](void* /*context*/, int32_t count, void (*task)(void* data, int32_t i), void* data) {
+    while (count > 0) {
+      const FloatMode mode(FloatMode::kModes[static_cast<size_t>(count + 2) % std::size(FloatMode::kModes)]);
+      task(data, --count);
+    }
+  };
+  sidbeam_runtime* runtime = nullptr;
+  differential::call("sidbeam_runtime_create", sidbeam_runtime_create, &config, &runtime);
+  return handles::Runtime(runtime);
+}
+
 }  // namespace
 
 const std::vector<Subject>& subjects() {
@@ -101,7 +120,7 @@ const Ways& ways() {
       if (runtime != nullptr) made.all.push_back(make_way(target, std::move(runtime)));
     }
     made.alone = made.all.size();
-    made.all.push_back(make_way("3 tasks of the host", differential::make_runtime(nullptr, 3, true)));
+    made.all.push_back(make_way("3 tasks of the host", host_runtime()));
     made.all.push_back(make_way("2 threads", differential::make_runtime(nullptr, 2)));
     made.all.push_back(make_way("4 threads", differential::make_runtime(nullptr, 4)));
     return made;
