@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 #include "index_facts.h"
 #include "operations.h"
@@ -9,7 +10,7 @@
 namespace fuzz::abi {
 namespace {
 
-constexpr size_t kMostBuilders = 3, kMostWritten = 4;
+constexpr size_t kMostBuilders = 3, kMostWritten = 4, kFirstConfig = offsetof(sidbeam_builder_config, hash_seed);
 
 int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   auto& progress = *static_cast<Progress*>(context);
@@ -34,6 +35,8 @@ void draw_config(World& world, Builder& builder) {
   if (world.one_in(16)) config.memory_limit_bytes = world.in(1, 100000);
   static constexpr const char* kCodebooks[] = {nullptr, "rq-vae of May", "", "two\nlines \x1b]0;title\x07 \xff"};
   config.codebook = kCodebooks[world.in(0, 3)];
+  if (world.one_in(4)) config.hash_seed = world.strange();
+  config.allow_attribute_loss = world.one_in(4) ? 1 : 0;
   if (!world.one_in(3)) return;
   builder.progress = std::make_unique<Progress>();
   if (world.one_in(3)) builder.progress->calls_left = world.in(0, 6);
@@ -64,7 +67,7 @@ void create(World& world) {
   spoil(world, fault, config, given);
   const Array<int32_t> codes(given);
   config.codes = fault == 9 ? nullptr : codes.get();
-  const In<sidbeam_builder_config> argument(world, config);
+  const In<sidbeam_builder_config> argument(world, config, kFirstConfig);
   sidbeam_runtime* runtime = fault == 10 ? nullptr : world.any(world.runtimes);
   Out<sidbeam_builder*> out(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
@@ -197,7 +200,7 @@ void estimate(World& world) {
   builder.config.codes = fault == 9 ? nullptr : codes.get();
   const int64_t sids = fault == 10 ? world.strange() : int64_t{1} << world.in(0, 39);
   if (sids > 1) world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_builder_config> config(world, builder.config);
+  const In<sidbeam_builder_config> config(world, builder.config, kFirstConfig);
   OutStruct<sidbeam_plan> out(world);
   if (fault == 10) {  // some of the strange numbers are counts after all
     world.expected = {};
@@ -213,7 +216,7 @@ void write(World& world) {
   if (world.builders.empty() || world.written.size() >= kMostWritten) return;
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(6);
-  static constexpr const char* kNames[] = {"/a.sidx", "/b.sidx", "/\x1b]0;c\x07\nd", "/\xff\xc2\x9b;31m"};
+  static constexpr const char* kNames[] = {"/a.sidx", "/b.sidx", "/\x1b]0;c\x07\nd", "/\xff\xc2\x9b;31m\xe2\x80\xae"};
   std::string path = world.folder() + kNames[world.in(0, 3)];
   world.expected.fails_if(fault == 1 || fault == 2, SIDBEAM_INVALID_ARGUMENT);
   world.expected.fails_if(fault >= 3, SIDBEAM_IO_ERROR);

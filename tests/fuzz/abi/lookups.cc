@@ -30,7 +30,9 @@ void describe_header(World& world, const Held<sidbeam_index>& index) {
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(index_get_info)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : out.get(), err);
   });
-  if (status == SIDBEAM_OK) FUZZ_CHECK(out->sids == index.facts->sids && out->levels == index.facts->levels);
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(out->sids == index.facts->sids && out->levels == index.facts->levels);
+  FUZZ_CHECK(out->verified >= index.facts->verified && out->verified <= SIDBEAM_VERIFY_FULL);
 }
 
 void describe_section(World& world, const Held<sidbeam_index>& index) {
