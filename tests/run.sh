@@ -1,10 +1,18 @@
 #!/usr/bin/env bash
 # Every test there is: installs what is missing on Debian 12, builds, tests, and stops at the first stage that fails.
 # Writes to build/ only; what has not changed is not built again.
-#   bash tests/run.sh          all stages
-#   bash tests/run.sh quick    format, release build, its tests
-# SIDBEAM_JOBS sets how many processes run at a time (default: cores); SIDBEAM_FUZZ_SECONDS how long each fuzz target
-# runs (20). SPDX-License-Identifier: Apache-2.0
+#   bash tests/run.sh            all stages
+#   bash tests/run.sh quick      format, release build, its tests
+#   bash tests/run.sh tidy-all   release build, clang-tidy on every file
+# Each stage is followed by its seconds of wall clock and of CPU time (its processes', user and system).
+# SIDBEAM_JOBS                 processes at a time (default: cores)
+# SIDBEAM_FUZZ_SECONDS         how long each fuzz target runs (20)
+# SIDBEAM_CUDA_ARCHITECTURES   what the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90: 9.0 and its PTX, where
+#                              the build that users make has 8.0, 9.0, 10.0 and PTX)
+# SIDBEAM_TIDY                 share: a third of the files, those of the last commits first (default); all: as tidy-all
+# SIDBEAM_TIDY_COMMITS         how many commits are the last ones (30)
+# CCACHE_DIR                   the compiler cache (build/ccache); other variables of ccache are kept too
+# SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . samples/install_packages.sh
@@ -15,9 +23,27 @@ logs=build/logs
 summary=()
 passed=0
 
+# One cache for all builds, with paths relative to this folder, so that a clone elsewhere finds what this one compiled, and
+# the wheel what the release build did. By the dependencies that the compiler notes: preprocessing first, to look for another
+# source of the same text, costs a cold build minutes and finds nothing.
+export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache} CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
+
+# cpu_time   sets $cpu to the seconds that the processes started here and ended have taken
+cpu_time() {
+  local user system
+  times >"$logs/times"
+  { read -r _; read -r user system; } <"$logs/times"
+  cpu=$((${user%m*} * 60 + ${system%m*} * 60))
+  user=${user#*m} system=${system#*m}
+  cpu=$((cpu + ${user%%.*} + ${system%%.*}))
+}
+
 # stage NAME WHAT FUNCTION   runs the function with its output in a log
 stage() {
-  local name=$1 what=$2 begin=$SECONDS log=$logs/$1.log
+  local name=$1 what=$2 begin=$SECONDS log=$logs/$1.log cpu cpu_before
+  cpu_time
+  cpu_before=$cpu
   printf '== %-9s %s ... ' "$name" "$what"
   # Not as a condition: that would switch off `set -e` within the function.
   set +e
@@ -40,8 +66,9 @@ stage() {
     passed=$((passed + tests))
     facts="$((tests)) passed"
   fi
-  printf '%d s%s\n' $((SECONDS - begin)) "${facts:+: $facts}"
-  summary+=("$(printf '%-9s %5d s  %s' "$name" $((SECONDS - begin)) "$facts")")
+  cpu_time
+  printf '%d s, %d s of CPU time%s\n' $((SECONDS - begin)) $((cpu - cpu_before)) "${facts:+: $facts}"
+  summary+=("$(printf '%-9s %5d s %5d s  %s' "$name" $((SECONDS - begin)) $((cpu - cpu_before)) "$facts")")
 }
 
 # build PRESET OPTION ...   all of it, or the caller's $targets
@@ -67,14 +94,17 @@ format() {
   [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
 }
 
+release_build() { build release -DSIDBEAM_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES="${SIDBEAM_CUDA_ARCHITECTURES:-90}"; }
+
 release() {
-  build release -DSIDBEAM_TESTS=ON
+  release_build
   ctest --preset release -j "$jobs"
 }
 
+# One build for this stage and for fuzz: the fuzzer wants clang's.
 asan() {
-  build asan-ubsan
-  UBSAN_OPTIONS=print_stacktrace=1 ctest --preset asan-ubsan -j "$jobs" -LE slow
+  build fuzz -DSIDBEAM_FUZZ_SECONDS="$fuzz_seconds"
+  UBSAN_OPTIONS=print_stacktrace=1 ctest --preset fuzz -j "$jobs" -LE 'slow|fuzz'
 }
 
 # TSan of g++ 12 cannot place its shadow where the kernel randomises more address bits than it knows: switch that off
@@ -88,21 +118,13 @@ tsan() {
 }
 
 fuzz() {
-  build fuzz -DSIDBEAM_FUZZ_SECONDS="$fuzz_seconds"
-  ctest --test-dir build/fuzz -j "$jobs" --output-on-failure --no-tests=error
+  ctest --preset fuzz -j "$jobs" -L fuzz --no-tests=error
 }
 
-# A file that passed is not looked at again until it, a header or the rules change. jax_ffi.cc wants JAX's headers, and is
-# compiled by the tests of the stacks.
 tidy() {
-  local common file stamp
-  mkdir -p build/tidy
-  common=$( (cat .clang-tidy; sources include runtime bindings samples | grep -z '\.h$' | xargs -0 cat) | sha256sum)
-  sources runtime bindings samples | grep -z '\.cc*$' | grep -zv '/jax_ffi\.cc$' | while IFS= read -r -d '' file; do
-    stamp=build/tidy/$( (echo "$common"; cat "$file") | sha256sum | cut -c 1-32)
-    [ -e "$stamp" ] || printf '%s\0%s\0' "$file" "$stamp"
-  done | xargs -0 -r -n 2 -P "$jobs" bash -c \
-    'clang-tidy --quiet -p build/release --extra-arg=-Wno-unknown-warning-option "$0" && touch "$1"'
+  local what=()
+  [ "${SIDBEAM_TIDY:-share}" = share ] || what=(all)
+  python3 tests/tidy.py build/release "${what[@]}"
 }
 
 memory() {
@@ -130,11 +152,19 @@ services_stage() {
 # Heavy, and so last of the languages: what pip cannot bring is skipped, and said.
 stacks_stage() { bash tests/stacks/run.sh build/release; }
 
+what=${1:-all}
+case $what in all | quick | tidy-all) ;; *) sed -n '4,6s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
 install_packages $build_packages $test_packages $language_packages
 mkdir -p "$logs"
-stage format "sources are as clang-format leaves them" format
-stage release "release build and all tests" release
-if [ "${1:-all}" != quick ]; then
+if [ "$what" = tidy-all ]; then
+  SIDBEAM_TIDY=all
+  stage release "release build" release_build
+  stage tidy "clang-tidy, every file" tidy
+else
+  stage format "sources are as clang-format leaves them" format
+  stage release "release build and all tests" release
+fi
+if [ "$what" = all ]; then
   stage install "consumers of a moved installation and of Debian packages, the C tests on it, README" install_stage
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage
@@ -143,11 +173,11 @@ if [ "${1:-all}" != quick ]; then
   stage services "the services of samples/, reloaded under load" services_stage
   stage stacks "PyTorch, transformers, JAX, vLLM and SGLang" stacks_stage
   stage valgrind "the smallest program under valgrind" memory
-  stage asan "address and undefined-behaviour sanitizers, all but slow tests" asan
+  stage asan "address and undefined-behaviour sanitizers of clang, all but slow tests" asan
   stage tsan "thread sanitizer, tests of threads" tsan
   stage fuzz "fuzz targets, $fuzz_seconds s each" fuzz
-  stage tidy "clang-tidy" tidy
+  stage tidy "clang-tidy, ${SIDBEAM_TIDY:-share} of the files" tidy
 fi
-printf '\nAll passed:\n'
+printf '\nAll passed (wall clock, CPU time):\n'
 printf '  %s\n' "${summary[@]}"
 printf '\n%d passed, 0 failed\n' "$passed"

@@ -87,18 +87,19 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_build(CLI::App& program) {
+void add_build(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("build", "Build an index file from a catalogue of items and their SIDs");
-  command.add_option("--input", o->import.input, "catalogue file")->required()->type_name("FILE");
+  const Command command =
+      program.add_subcommand("build", "Build an index file from a catalogue of items and their SIDs");
+  command.add_option("--input", o->import.input, "catalogue file").required().type_name("FILE");
   command.add_option("--output", o->output, "index file to write; an old one is replaced when the new one is whole")
-      ->required()
-      ->type_name("FILE");
+      .required()
+      .type_name("FILE");
   add_import_options(command, o->import);
   add_build_options(command, o->build);
   command.add_option("--metadata", o->build.metadata, "key=value to keep in the file; may be repeated")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
+      .once_a_value()
+      .type_name("KEY=VALUE");
   command.add_option("--codebook", o->build.codebook, "fingerprint of the codebook that made the SIDs, any text");
   command.add_option("--hash-seed", o->build.hash_seed,
                      "with hash, where strangers choose SIDs: a secret number for the set; the file holds it");

@@ -3,32 +3,30 @@
 #ifndef SIDBEAM_CLI_COMMANDS_H
 #define SIDBEAM_CLI_COMMANDS_H
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-#include <CLI/Validators.hpp>
 #include <string>
+
+#include "command_line.h"
 
 namespace cli {
 
-void add_build(CLI::App& program);
-void add_synth(CLI::App& program);
-void add_plan(CLI::App& program);
-void add_inspect(CLI::App& program);
-void add_verify(CLI::App& program);
-void add_lookup(CLI::App& program);
-void add_convert(CLI::App& program);
-void add_decode(CLI::App& program);
+void add_build(Command program);
+void add_synth(Command program);
+void add_plan(Command program);
+void add_inspect(Command program);
+void add_verify(Command program);
+void add_lookup(Command program);
+void add_convert(Command program);
+void add_decode(Command program);
 
-inline void add_json(CLI::App& command, bool& json) {
+inline void add_json(Command command, bool& json) {
   command.add_flag("--json", json, "one JSON document on standard output");
 }
-inline void add_attribute_loss(CLI::App& command, bool& allow) {
+inline void add_attribute_loss(Command command, bool& allow) {
   command.add_flag("--allow-attribute-loss", allow,
                    "replace a file even where its owner, mode, ACL or extended attributes cannot be kept");
 }
-inline void add_index(CLI::App& command, std::string& path) {
-  command.add_option("index", path, "index file (.sidx)")->required()->type_name("FILE");
+inline void add_index(Command command, std::string& path) {
+  command.add_option("index", path, "index file (.sidx)").required().type_name("FILE");
 }
 
 }  // namespace cli

@@ -271,20 +271,20 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_convert(CLI::App& program) {
+void add_convert(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command =
-      *program.add_subcommand("convert", "Write an index as STATIC's arrays, in its numbering (.npy files)");
+  const Command command =
+      program.add_subcommand("convert", "Write an index as STATIC's arrays, in its numbering (.npy files)");
   add_index(command, o->index);
   command
       .add_option("--output-dir", o->directory,
                   "folder for start_mask.npy, dense_mask.npy, dense_states.npy, "
                   "packed_csr.npy, csr_indptr.npy, layer_max_branches.npy")
-      ->required()
-      ->type_name("DIR");
+      .required()
+      .type_name("DIR");
   command.add_option("--dense-levels", o->dense_levels, "STATIC's d: levels that are tables, 1 or 2, below L")
-      ->check(CLI::Range(1, 2))
-      ->capture_default_str();
+      .between(1, 2)
+      .capture_default_str();
   add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer("SIDs of one length only.\nExample:\n  sidbeam convert office.sidx --output-dir office_static");

@@ -317,36 +317,34 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_decode(CLI::App& program) {
+void add_decode(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command =
-      *program.add_subcommand("decode", "Beam search over logits from a file: only valid SIDs come out");
+  const Command command =
+      program.add_subcommand("decode", "Beam search over logits from a file: only valid SIDs come out");
   add_index(command, o->index);
   command
       .add_option("--logits", o->logits, ".npy [L, V] or [B, L, V] of '<f4' or '<f2'; a level's row serves all beams")
-      ->type_name("FILE")
-      ->required();
-  command.add_option("--beams", o->beams, "M, beams of a request")
-      ->required()
-      ->check(CLI::Range(1, int{SIDBEAM_MAX_BEAMS}));
+      .type_name("FILE")
+      .required();
+  command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
   command.add_option("--strategy", o->strategy, "trie, sorted (exact), sorted_topk (approximate), hash_final, none")
-      ->check(CLI::IsMember(names_of(kStrategies)))
-      ->capture_default_str();
+      .one_of(names_of(kStrategies))
+      .capture_default_str();
   command
       .add_option("--normalize", o->normalize,
                   "log-softmax over the full row, the level's codes, the valid codes, or none")
-      ->check(CLI::IsMember(names_of(kNormalizations)))
-      ->capture_default_str();
+      .one_of(names_of(kNormalizations))
+      .capture_default_str();
   command.add_option("--offsets", o->offsets, "o0,o1,..: code t of level l is column o_l + t; default: 0")
-      ->type_name("LIST");
+      .type_name("LIST");
   command.add_option("--end-column", o->end_column, "column that ends a SID, where lengths vary")
-      ->check([](const std::string& text) { return std::string(text[0] == '-' ? "expected 0 or more" : ""); });
+      .check([](const std::string& text) { return std::string(text[0] == '-' ? "expected 0 or more" : ""); });
   command.add_option("--top-k", o->top_k, "codes that sorted_topk and hash_final look up a beam; default: M")
-      ->check(CLI::Range(1, int{SIDBEAM_MAX_CODES}));
+      .between(1, SIDBEAM_MAX_CODES);
   command.add_option("--inverse-temperature", o->inverse_temperature, "logits are multiplied by it")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--soft-cap", o->soft_cap, "c: logits become c * tanh(logit / c) first; 0: none")
-      ->capture_default_str();
+      .capture_default_str();
   add_json(command, o->json);
   command.footer(
       "A row with NaN or +inf gives 'error bad_row' for its request; other requests go on.\n"

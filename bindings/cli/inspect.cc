@@ -156,11 +156,11 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_inspect(CLI::App& program) {
+void add_inspect(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
+  const Command command = program.add_subcommand("inspect", "Show what is in an index file: header, levels, sections");
   add_index(command, o->index);
-  command.add_option("--html", o->html, "also write one self-contained page with pictures")->type_name("FILE");
+  command.add_option("--html", o->html, "also write one self-contained page with pictures").type_name("FILE");
   add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer(

@@ -13,9 +13,9 @@ namespace cli {
 using Json = nlohmann::ordered_json;
 
 // Ids and metadata are whatever bytes the caller gave; those that are no UTF-8 become U+FFFD instead of a failure.
-inline std::string dump(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& document);
 
-inline void print_json(const Json& document) { print(dump(document) + '\n'); }
+void print_json(const Json& document);
 
 }  // namespace cli
 

@@ -128,24 +128,23 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_lookup(CLI::App& program) {
+void add_lookup(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("lookup", "Show what an index holds under a prefix, a SID or an item");
+  const Command command = program.add_subcommand("lookup", "Show what an index holds under a prefix, a SID or an item");
   add_index(command, o->index);
-  CLI::App* const what = command.add_option_group("what", "exactly one of");
-  what->require_option(1);
-  const CLI::Option* const prefix =
-      what->add_option("--prefix", o->prefix, "codes 1,2: what may follow, how many SIDs and items; \"\" for the root");
-  const CLI::Option* const sid = what->add_option("--sid", o->sid, "codes 1,2,3: its ordinal and items");
-  what->add_option("--item", o->item, "an id: its SIDs");
+  const Command what = command.add_one_of("what", "exactly one of");
+  const Option prefix =
+      what.add_option("--prefix", o->prefix, "codes 1,2: what may follow, how many SIDs and items; \"\" for the root");
+  const Option sid = what.add_option("--sid", o->sid, "codes 1,2,3: its ordinal and items");
+  what.add_option("--item", o->item, "an id: its SIDs");
   add_json(command, o->json);
   command.footer(
       "Examples:\n"
       "  sidbeam lookup office.sidx --prefix 60,159\n"
       "  sidbeam lookup office.sidx --item 17 --json");
   command.callback([o, prefix, sid] {
-    o->by_prefix = prefix->count() > 0;
-    o->by_sid = sid->count() > 0;
+    o->by_prefix = prefix.given();
+    o->by_sid = sid.given();
     run(*o);
   });
 }

@@ -6,6 +6,9 @@
 #include <support/error.h>
 #include <support/escape.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <csignal>
 #include <cstdio>
 #include <new>
@@ -18,7 +21,7 @@
 
 namespace {
 
-using AddCommand = void(CLI::App&);
+using AddCommand = void(cli::Command);
 constexpr AddCommand* kCommands[] = {cli::add_build,  cli::add_synth,  cli::add_plan,    cli::add_inspect,
                                      cli::add_verify, cli::add_lookup, cli::add_convert, cli::add_decode};
 
@@ -84,8 +87,9 @@ int main(int argc, char** argv) {
       "'sidbeam COMMAND --help' explains a command.");
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a size limit fails with a message instead
   try {
-    for (AddCommand* const add : kCommands) add(program);
-    for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; })) cli::check_values(*command);
+    for (AddCommand* const add : kCommands) add(cli::Command(&program));
+    for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; }))
+      cli::Command(command).check_values();
     check_command(program, argc, argv);
     run(program, argc, argv);
     return 0;

@@ -7,7 +7,6 @@
 
 #include <charconv>
 #include <limits>
-#include <type_traits>
 
 #include "failure.h"
 
@@ -22,21 +21,6 @@ constexpr Kind kKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
                            {"compact", SIDBEAM_KIND_COMPACT_TRIE},
                            {"sorted", SIDBEAM_KIND_SORTED},
                            {"hash", SIDBEAM_KIND_HASH}};
-
-// "INT in [1 - 64]" begins with the name of the type.
-template <class Integer>
-std::string check_integer(const std::string& text) {
-  if (parse_canonical<Integer>(text)) return "";
-  return "'" + text + "', expected " + (std::is_signed_v<Integer> ? "an integer" : "an integer from 0 to 2^64-1") +
-         " in decimal, without leading zeros";
-}
-
-std::string check_value(const std::string& type, const std::string& text) {
-  if (text.empty()) return "empty, expected a value";
-  if (type.compare(0, 3, "INT") == 0) return check_integer<int64_t>(text);
-  if (type.compare(0, 4, "UINT") == 0) return check_integer<uint64_t>(text);
-  return "";
-}
 
 }  // namespace
 
@@ -153,14 +137,6 @@ std::vector<int32_t> parse_codes(const std::string& text, int32_t levels, bool v
                      " (--levels)");
   }
   return codes;
-}
-
-void check_values(CLI::App& command) {
-  for (CLI::Option* const option : command.get_options()) {
-    const std::string type = option->get_type_name();
-    // A transform comes before the checks that the option has already.
-    option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));
-  }
 }
 
 }  // namespace cli

@@ -3,7 +3,6 @@
 #ifndef SIDBEAM_CLI_OPTIONS_H
 #define SIDBEAM_CLI_OPTIONS_H
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,9 +33,6 @@ int32_t parse_kinds(const std::string& text);
 std::vector<std::string> kind_names(int32_t kinds);
 // --codes for `levels` levels (0: not known yet): one number serves every level.
 std::vector<int32_t> parse_codes(const std::string& text, int32_t levels, bool variable_length);
-
-// Lets no option of the command take an empty value, and integers only as printing gives them: CLI11 would take octal.
-void check_values(CLI::App& command);
 
 }  // namespace cli
 

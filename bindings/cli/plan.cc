@@ -135,20 +135,20 @@ void estimate(const Options& o) {
 
 }  // namespace
 
-void add_plan(CLI::App& program) {
+void add_plan(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command =
-      *program.add_subcommand("plan", "Tell how large an index would be, and what memory building it takes");
-  CLI::Option* const input =
-      command.add_option("--input", o->import.input, "catalogue file, as for build: exact sizes")->type_name("FILE");
+  const Command command =
+      program.add_subcommand("plan", "Tell how large an index would be, and what memory building it takes");
+  const Option input =
+      command.add_option("--input", o->import.input, "catalogue file, as for build: exact sizes").type_name("FILE");
   command.add_option("--items", o->items, "instead of a file: number of distinct SIDs, expected sizes")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->excludes(input);
+      .between(1, int64_t{1} << 40)
+      .excludes(input);
   add_import_options(command, o->import);
   add_build_options(command, o->build);
   for (const char* const option :
        {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column", "--memory-limit"}) {
-    command.get_option(option)->needs(input);
+    command.option(option).needs(input);
   }
   add_json(command, o->json);
   command.footer(

@@ -135,19 +135,18 @@ void run(const Options& o) {
 
 }  // namespace
 
-void add_synth(CLI::App& program) {
+void add_synth(Command program) {
   const auto o = std::make_shared<Options>();
-  CLI::App& command = *program.add_subcommand("synth", "Write a random catalogue of any size as .npy (int32 [N, L])");
-  command.add_option("--items", o->items, "N, rows")->required()->check(CLI::Range(int64_t{1}, kMostItems));
-  command.add_option("--levels", o->levels, "L, codes of a SID")
-      ->required()
-      ->check(CLI::Range(1, int{SIDBEAM_MAX_LEVELS}));
-  command.add_option("--codes", o->codes, "V or V1,V2,..: codes of each level")->required()->type_name("LIST");
+  const Command command =
+      program.add_subcommand("synth", "Write a random catalogue of any size as .npy (int32 [N, L])");
+  command.add_option("--items", o->items, "N, rows").required().between(1, kMostItems);
+  command.add_option("--levels", o->levels, "L, codes of a SID").required().between(1, SIDBEAM_MAX_LEVELS);
+  command.add_option("--codes", o->codes, "V or V1,V2,..: codes of each level").required().type_name("LIST");
   command.add_option("--skew", o->skew, "uniform: every code alike; zipf: prefixes cluster as those of real items do")
-      ->check(CLI::IsMember({"uniform", "zipf"}))
-      ->capture_default_str();
-  command.add_option("--seed", o->seed, "the same seed gives the same file on every machine")->capture_default_str();
-  command.add_option("--output", o->output, ".npy file to write")->required()->type_name("FILE");
+      .one_of({"uniform", "zipf"})
+      .capture_default_str();
+  command.add_option("--seed", o->seed, "the same seed gives the same file on every machine").capture_default_str();
+  command.add_option("--output", o->output, ".npy file to write").required().type_name("FILE");
   add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
   command.footer(

@@ -1,5 +1,5 @@
-// Writes the first inputs of both fuzz targets below a folder: fuzz_open/ has one index of each kind, fuzz_decode/
-// fixed noise.
+// Writes the first inputs of the fuzz targets below a folder: fuzz_open/ has one index of each kind, fuzz_abi/ and
+// fuzz_numeric/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -19,6 +19,19 @@ bool write(const std::filesystem::path& path, const std::vector<uint8_t>& bytes)
   return static_cast<bool>(file);
 }
 
+// For the harnesses that draw all that they do from their input.
+bool write_noise(const std::filesystem::path& folder) {
+  std::mt19937 generator(20240611);
+  bool written = true;
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < 64; ++i) {
+    std::vector<uint8_t> bytes(256u + generator() % 1024u);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
+    written &= write(folder / std::to_string(i), bytes);
+  }
+  return written;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -27,19 +40,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::filesystem::path folder = argv[1];
+  std::filesystem::remove_all(folder);  // what a run has found since is not a first input
   std::filesystem::create_directories(folder / "fuzz_open");
-  std::filesystem::create_directories(folder / "fuzz_decode");
   int number = 0;
   bool written = true;
   for (std::vector<uint8_t> bytes : fuzz::specimens()) {
     bytes.push_back(static_cast<uint8_t>(++number));  // the byte that chooses
     written &= write(folder / "fuzz_open" / std::to_string(number), bytes);
   }
-  std::mt19937 generator(20240611);
-  for (int i = 0; i < 64; ++i) {
-    std::vector<uint8_t> bytes(256u + generator() % 1024u);
-    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(generator());
-    written &= write(folder / "fuzz_decode" / std::to_string(i), bytes);
-  }
+  written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
   return written ? 0 : 1;
 }

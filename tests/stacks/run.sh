@@ -2,7 +2,9 @@
 # Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an environment
 # once (5 GB, some minutes), and says of each stack its version and how its tests went, or why they were not run.
 #   bash tests/stacks/run.sh [BUILD]       a configured release build; default build/release
-# SIDBEAM_STACKS_VENV: where the environment is or is to be (build/stacks/venv); PYTHON: what it is made with.
+# The environment is kept while requirements/ and the interpreter stay as they are, and is made anew, of the wheels that pip
+# has kept, where they do not. SIDBEAM_STACKS_VENV: where it is or is to be (build/stacks/venv); PYTHON: what it is made with;
+# PIP_CACHE_DIR: where pip keeps wheels (build/pip).
 # Debian 12: swig python3-dev python3-venv g++. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -13,14 +15,21 @@ venv=${SIDBEAM_STACKS_VENV:-build/stacks/venv}
 logs=build/stacks/logs
 mkdir -p "$logs"
 
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$PWD/build/pip}
+key=$({ "$python" -VV; cat tests/stacks/requirements/*.txt; } | sha256sum | cut -c 1-32)
+if [ "$(cat "$venv/.sidbeam" 2>/dev/null)" != "$key" ]; then
+  [ -n "${SIDBEAM_STACKS_VENV:-}" ] || rm -rf "$venv"
+  rm -f "$venv"/.sidbeam*
+  [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+  echo "$key" >"$venv/.sidbeam"
+fi
 
 # install GROUP   what requirements/GROUP.txt names, exactly, unless it is there; fails where pip does
 install() {
   local list=tests/stacks/requirements/$1.txt stamp=$venv/.sidbeam-$1
-  cmp -s "$list" "$stamp" && return
+  [ -e "$stamp" ] && return
   "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$list" >"$logs/pip-$1.log" 2>&1 || return 1
-  cp "$list" "$stamp"
+  touch "$stamp"
 }
 
 # counted WHAT LOG   of how many tests pytest's last line says so
@@ -55,7 +64,8 @@ install tests || { cat "$logs/pip-tests.log"; exit 1; }
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$(realpath "$python")" >"$logs/cmake.log"
 cmake --build "$build" --target sidbeam_python >"$logs/build.log" || { tail -n 30 "$logs/build.log"; exit 1; }
 
-export PYTHONPATH=$build/bindings/python/package PYTHONDONTWRITEBYTECODE=1 VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
+# Bytecode, of which these stacks have a minute of compilation, is shared by the processes and written beside no source.
+export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
 stack transformers transformers torch transformers
 stack jax jax jax

@@ -75,6 +75,24 @@ TEST(CpuSums, OneColumnMayBeAnywhere) {
   });
 }
 
+// Where a row begins with -inf nothing is known of its size until a column is finite.
+TEST(CpuSums, RowsMayBeginWithNothing) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  on_every_target([](const Kernels& kernels) {
+    for (const float x : {0.0F, -3.0F, 80.0F, 2e6F, -3e38F}) {
+      for (const size_t empty : {size_t{1}, size_t{64}, size_t{130}}) {
+        std::vector<float> row(200, x);
+        std::fill_n(row.begin(), empty, -kInfinity);
+        ASSERT_LE(std::fabs(error_of(kernels, row)), 9.5e-7) << empty << " of 200 columns are -inf, the others " << x;
+      }
+    }
+    PartialSum sum;
+    const std::vector<float> nothing(70, -kInfinity);
+    kernels.sum_exp({nothing.data(), SIDBEAM_DTYPE_F32, 1.0F, 0.0F}, 70, nullptr, sum);
+    ASSERT_EQ(sum.sum, 0.0);
+  });
+}
+
 // Rows of plain and of odd numbers, one after the other: the same bits as a row by itself, on every target.
 TEST(CpuSums, ManyRowsAreSummedAsOneByOne) {
   constexpr int64_t kColumns = 100;

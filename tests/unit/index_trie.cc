@@ -56,7 +56,7 @@ void check_followed(const cpu::Kernels& kernels, const IndexView& index, int32_t
     states.push_back(encode_state({number, is_end_node(index, number, node), NodeKind::kTrie, node}));
   states.push_back(kDeadState);
   const auto n = static_cast<int32_t>(states.size());
-  const NodeRow untouched{7, 7, 7};
+  const NodeRow untouched{{7, 7}, 7};
   std::vector<NodeRow> rows(states.size(), untouched);
   std::vector<uint32_t> only(states.size(), cpu::kNotOne);
   only[0] = 1;

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalogue.h"
 
-#include <CLI/Validators.hpp>
 #include <algorithm>
 
 #include "../interrupt.h"
@@ -180,32 +179,32 @@ void set_metadata(sidbeam_builder* builder, const std::vector<std::string>& meta
 
 }  // namespace
 
-void add_import_options(CLI::App& command, ImportOptions& o) {
+void add_import_options(Command command, ImportOptions& o) {
   command.add_option("--format", o.format, "lcrec, jsonl, csv, npy, raw or xllm; auto goes by name and content")
-      ->check(CLI::IsMember({"auto", "lcrec", "jsonl", "csv", "npy", "raw", "xllm"}))
-      ->capture_default_str();
+      .one_of({"auto", "lcrec", "jsonl", "csv", "npy", "raw", "xllm"})
+      .capture_default_str();
   command.add_option("--levels", o.levels, "codes of a SID (of the longest one); default: from the data")
-      ->check(CLI::Range(1, int{SIDBEAM_MAX_LEVELS}));
+      .between(1, SIDBEAM_MAX_LEVELS);
   command.add_option("--codes", o.codes, "V or V1,V2,..: codes of each level; default: 1 + the largest of the data")
-      ->type_name("LIST");
+      .type_name("LIST");
   command.add_flag("--variable-length", o.variable_length,
                    "SIDs of different lengths (npy and raw: -1 at the end of a row; csv columns: empty cells)");
   command.add_option("--ids", o.ids, "ids of npy or raw rows: .npy of integers, or text, one id a line")
-      ->type_name("FILE");
+      .type_name("FILE");
   command.add_option("--item-column", o.item_column, "csv column or jsonl field of the item id; default: item");
   command.add_option("--sid-columns", o.sid_columns,
                      "csv column of the SID, or A,B,C for a column a level; default: sid");
   command.add_option("--priority-column", o.priority_column, "csv column or jsonl field of the item's priority");
 }
 
-void add_build_options(CLI::App& command, BuildOptions& o) {
+void add_build_options(Command command, BuildOptions& o) {
   command
       .add_option("--kinds", o.kinds, "what the index holds, some of trie,compact (a trie in less space),sorted,hash")
-      ->capture_default_str();
+      .capture_default_str();
   command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
-      ->check(CLI::IsMember({"keep", "error", "first"}))
-      ->capture_default_str();
-  command.add_option("--threads", o.threads, "0: one a core")->check(CLI::Range(0, 1024))->capture_default_str();
+      .one_of({"keep", "error", "first"})
+      .capture_default_str();
+  command.add_option("--threads", o.threads, "0: one a core").between(0, 1024).capture_default_str();
   command.add_option("--memory-limit", o.memory_limit, "fail before a build that would need more, such as 16G");
 }
 

@@ -3,11 +3,8 @@
 #ifndef SIDBEAM_CLI_IMPORT_CATALOGUE_H
 #define SIDBEAM_CLI_IMPORT_CATALOGUE_H
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include "../abi.h"
+#include "../command_line.h"
 #include "../terminal.h"
 #include "source.h"
 
@@ -22,8 +19,8 @@ struct BuildOptions {
   bool allow_attribute_loss = false;
 };
 
-void add_import_options(CLI::App& command, ImportOptions& options);
-void add_build_options(CLI::App& command, BuildOptions& options);
+void add_import_options(Command command, ImportOptions& options);
+void add_build_options(Command command, BuildOptions& options);
 
 // A builder with every row of the catalogue in it.
 struct Catalogue {

@@ -106,7 +106,7 @@ HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   auto good = hn::Lt(x[0], infinity);  // neither NaN nor +inf
   for (int v = 1; v < kVectors; ++v) good = hn::And(good, hn::Lt(x[v], infinity));
   if (!hn::AllTrue(d, good)) return {Move::kBad, 0.0F};
-  const float largest = hn::GetLane(hn::MaxOfLanes(d, max_of(x)));
+  const float largest = largest_lane(max_of(x));
   if (largest == -kInfinity) return {Move::kEmptyBlock, 0.0F};
   if (std::fabs(largest) > kHuge) return {Move::kTooFar, 0.0F};
   const int32_t exponent = exponent_near(largest);

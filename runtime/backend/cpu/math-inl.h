@@ -42,7 +42,7 @@ inline float fma_one(float a, float b, float c) {
 }
 
 HWY_INLINE Floats fma(Floats a, Floats b, Floats c) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_TARGET == HWY_SCALAR
   const F32 d;
   HWY_ALIGN float x[kWidth], y[kWidth], z[kWidth];
   hn::Store(a, d, x);
@@ -57,7 +57,7 @@ HWY_INLINE Floats fma(Floats a, Floats b, Floats c) {
 
 // a * b - c in one rounding.
 HWY_INLINE Floats fused_mul_sub(Floats a, Floats b, Floats c) {
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#if HWY_TARGET == HWY_SCALAR
   return fma(a, b, hn::Neg(c));
 #else
   return hn::MulSub(a, b, c);

@@ -7,6 +7,8 @@
 #define SIDBEAM_CPU_ROWS_INL
 #endif
 
+#include <algorithm>
+
 #include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
@@ -129,7 +131,7 @@ template <class Element, class Token>
 inline int32_t gather_list(const Element* row, const Token* list, uint32_t codes, int32_t n, float* x,
                            uint32_t* tokens) {
   int32_t i = 0;
-#if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(Element) == 4) {
     const F32 d;
     const U32 du;
@@ -180,6 +182,16 @@ inline int32_t gather(const Elements& elements, int64_t first_column, const Toke
   return n;
 }
 
+// Of lanes that are not NaN. (Highway's emulation takes the largest of them and of the lowest finite float, so that -inf
+// throughout comes out as -3.4e38: 1.0.3.)
+HWY_INLINE float largest_lane(Floats x) {
+#if HWY_TARGET == HWY_EMU128
+  return *std::max_element(x.raw, x.raw + kWidth);
+#else
+  return hn::GetLane(hn::MaxOfLanes(F32(), x));
+#endif
+}
+
 inline float largest(const float* x, int64_t n) {
   const F32 d;
   const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
@@ -189,7 +201,7 @@ inline float largest(const float* x, int64_t n) {
     const Floats v = hn::LoadU(d, x + i);
     best = hn::Max(best, hn::IfThenElse(hn::Lt(v, infinity), v, infinity));  // NaN is not below infinity
   }
-  float result = hn::GetLane(hn::MaxOfLanes(d, best));
+  float result = largest_lane(best);
   for (; i < n; ++i)
     result =
         x[i] < std::numeric_limits<float>::infinity() ? std::max(result, x[i]) : std::numeric_limits<float>::infinity();

@@ -12,7 +12,14 @@
 
 #include "emulator_run.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__)  // g++'s way to say it
+#define EMULATOR_UNDER_ASAN
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EMULATOR_UNDER_ASAN
+#endif
+#endif
+#if defined(EMULATOR_UNDER_ASAN)
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if !defined(__x86_64__)
@@ -251,7 +258,7 @@ class Machine {
     current_ = t;
     place = &fibers_[t].place;
     Fiber& fiber = fibers_[t];
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMULATOR_UNDER_ASAN)
     __sanitizer_start_switch_fiber(&main_fake_stack_, fiber.stack, kStackBytes);
 #endif
 #if defined(__x86_64__)
@@ -259,14 +266,14 @@ class Machine {
 #else
     swapcontext(&main_context_, &fiber.context);
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMULATOR_UNDER_ASAN)
     __sanitizer_finish_switch_fiber(main_fake_stack_, nullptr, nullptr);
 #endif
   }
 
   void yield() {
     Fiber& fiber = fibers_[current_];
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMULATOR_UNDER_ASAN)
     __sanitizer_start_switch_fiber(&fiber.fake_stack, main_stack_, main_stack_bytes_);
 #endif
 #if defined(__x86_64__)
@@ -278,7 +285,7 @@ class Machine {
   }
 
   void entered([[maybe_unused]] Fiber& fiber) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMULATOR_UNDER_ASAN)
     __sanitizer_finish_switch_fiber(fiber.fake_stack, &main_stack_, &main_stack_bytes_);
 #endif
   }
@@ -296,7 +303,7 @@ class Machine {
 #else
   ucontext_t main_context_{};
 #endif
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMULATOR_UNDER_ASAN)
   void* main_fake_stack_ = nullptr;
   const void* main_stack_ = nullptr;
   size_t main_stack_bytes_ = 0;

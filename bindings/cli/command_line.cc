@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <CLI/Validators.hpp>
+#include <type_traits>
+#include <utility>
+
+#include "options.h"
+
+namespace cli {
+namespace {
+
+// "INT in [1 - 64]" begins with the name of the type.
+template <class Integer>
+std::string check_integer(const std::string& text) {
+  if (parse_canonical<Integer>(text)) return "";
+  return "'" + text + "', expected " + (std::is_signed_v<Integer> ? "an integer" : "an integer from 0 to 2^64-1") +
+         " in decimal, without leading zeros";
+}
+
+std::string check_value(const std::string& type, const std::string& text) {
+  if (text.empty()) return "empty, expected a value";
+  if (type.compare(0, 3, "INT") == 0) return check_integer<int64_t>(text);
+  if (type.compare(0, 4, "UINT") == 0) return check_integer<uint64_t>(text);
+  return "";
+}
+
+}  // namespace
+
+Option Option::required() const { return Option(option_->required()); }
+Option Option::type_name(const char* name) const { return Option(option_->type_name(name)); }
+Option Option::capture_default_str() const { return Option(option_->capture_default_str()); }
+Option Option::once_a_value() const { return Option(option_->allow_extra_args(false)); }
+Option Option::between(int64_t least, int64_t most) const { return Option(option_->check(CLI::Range(least, most))); }
+Option Option::one_of(std::vector<std::string> names) const {
+  return Option(option_->check(CLI::IsMember(std::move(names))));
+}
+Option Option::check(std::function<std::string(const std::string&)> complaint) const {
+  return Option(option_->check(std::move(complaint)));
+}
+Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
+Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+bool Option::given() const { return option_->count() > 0; }
+
+Command Command::add_subcommand(const char* name, const char* what) const {
+  return Command(command_->add_subcommand(name, what));
+}
+
+Command Command::add_one_of(const char* name, const char* what) const {
+  return Command(command_->add_option_group(name, what)->require_option(1));
+}
+
+template <class T>
+Option Command::add_option(const char* name, T& value, const char* what) const {
+  return Option(command_->add_option(name, value, what));
+}
+template Option Command::add_option(const char*, std::string&, const char*) const;
+template Option Command::add_option(const char*, std::vector<std::string>&, const char*) const;
+template Option Command::add_option(const char*, int32_t&, const char*) const;
+template Option Command::add_option(const char*, int64_t&, const char*) const;
+template Option Command::add_option(const char*, uint64_t&, const char*) const;
+template Option Command::add_option(const char*, double&, const char*) const;
+
+Option Command::add_flag(const char* name, bool& value, const char* what) const {
+  return Option(command_->add_flag(name, value, what));
+}
+
+Option Command::option(const char* name) const { return Option(command_->get_option(name)); }
+void Command::footer(const char* text) const { command_->footer(text); }
+void Command::callback(std::function<void()> run) const { command_->callback(std::move(run)); }
+
+void Command::check_values() const {
+  for (CLI::Option* const option : command_->get_options()) {
+    const std::string type = option->get_type_name();
+    // A transform comes before the checks that the option has already.
+    option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));
+  }
+}
+
+}  // namespace cli

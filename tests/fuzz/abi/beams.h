@@ -1,0 +1,18 @@
+// What a session's beams show, and what must hold of it whatever the logits.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "world.h"
+
+namespace fuzz::abi {
+
+// All beams, byte for byte.
+std::vector<uint8_t> snapshot(const sidbeam_beams& beams);
+// The part of one slot.
+std::vector<uint8_t> snapshot(const sidbeam_beams& beams, int32_t slot);
+// Slots that a step may name.
+std::vector<int32_t> steppable(const sidbeam_beams& beams);
+// After a step of the slot from `live` beams at `level`.
+void check_step(const Session& session, int32_t slot, int32_t live, int32_t level);
+
+}  // namespace fuzz::abi

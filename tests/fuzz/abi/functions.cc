@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+
+namespace fuzz::abi {
+namespace {
+
+std::deque<Function>& functions() {
+  static std::deque<Function> all;
+  return all;
+}
+
+const char* name_of(const void* address) {
+  Dl_info found = {};
+  return dladdr(address, &found) != 0 && found.dli_sname != nullptr ? found.dli_sname : "a function without a name";
+}
+
+bool is_enlisted(const void* address) {
+  const auto& all = functions();
+  return std::any_of(all.begin(), all.end(), [&](const Function& one) { return one.address == address; });
+}
+
+}  // namespace
+
+Function& enlist(const void* address) { return functions().emplace_back(Function{address}); }
+
+// The table of api.h names every function except sidbeam_get_api (tests/abi compares it with symbols.txt).
+void require_every_function() {
+  const sidbeam_api* api = nullptr;
+  if (ABI(get_api)(SIDBEAM_ABI_VERSION, &api, nullptr) != SIDBEAM_OK) std::abort();
+  const auto* entries = reinterpret_cast<const void* const*>(&api->version);
+  const size_t count = (api->struct_size - offsetof(sidbeam_api, version)) / sizeof *entries;
+  int missing = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_enlisted(entries[i])) continue;
+    std::fprintf(stderr, "fuzz_abi calls %s nowhere\n", name_of(entries[i]));
+    ++missing;
+  }
+  if (missing > 0) std::abort();
+}
+
+void require_every_success() {
+  int missing = 0;
+  for (const Function& one : functions()) {
+    if (one.successes > 0 || &one == &Called<sidbeam_index_upload>::entry) continue;  // there is no device
+    std::fprintf(stderr, "%s succeeded in none of %llu calls\n", name_of(one.address),
+                 static_cast<unsigned long long>(one.calls));
+    ++missing;
+  }
+  if (missing > 0) std::_Exit(1);
+  std::fprintf(stderr, "each of %zu functions did what it does at least once\n", functions().size());
+}
+
+}  // namespace fuzz::abi

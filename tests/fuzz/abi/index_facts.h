@@ -1,0 +1,14 @@
+// What the caller keeps of an index.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "world.h"
+
+namespace fuzz::abi {
+
+// What get_info says.
+Facts facts_of(sidbeam_index* index);
+// Takes the one reference to an index that a call has made; lets go of it where there are many.
+void keep_index(World& world, sidbeam_index* index);
+
+}  // namespace fuzz::abi

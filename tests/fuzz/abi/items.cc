@@ -1,0 +1,104 @@
+// What beams stand for, into any combination of the caller's buffers.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+
+#include "steps.h"
+
+namespace fuzz::abi {
+namespace {
+
+struct Buffers {
+  Buffers(World& world, const Session& session, int64_t count, int64_t limit)
+      : places(static_cast<size_t>(count) * static_cast<size_t>(session.config.beams)),
+        ordinals(world, places),
+        sids(world, places * static_cast<size_t>(session.facts->levels)),
+        lengths(world, places),
+        rows(world, static_cast<size_t>(count * limit)),
+        offsets(world, places + static_cast<size_t>(count)),
+        truncated(world, static_cast<size_t>(count)) {}
+  size_t places;
+  Out<int64_t> ordinals;
+  Out<int32_t> sids, lengths;
+  Out<int64_t> rows, offsets;
+  Out<int32_t> truncated;
+};
+
+void check_sid(const Session& session, const Facts& facts, const int32_t* sid, int32_t length) {
+  FUZZ_CHECK(length >= 0 && length <= session.facts->levels);
+  for (int32_t l = 0; l < session.facts->levels; ++l)
+    FUZZ_CHECK(l < length ? sid[l] >= 0 && sid[l] < facts->codes[l] : sid[l] == -1);
+}
+
+void check_rows(const Facts& facts, const sidbeam_items& items, int64_t i, int32_t beams, bool limited) {
+  const int64_t* offsets = items.offsets + i * (beams + 1);
+  FUZZ_CHECK(offsets[0] == 0);
+  for (int32_t m = 0; m < beams; ++m) {
+    FUZZ_CHECK(offsets[m] <= offsets[m + 1]);
+    if (limited) FUZZ_CHECK(offsets[m + 1] - offsets[m] <= items.limit_per_sid);
+  }
+  FUZZ_CHECK(offsets[beams] <= items.limit);
+  for (int64_t r = 0; items.rows != nullptr && r < offsets[beams]; ++r)
+    FUZZ_CHECK(items.rows[i * items.limit + r] >= 0 && items.rows[i * items.limit + r] < facts->items);
+}
+
+void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_items& items) {
+  const Facts& facts = session.slots[static_cast<size_t>(slot)];
+  const int32_t beams = session.config.beams;
+  for (int32_t m = 0; m < beams; ++m) {
+    const int64_t at = i * beams + m;
+    const bool live = m < session.beams.live[slot];
+    if (items.ordinals != nullptr)
+      FUZZ_CHECK(items.ordinals[at] >= -1 && items.ordinals[at] < (live ? facts->sids : 0));
+    if (items.lengths != nullptr) FUZZ_CHECK(live || items.lengths[at] == 0);
+    if (items.lengths != nullptr && items.sids != nullptr && live)
+      check_sid(session, facts, items.sids + at * session.facts->levels, items.lengths[at]);
+  }
+  if (items.offsets != nullptr) check_rows(facts, items, i, beams, items.limit_per_sid > 0);
+  if (items.truncated != nullptr) FUZZ_CHECK(items.truncated[i] == 0 || items.truncated[i] == 1);
+}
+
+}  // namespace
+
+void get_items(World& world) {
+  if (world.sessions.empty()) return;
+  const Session& session = *world.any(world.sessions);
+  const int32_t fault = world.fault(6), slots = session.config.slots;
+  const int32_t count = world.in(0, slots);
+  std::vector<int32_t> named;
+  for (int32_t i = 0; i < count; ++i) named.push_back(i);
+  Array<int32_t> list;
+  if (world.flip()) {  // one that repeats is right here
+    for (int32_t& slot : named) slot = world.in(0, slots - 1);
+    std::vector<int32_t> listed = named;
+    if (fault == 1 && count > 0) listed.back() = world.flip() ? -1 : slots;
+    world.expected.fails_if(fault == 1 && count > 0, SIDBEAM_INVALID_ARGUMENT);
+    list = Array<int32_t>(std::move(listed));
+  }
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.limit_per_sid = world.in(0, 3);
+  items.limit = world.in(0, 30);
+  Buffers buffers(world, session, count, items.limit);
+  const int32_t which = world.in(0, 63);
+  if ((which & 1) != 0) items.ordinals = buffers.ordinals.get();
+  if ((which & 2) != 0) items.sids = buffers.sids.get();
+  if ((which & 4) != 0) items.lengths = buffers.lengths.get();
+  if ((which & 8) != 0) items.rows = buffers.rows.get();
+  if ((which & 16) != 0 || (items.rows != nullptr && fault != 2)) items.offsets = buffers.offsets.get();
+  if ((which & 32) != 0) items.truncated = buffers.truncated.get();
+  world.expected.fails_if(items.rows != nullptr && items.offsets == nullptr, SIDBEAM_INVALID_ARGUMENT);
+  if (items.rows == nullptr && world.one_in(4)) items.limit = INT64_MAX;  // a limit alone needs no room
+  if (fault == 3) items.limit = -1;
+  if (fault == 4) items.limit_per_sid = -1;
+  world.expected.fails_if(fault >= 3, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_items> argument(world, items, offsetof(sidbeam_items, stream));
+  const int64_t asked = fault == 5 ? (world.flip() ? -1 : slots + 1) : count;
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(session_get_items)(fault == 6 ? nullptr : session.handle, list.get(), asked,
+                                  const_cast<sidbeam_items*>(argument.get()), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  for (size_t i = 0; i < named.size(); ++i) check_slot(session, named[i], static_cast<int64_t>(i), items);
+}
+
+}  // namespace fuzz::abi

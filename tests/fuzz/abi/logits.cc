@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "logits.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fuzz::abi {
+namespace {
+
+constexpr int64_t kMostElements = 1 << 14;
+
+// A stride under which `count` things of `size` elements lie in a small block: apart, overlapping or backwards.
+int64_t draw_stride(World& world, int64_t count, int64_t size) {
+  const int32_t kind = world.in(0, 7);
+  if (count * size > kMostElements || kind == 1) return world.in(-3, 3);
+  if (count <= 1 && kind == 2) return world.strange();  // one thing has no stride to go wrong
+  const int64_t stride = size + world.in(0, 5);
+  return kind == 3 ? -stride : stride;
+}
+
+// Elements of drawn bits, or of few, friendly and equal values; a short pattern again and again.
+void fill(World& world, int32_t dtype, uint8_t* data, size_t bytes) {
+  std::vector<uint8_t> pattern = world.input.ConsumeBytes<uint8_t>(static_cast<size_t>(world.in(1, 60)));
+  const size_t element = dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
+  pattern.resize(std::max<size_t>(element, pattern.size() / element * element), 0);
+  if (world.in(0, 3) != 1 && dtype == SIDBEAM_DTYPE_F32) {
+    for (size_t i = 0; i + 4 <= pattern.size(); i += 4) {
+      const float value = -static_cast<float>(pattern[i] % 32) / 4;
+      std::memcpy(&pattern[i], &value, sizeof value);
+    }
+  }
+  for (size_t at = 0; at < bytes; at += pattern.size())
+    std::memcpy(data + at, pattern.data(), std::min(pattern.size(), bytes - at));
+}
+
+}  // namespace
+
+Logits::Logits(World& world, int64_t slots, int64_t rows, int64_t columns) {
+  view.dtype = world.in(0, 2);
+  view.slots = slots;
+  view.rows = rows;
+  view.columns = columns;
+  view.row_stride = draw_stride(world, rows, columns);
+  const int64_t row_reach = rows > 1 ? view.row_stride * (rows - 1) : 0;
+  view.slot_stride = draw_stride(world, slots, std::abs(row_reach) + columns);
+  const int64_t slot_reach = slots > 1 ? view.slot_stride * (slots - 1) : 0;
+  const int64_t lowest = std::min<int64_t>(row_reach, 0) + std::min<int64_t>(slot_reach, 0);
+  const int64_t highest = std::max<int64_t>(row_reach, 0) + std::max<int64_t>(slot_reach, 0) + columns;
+  const size_t element = view.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
+  memory_ = std::make_unique<Out<uint8_t>>(world, static_cast<size_t>(highest - lowest) * element, element);
+  fill(world, view.dtype, memory_->get(), memory_->memory().bytes());
+  view.data = memory_->get() + static_cast<size_t>(-lowest) * element;
+}
+
+void Logits::spoil(World& world, int32_t fault) {
+  if (fault < 1 || fault > kFaults) return;
+  world.expected.fails(fault == 1 ? SIDBEAM_NO_DEVICE : SIDBEAM_INVALID_ARGUMENT);
+  if (fault == 1) view.device_type = SIDBEAM_DEVICE_CUDA;
+  if (fault == 2) view.dtype = world.flip() ? -1 : 3;
+  if (fault == 3) view.data = nullptr;
+  if (fault == 4) view.columns = world.flip() ? -1 : INT64_MAX;
+  if (fault == 5) view.data = memory_->get() + 1;
+  if (fault == 6) view.rows = world.flip() ? -1 : INT64_MAX;
+}
+
+}  // namespace fuzz::abi

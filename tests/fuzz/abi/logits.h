@@ -1,0 +1,26 @@
+// Rows of any layout, in a block of exactly what they reach.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "world.h"
+
+namespace fuzz::abi {
+
+class Logits {
+ public:
+  // Of [slots, rows, columns], slots 0: [rows, columns]; dtype, strides, alignment and elements are drawn.
+  Logits(World& world, int64_t slots, int64_t rows, int64_t columns);
+  sidbeam_rows view = SIDBEAM_ROWS_INIT;
+  // What is wrong with the view from now on; the block stays as it is.
+  void spoil(World& world, int32_t fault);
+  static constexpr int32_t kFaults = 6;
+  // The last call left the elements as they were.
+  bool unwritten() const { return memory_->memory().untouched(); }
+
+ private:
+  std::unique_ptr<Out<uint8_t>> memory_;
+};
+
+}  // namespace fuzz::abi

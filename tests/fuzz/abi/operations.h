@@ -1,0 +1,27 @@
+// The calls of the random caller, by header. Each draws its arguments and what is put wrong in them, says what the
+// contract then allows, and calls; where an object is missing it does nothing.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "world.h"
+
+namespace fuzz::abi {
+
+using Operation = void (*)(World& world);
+
+std::span<const Operation> runtime_operations();
+std::span<const Operation> builder_operations();
+std::span<const Operation> index_operations();
+std::span<const Operation> session_operations();
+std::span<const Operation> stateless_operations();
+
+// Makes what everything else needs, as far as the input allows.
+void make_runtime(World& world);
+void make_index(World& world);
+void make_constraint(World& world);
+void make_session(World& world);
+void make_table(World& world);
+
+}  // namespace fuzz::abi

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "steps.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "beams.h"
+#include "logits.h"
+
+namespace fuzz::abi {
+namespace {
+
+constexpr int64_t kHuge = int64_t{1} << 62;
+
+// Some of the slots, in any order.
+std::vector<int32_t> draw_some(World& world, std::vector<int32_t> slots) {
+  for (size_t i = slots.size(); i > 1; --i)
+    std::swap(slots[i - 1], slots[static_cast<size_t>(world.in(0, static_cast<int32_t>(i) - 1))]);
+  slots.resize(static_cast<size_t>(world.in(0, static_cast<int32_t>(slots.size()))));
+  return slots;
+}
+
+std::vector<int32_t> all_slots(const Session& session) {
+  std::vector<int32_t> slots;
+  for (int32_t slot = 0; slot < session.config.slots; ++slot) slots.push_back(slot);
+  return slots;
+}
+
+// A list of slots that is wrong.
+void spoil_list(World& world, const Session& session, std::vector<int32_t>& slots) {
+  if (slots.size() > 1 && world.flip()) {
+    slots[1] = slots[0];
+  } else if (!slots.empty()) {
+    slots[0] = world.flip() ? -1 : session.config.slots;
+  }
+}
+
+// Slots of a call: listed, or the first ones.
+struct List {
+  Array<int32_t> slots;
+  std::vector<int32_t> named;
+};
+
+List draw_list(World& world, const Session& session) {
+  List list;
+  list.named = draw_some(world, all_slots(session));
+  if (world.flip()) {
+    std::sort(list.named.begin(), list.named.end());
+    for (size_t i = 0; i < list.named.size(); ++i) list.named[i] = static_cast<int32_t>(i);
+  } else {
+    list.slots = Array<int32_t>(list.named);
+  }
+  return list;
+}
+
+struct Start {
+  std::vector<int32_t> named;
+  std::vector<Facts> facts;
+  Array<int32_t> slots, widths, prefixes, lengths;
+  Array<sidbeam_constraint*> constraints;
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+};
+
+void draw_constraints(World& world, const Session& session, Start& start) {
+  start.facts.assign(start.named.size(), session.facts);
+  if (world.constraints.empty() || !world.one_in(3)) return;
+  std::vector<sidbeam_constraint*> handles(start.named.size());
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (world.flip()) continue;
+    const Held<sidbeam_constraint>& constraint = world.any(world.constraints);
+    handles[i] = constraint.handle;
+    start.facts[i] = constraint.facts;
+    if (start.facts[i] == session.facts) continue;
+    world.expected.fails_if(start.facts[i]->levels > session.facts->levels, SIDBEAM_INVALID_ARGUMENT);
+    session.vocabulary.judge(*start.facts[i], world.expected);
+    judge_strategy(session.config, *start.facts[i], world.expected);
+  }
+  start.constraints = Array<sidbeam_constraint*>(std::move(handles));
+}
+
+// Prefixes of which most are in no catalogue, `stride` apart.
+void draw_prefixes(World& world, Start& start, int32_t fault) {
+  if (start.named.empty() || (!world.flip() && fault == 0)) return;
+  const int32_t stride = world.in(1, 4);
+  std::vector<int32_t> codes, lengths;
+  for (const Facts& facts : start.facts) {
+    lengths.push_back(world.in(0, std::min(facts->levels, stride)));
+    for (int32_t l = 0; l < stride; ++l)
+      codes.push_back(l < lengths.back() ? world.in(0, std::min(3, facts->codes[l] - 1)) : -7);
+  }
+  start.args.prefix_stride = stride;
+  if (start.named.size() == 1 && world.flip()) start.args.prefix_stride = kHuge;  // one row has no stride to go wrong
+  // Two rows 2^62 apart: what is no address may not be read.
+  world.expected.fails_if(fault != 0 && (fault != 5 || start.named.size() > 1), SIDBEAM_INVALID_ARGUMENT);
+  if (fault == 1) start.args.prefix_stride = -1;
+  if (fault == 2) lengths.back() = world.flip() ? -1 : std::max(stride, start.facts.back()->levels) + 1;
+  if (fault == 5 && start.named.size() > 1) start.args.prefix_stride = world.flip() ? kHuge : INT64_MAX;
+  if (fault == 3) lengths.back() = 1;
+  if (fault == 3) codes[codes.size() - static_cast<size_t>(stride)] = world.flip() ? -1 : start.facts.back()->codes[0];
+  start.prefixes = Array<int32_t>(std::move(codes));
+  if (fault != 4) start.lengths = Array<int32_t>(std::move(lengths));
+  start.args.prefixes = start.prefixes.get();
+  start.args.prefix_lengths = start.lengths.get();
+}
+
+void note_started(Session& session, const Start& start) {
+  for (size_t i = 0; i < start.named.size(); ++i) {
+    const int32_t slot = start.named[i];
+    const auto at = static_cast<size_t>(slot);
+    session.slots[at] = start.facts[i];
+    const int32_t width = start.widths.given() ? start.widths[i] : 0;
+    session.widths[at] = width > 0 ? width : session.config.beams;
+    FUZZ_CHECK(session.beams.level[slot] == (start.lengths.given() ? start.lengths[i] : 0));
+    FUZZ_CHECK(session.beams.live[slot] == 0 || session.beams.live[slot] == 1);
+    FUZZ_CHECK(session.beams.errors[slot] == SIDBEAM_SLOT_OK);
+  }
+}
+
+// Slots that a call did not name stay as they were, and on an error all do.
+class Bystanders {
+ public:
+  Bystanders(const Session& session) : session_(session), before_(snapshot(session.beams)) {
+    for (int32_t slot = 0; slot < session.config.slots; ++slot) slots_.push_back(snapshot(session.beams, slot));
+  }
+  void check(sidbeam_status status, const std::vector<int32_t>& named) const {
+    FUZZ_CHECK(status == SIDBEAM_OK || snapshot(session_.beams) == before_);
+    for (int32_t slot = 0; slot < session_.config.slots; ++slot)
+      if (std::find(named.begin(), named.end(), slot) == named.end())
+        FUZZ_CHECK(snapshot(session_.beams, slot) == slots_[static_cast<size_t>(slot)]);
+  }
+
+ private:
+  const Session& session_;
+  std::vector<uint8_t> before_;
+  std::vector<std::vector<uint8_t>> slots_;
+};
+
+struct Step {
+  std::vector<int32_t> batch;    // the slot of each place of the batch
+  std::vector<int32_t> stepped;  // of those the ones that will be
+  bool listed = false, mapped = false;
+  int64_t columns = 0, rows = 1;  // that are needed
+  Array<int32_t> slots, map;
+  Array<float> lse;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+};
+
+void draw_slots(World& world, const Session& session, Step& step) {
+  const std::vector<int32_t> ready = steppable(session.beams);
+  step.listed = world.one_in(3);
+  step.batch = step.listed ? draw_some(world, ready) : all_slots(session);
+  step.stepped = step.listed ? step.batch : ready;
+  step.mapped = world.one_in(3);
+  for (const int32_t slot : step.stepped) {
+    const Facts& facts = session.slots[static_cast<size_t>(slot)];
+    step.columns = std::max(step.columns, session.vocabulary.columns(*facts, session.beams.level[slot]));
+    step.rows = std::max<int64_t>(step.rows, session.beams.live[slot]);
+  }
+  if (step.listed) step.args.count = static_cast<int64_t>(step.batch.size());
+}
+
+void draw_map(World& world, const Session& session, const Step& step, int64_t rows, std::vector<int32_t>& map) {
+  for (const int32_t slot : step.batch) {
+    const bool stepped = std::find(step.stepped.begin(), step.stepped.end(), slot) != step.stepped.end();
+    for (int32_t m = 0; m < session.config.beams; ++m)
+      map.push_back(stepped && m < session.beams.live[slot] ? world.in(0, static_cast<int32_t>(rows) - 1) : -1);
+  }
+}
+
+void draw_scalars(World& world, const Session& session, Step& step, size_t rows) {
+  if (world.one_in(4)) step.args.inverse_temperature = world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
+  if (world.one_in(8)) step.args.inverse_temperature = 0;
+  if (world.one_in(4)) step.args.soft_cap = world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
+  if (session.config.normalization == SIDBEAM_NORMALIZE_NONE || !world.one_in(4)) return;
+  std::vector<float> lse(rows, world.flip() ? 3.5F : world.input.ConsumeFloatingPoint<float>());
+  if (!lse.empty() && world.one_in(4)) lse[0] = std::numeric_limits<float>::quiet_NaN();
+  step.lse = Array<float>(std::move(lse));
+}
+
+void spoil_scalars(World& world, int32_t fault, Step& step) {
+  constexpr float kWrong[] = {-1, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
+  if (fault == 1) step.args.inverse_temperature = kWrong[world.in(0, 2)];
+  if (fault == 2) step.args.soft_cap = kWrong[world.in(0, 2)];
+  world.expected.fails_if(fault == 1 || fault == 2, SIDBEAM_INVALID_ARGUMENT);
+}
+
+// A list with a slot that is idle, done, named twice or no slot.
+void spoil_slots(World& world, const Session& session, Step& step) {
+  if (!step.listed || step.batch.empty()) return;
+  const std::vector<int32_t> ready = steppable(session.beams);
+  std::vector<int32_t> wrong = step.batch;
+  const int32_t other = world.in(0, session.config.slots - 1);
+  if (std::find(ready.begin(), ready.end(), other) == ready.end()) {
+    wrong[0] = other;
+    world.expected.fails(SIDBEAM_BAD_STATE);
+  } else {
+    spoil_list(world, session, wrong);
+    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+  }
+  step.slots = Array<int32_t>(std::move(wrong));
+}
+
+}  // namespace
+
+void start(World& world) {
+  if (world.sessions.empty()) return;
+  Session& session = *world.any(world.sessions);
+  const int32_t fault = world.fault(9);
+  Start start;
+  List list = draw_list(world, session);
+  start.named = list.named;
+  start.slots = std::move(list.slots);
+  draw_constraints(world, session, start);
+  draw_prefixes(world, start, fault <= 5 ? fault : 0);
+  if (world.flip()) start.widths = Array<int32_t>(world.numbers(start.named.size(), 0, session.config.beams));
+  if (fault == 6 && !start.named.empty()) {
+    start.widths =
+        Array<int32_t>(std::vector<int32_t>(start.named.size(), world.flip() ? -1 : session.config.beams + 1));
+    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+  }
+  if (fault == 7 && start.slots.given() && !start.named.empty()) {
+    std::vector<int32_t> wrong = start.named;
+    spoil_list(world, session, wrong);
+    start.slots = Array<int32_t>(std::move(wrong));
+    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+  }
+  start.args.slots = start.slots.get();
+  start.args.count = fault == 8 ? -1 : static_cast<int64_t>(start.named.size());
+  start.args.constraints = start.constraints.get();
+  start.args.widths = start.widths.get();
+  world.expected.fails_if(fault == 8 || fault == 9, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_start_args> args(world, start.args);
+  const Bystanders bystanders(session);
+  const sidbeam_status status = world.attempt(
+      [&](sidbeam_error* err) { return ABI(session_start)(fault == 9 ? nullptr : session.handle, args.get(), err); });
+  bystanders.check(status, start.named);
+  if (status == SIDBEAM_OK) note_started(session, start);
+}
+
+void step(World& world) {
+  if (world.sessions.empty()) return;
+  Session& session = *world.any(world.sessions);
+  const int32_t fault = world.fault(8 + Logits::kFaults);
+  Step step;
+  draw_slots(world, session, step);
+  const int64_t rows = step.mapped ? world.in(1, 5) : world.flip() ? session.config.beams : step.rows;
+  Logits logits(world, step.mapped ? 0 : static_cast<int64_t>(step.batch.size()), rows, step.columns + world.in(0, 9));
+  if (step.mapped) {
+    std::vector<int32_t> map;
+    draw_map(world, session, step, rows, map);
+    if (fault == 3) map.assign(map.size(), world.flip() ? -1 : static_cast<int32_t>(rows));
+    step.map = Array<int32_t>(std::move(map));
+  } else if (fault == 3) {
+    logits.view.rows = 0;
+  }
+  world.expected.fails_if(fault == 3 && !step.stepped.empty(), SIDBEAM_INVALID_ARGUMENT);
+  draw_scalars(world, session, step, static_cast<size_t>(rows * (step.mapped ? 1 : logits.view.slots)));
+  spoil_scalars(world, fault, step);
+  if (step.listed) step.slots = Array<int32_t>(step.batch);
+  if (fault == 4) spoil_slots(world, session, step);
+  if (fault == 5) logits.view.slots += step.mapped ? 1 : -1;
+  if (fault == 6) logits.view.columns = 0;
+  world.expected.fails_if(fault == 5 || (fault == 6 && !step.stepped.empty()), SIDBEAM_INVALID_ARGUMENT);
+  logits.spoil(world, fault - 8);
+  world.expected.fails_if(step.stepped.empty(), SIDBEAM_BAD_STATE);
+  world.expected.fails_if(fault == 7 || fault == 8, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_rows> view(world, logits.view);
+  step.args.slots = step.slots.get();
+  step.args.rows = fault == 7 ? nullptr : view.get();
+  step.args.row_map = step.map.get();
+  step.args.lse = step.lse.get();
+  const In<sidbeam_step_args> args(world, step.args);
+  const Bystanders bystanders(session);
+  const std::vector<int32_t> live(session.beams.live, session.beams.live + session.config.slots);
+  const std::vector<int32_t> level(session.beams.level, session.beams.level + session.config.slots);
+  const sidbeam_status status = world.attempt(
+      [&](sidbeam_error* err) { return ABI(session_step)(fault == 8 ? nullptr : session.handle, args.get(), err); });
+  bystanders.check(status, step.stepped);
+  FUZZ_CHECK(logits.unwritten());
+  if (status != SIDBEAM_OK) return;
+  for (const int32_t slot : step.stepped)
+    check_step(session, slot, live[static_cast<size_t>(slot)], level[static_cast<size_t>(slot)]);
+}
+
+void stop(World& world) {
+  if (world.sessions.empty()) return;
+  Session& session = *world.any(world.sessions);
+  const int32_t fault = world.fault(3);
+  List list = draw_list(world, session);
+  if (fault == 1 && list.slots.given() && !list.named.empty()) {
+    std::vector<int32_t> wrong = list.named;
+    spoil_list(world, session, wrong);
+    list.slots = Array<int32_t>(std::move(wrong));
+    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+  }
+  world.expected.fails_if(fault >= 2, SIDBEAM_INVALID_ARGUMENT);
+  const int64_t count =
+      fault == 2 ? (world.flip() ? -1 : session.config.slots + 1) : static_cast<int64_t>(list.named.size());
+  const Bystanders bystanders(session);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(session_stop)(fault == 3 ? nullptr : session.handle, list.slots.get(), count, nullptr, err);
+  });
+  bystanders.check(status, list.named);
+  if (status != SIDBEAM_OK) return;
+  for (const int32_t slot : list.named) {
+    session.slots[static_cast<size_t>(slot)] = nullptr;
+    FUZZ_CHECK(session.beams.level[slot] == -1 && session.beams.live[slot] == 0 && session.beams.active[slot] == 0);
+  }
+}
+
+}  // namespace fuzz::abi

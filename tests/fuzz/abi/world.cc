@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "world.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace fuzz::abi {
+namespace {
+
+// Control characters, and what breaks a line or turns the direction of writing.
+bool is_obeyed(uint32_t code) {
+  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E || code == 0x200F ||
+         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
+// Removed when the program ends.
+struct Folder {
+  Folder() {
+    const char* base = std::getenv("TMPDIR");
+    path = std::string(base == nullptr ? "/tmp" : base) + "/sidbeam-fuzz-abi-XXXXXX";
+    FUZZ_CHECK(mkdtemp(path.data()) != nullptr);
+  }
+  ~Folder() { rmdir(path.c_str()); }
+  std::string path;
+};
+
+}  // namespace
+
+bool is_line(const char* text) {
+  if (*text == 0) return false;
+  for (const auto* at = reinterpret_cast<const uint8_t*>(text); *at != 0;) {
+    const int more = *at < 0x80 ? 0 : *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : 1;
+    if ((*at >= 0x80 && *at < 0xC2) || *at > 0xF4) return false;
+    uint32_t code = more == 0 ? *at : *at & 0x3Fu >> more;
+    ++at;
+    for (int i = 0; i < more; ++i, ++at) {
+      if ((*at & 0xC0) != 0x80) return false;
+      code = code << 6 | (*at & 0x3Fu);
+    }
+    if (is_obeyed(code)) return false;
+  }
+  return true;
+}
+
+World::World(const uint8_t* data, size_t size) : input(data, size) {}
+
+// Lets go of everything in an order drawn from the input; then nothing may be left.
+World::~World() {
+  while (drop_any()) {
+  }
+  FUZZ_CHECK(allocator.held() == 0);
+  for (const Lent& one : lent) FUZZ_CHECK(one.returns == (one.lent ? 1 : 0));
+  for (const std::string& path : written) std::remove(path.c_str());
+}
+
+bool World::drop_any() {
+  const auto drop = [](auto& all, const auto& let_go, size_t& at) {
+    if (at >= all.size()) {
+      at -= all.size();
+      return false;
+    }
+    let_go(all[at]);
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(at));
+    return true;
+  };
+  const size_t count =
+      runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() + tables.size();
+  if (count == 0) return false;
+  auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
+  return drop(
+             runtimes,
+             [](sidbeam_runtime* one) {
+               ABI(runtime_release)
+               (one);
+             },
+             at) ||
+         drop(
+             builders,
+             [](const Builder& one) {
+               ABI(builder_destroy)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             indexes,
+             [](const auto& one) {
+               ABI(index_release)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             constraints,
+             [](const auto& one) {
+               ABI(constraint_release)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             sessions,
+             [](const auto& one) {
+               ABI(session_destroy)
+               (one->handle);
+             },
+             at) ||
+         drop(
+             tables,
+             [](const Table& one) {
+               ABI(table_destroy)
+               (one.handle);
+             },
+             at);
+}
+
+int32_t World::fault(int32_t count) {
+  const int32_t drawn = in(0, 255);
+  return drawn % 8 != 1 ? 0 : 1 + drawn / 8 % count;
+}
+
+int64_t World::strange() {
+  constexpr int64_t kStrange[] = {-1, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, int64_t{1} << 62, 1 << 20, -7};
+  return kStrange[in(0, 7)];
+}
+
+std::vector<int32_t> World::numbers(size_t count, int32_t lowest, int32_t highest) {
+  std::vector<int32_t> drawn(count);
+  for (int32_t& number : drawn) number = in(lowest, highest);
+  return drawn;
+}
+
+const std::string& World::folder() const {
+  static const Folder instance;
+  return instance.path;
+}
+
+// None, an error of the right size or a larger one, or one too small to be written.
+void World::prepare_error() {
+  static constexpr size_t kSizes[] = {sizeof(sidbeam_error), sizeof(sidbeam_error) + 40, 8};
+  const int32_t kind = in(0, 7);
+  error_memory_.reset();
+  error_ = nullptr;
+  if (kind == 1) return;
+  const size_t size = kSizes[kind == 2 ? 1 : kind == 3 ? 2 : 0];
+  error_memory_ = std::make_unique<Guarded>(size, alignof(sidbeam_error));
+  const auto claimed = static_cast<uint32_t>(size);
+  std::memcpy(error_memory_->data(), &claimed, sizeof claimed);
+  error_memory_->keep();
+  error_ = reinterpret_cast<sidbeam_error*>(error_memory_->data());
+}
+
+void World::check(sidbeam_status status) {
+  const bool told = error_ != nullptr && error_memory_->bytes() >= sizeof *error_ && status != SIDBEAM_OK;
+  if (!expected.allow(status))
+    std::fprintf(stderr, "answer %d (%s): %s\n", status, sidbeam_status_name(status), told ? error_->message : "");
+  FUZZ_CHECK(expected.allow(status));
+  if (error_ != nullptr) FUZZ_CHECK(error_memory_->intact());
+  if (error_ != nullptr && !told) FUZZ_CHECK(error_memory_->untouched());
+  if (told) {
+    FUZZ_CHECK(error_->code == status);
+    FUZZ_CHECK(std::memchr(error_->message, 0, sizeof error_->message) != nullptr);
+    FUZZ_CHECK(is_line(error_->message));
+  }
+  for (const Guarded* output : outputs) {
+    FUZZ_CHECK(output->intact());
+    FUZZ_CHECK(status == SIDBEAM_OK || output->untouched());
+  }
+  expected = {};
+}
+
+Claim draw_claim(World& world, size_t own, size_t first, bool output) {
+  constexpr size_t kNoStruct[] = {5000, 1 << 20, 0x7fffffff, 0xffffffff};
+  const int32_t kind = world.in(0, 63);
+  if (kind == 1) {  // newer, with nothing in what is new
+    const auto more = static_cast<size_t>(8 * world.in(1, 8));
+    return {own + more, own + more, 0};
+  }
+  if (kind == 2) {  // newer, with something there
+    if (!output) world.expected.fails(SIDBEAM_UNSUPPORTED);
+    return {own + 8, own + 8, 3};
+  }
+  if (kind == 3) {
+    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+    const auto size = static_cast<size_t>(world.in(0, static_cast<int32_t>(first) - 1));
+    return {size, std::max<size_t>(size, 4), 0};
+  }
+  if (kind == 4 && first < own) return {first, first, 0};
+  if (kind == 5) {
+    if (output) {
+      world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
+    } else {
+      world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+      world.expected.may_fail(SIDBEAM_UNSUPPORTED);
+    }
+    return {kNoStruct[world.in(0, 3)], own, 0};
+  }
+  return {own, own, 0};
+}
+
+}  // namespace fuzz::abi

@@ -1,0 +1,199 @@
+// What one input of the random caller has: its handles and what is known of them, and how it calls.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "allocator.h"
+#include "answers.h"
+#include "functions.h"
+#include "memory.h"
+#include "vocabulary.h"
+
+namespace fuzz::abi {
+
+// A reference that this caller holds, and what is known of the index behind it.
+template <class T>
+struct Held {
+  T* handle = nullptr;
+  Facts facts;
+};
+
+struct Progress {
+  int64_t calls_left = -1;  // until it cancels; -1: never
+  int32_t phase = -1;
+  bool cancelled = false;
+};
+
+struct Builder {
+  sidbeam_builder* handle = nullptr;
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  std::vector<int32_t> codes;
+  std::unique_ptr<Progress> progress;
+  int64_t rows = 0;
+  int32_t ids = -1;  // 1: calls give ids, 0: they do not, -1: none was made
+  enum { kOpen, kUnknown, kClosed } closed = kOpen;
+};
+
+struct Session {
+  sidbeam_session* handle = nullptr;
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  Facts facts;  // of its constraint
+  Vocabulary vocabulary;
+  std::vector<Facts> slots;  // of each slot's constraint; nullptr: idle
+  std::vector<int32_t> widths;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+};
+
+struct Table {
+  sidbeam_constraint_set* handle = nullptr;
+  std::vector<Facts> facts;
+  Vocabulary vocabulary;
+};
+
+// Bytes lent to an index that was opened in memory.
+struct Lent {
+  Block block;
+  bool lent = false;  // the index will give it back
+  int32_t returns = 0;
+};
+
+class World {
+ public:
+  World(const uint8_t* data, size_t size);
+  World(const World&) = delete;
+  ~World();
+
+  // Draws.
+  int32_t in(int32_t lowest, int32_t highest) { return input.ConsumeIntegralInRange(lowest, highest); }
+  bool flip() { return in(0, 1) != 0; }
+  bool one_in(int32_t n) { return in(0, n - 1) == 1; }
+  // Which of `count` things is put wrong in this call, 1 .. count; mostly 0, none.
+  int32_t fault(int32_t count);
+  // A number that is no count of anything.
+  int64_t strange();
+  template <class T>
+  T& any(std::vector<T>& all) {
+    return all[static_cast<size_t>(in(0, static_cast<int32_t>(all.size()) - 1))];
+  }
+  std::vector<int32_t> numbers(size_t count, int32_t lowest, int32_t highest);
+
+  // Makes one call and holds it to what is expected: its status, its message, and what it wrote.
+  template <class Call>
+  sidbeam_status attempt(const Call& call) {
+    prepare_error();
+    for (Guarded* output : outputs) output->keep();
+    const uint64_t refused = allocator.refused();
+    const sidbeam_status status = call(error_);
+    if (allocator.refused() != refused) expected.may_fail(SIDBEAM_OUT_OF_MEMORY);
+    check(status);
+    return status;
+  }
+  FuzzedDataProvider input;
+  CheckedAllocator allocator;
+  Answers expected;  // of the next call
+  std::vector<sidbeam_runtime*> runtimes;
+  std::vector<Builder> builders;
+  std::vector<Held<sidbeam_index>> indexes;
+  std::vector<Held<sidbeam_constraint>> constraints;
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<Table> tables;
+  std::list<Lent> lent;
+  std::vector<std::string> written;  // files that should be there
+  std::vector<sidbeam_state> states{0, -1};
+  const std::string& folder() const;
+
+  std::vector<Guarded*> outputs;  // of the next call
+
+ private:
+  bool drop_any();
+  void prepare_error();
+  void check(sidbeam_status status);
+
+  std::unique_ptr<Guarded> error_memory_;
+  sidbeam_error* error_ = nullptr;
+};
+
+// Whether the library may log or answer this: one line of UTF-8 that a terminal shows as it is.
+bool is_line(const char* text);
+
+// An output of the next call.
+template <class T>
+class Out {
+ public:
+  Out(World& world, size_t count, size_t alignment = alignof(T))
+      : world_(world), memory_(count * sizeof(T), alignment) {
+    world_.outputs.push_back(&memory_);
+  }
+  ~Out() { std::erase(world_.outputs, &memory_); }
+  T* get() { return reinterpret_cast<T*>(memory_.data()); }
+  T& operator[](size_t i) { return get()[i]; }
+  T operator*() { return get()[0]; }
+  Guarded& memory() { return memory_; }
+
+ private:
+  World& world_;
+  Guarded memory_;
+};
+
+// A struct that is passed in, in a block of the size that it claims: its own, that of an older or of a newer header, or
+// one that no struct has.
+template <class T>
+class In {
+ public:
+  // `first`: bytes of the struct's first version.
+  In(World& world, const T& value, size_t first = sizeof(T));
+  const T* get() const { return reinterpret_cast<const T*>(block_.get()); }
+  // It has the fields that came after the first version.
+  bool whole() const { return whole_; }
+
+ private:
+  std::unique_ptr<uint8_t[]> block_;
+  bool whole_ = true;
+};
+
+// A struct that is filled in.
+template <class T>
+class OutStruct {
+ public:
+  explicit OutStruct(World& world);
+  T* get() { return reinterpret_cast<T*>(memory_->get()); }
+  const T& operator*() { return *get(); }
+  const T* operator->() { return get(); }
+
+ private:
+  std::unique_ptr<Out<uint8_t>> memory_;
+};
+
+// How large a struct says that it is, and whether the library must then refuse it.
+struct Claim {
+  size_t size, bytes;  // struct_size; bytes that are there
+  uint8_t tail;        // the first byte behind the struct
+};
+Claim draw_claim(World& world, size_t own, size_t first, bool output);
+
+template <class T>
+In<T>::In(World& world, const T& value, size_t first) {
+  const Claim claim = draw_claim(world, sizeof(T), first, false);
+  block_.reset(new uint8_t[claim.bytes]());
+  whole_ = claim.bytes >= sizeof(T);
+  std::memcpy(block_.get(), &value, std::min(claim.bytes, sizeof(T)));
+  if (claim.bytes > sizeof(T)) block_[sizeof(T)] = claim.tail;
+  const auto size = static_cast<uint32_t>(claim.size);
+  std::memcpy(block_.get(), &size, sizeof size);
+}
+
+template <class T>
+OutStruct<T>::OutStruct(World& world) {
+  const Claim claim = draw_claim(world, sizeof(T), sizeof(T), true);
+  memory_ = std::make_unique<Out<uint8_t>>(world, claim.bytes, alignof(T));
+  const auto size = static_cast<uint32_t>(claim.size);
+  std::memcpy(memory_->get(), &size, sizeof size);
+}
+
+}  // namespace fuzz::abi

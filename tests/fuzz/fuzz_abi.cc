@@ -1,0 +1,48 @@
+// A random caller of the ABI: every function, with right and wrong arguments, on handles that are made, shared and let
+// go of in any order. What a call answers, writes, logs and allocates is held to the headers.
+//
+// Set SIDBEAM_FUZZ_REACH=1 to fail where some function has not succeeded once by the end of the run.
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+
+#include "abi/operations.h"
+#include "equal_inputs.h"
+
+namespace {
+
+using namespace fuzz::abi;
+
+constexpr int kMostCalls = 60;
+
+// Most inputs begin with an index, a constraint and a session: nothing else gives the calls anything to do.
+void prepare(World& world) {
+  if (world.one_in(8)) return;
+  make_constraint(world);
+  make_session(world);
+  if (world.flip()) make_table(world);
+}
+
+void call(World& world) {
+  const std::span<const Operation> groups[] = {runtime_operations(),  builder_operations(),   index_operations(),
+                                               session_operations(),  stateless_operations(), session_operations(),
+                                               stateless_operations()};
+  const std::span<const Operation>& group = groups[world.in(0, 6)];
+  group[static_cast<size_t>(world.in(0, static_cast<int32_t>(group.size()) - 1))](world);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  fuzz::weigh_inputs_equally(argc, argv);
+  require_every_function();
+  const char* reach = std::getenv("SIDBEAM_FUZZ_REACH");
+  if (reach != nullptr && reach[0] == '1') std::atexit(require_every_success);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  World world(data, size);
+  prepare(world);
+  for (int calls = 0; calls < kMostCalls && world.input.remaining_bytes() > 0; ++calls) call(world);
+  return 0;
+}

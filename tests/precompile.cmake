@@ -1,0 +1,23 @@
+# Targets of many files read the standard headers once; each its own, since flags must agree. The tests' always; with
+# SIDBEAM_PRECOMPILE also the library's and the command's, whose includes another build must prove complete.
+# SPDX-License-Identifier: Apache-2.0
+
+# precompile(TARGET HEADER ...)   the headers, and those that most files here include
+function(precompile target)
+  target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <memory>
+    <mutex> <random> <span> <string> <thread> <vector>)
+  # What ccache wants, to bring back objects that were made with them; clang's would note when its headers were written.
+  target_compile_options(${target} PRIVATE
+    $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
+endfunction()
+
+function(precompile_library)
+  precompile(sidbeam_core)
+  # Files with options of their own, or with Highway's.
+  set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify_avx2.cc index/verify_avx512.cc)
+  list(TRANSFORM own PREPEND ${PROJECT_SOURCE_DIR}/runtime/)
+  set_source_files_properties(${own} TARGET_DIRECTORY sidbeam_core PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  if(TARGET sidbeam_cli)
+    precompile(sidbeam_cli <nlohmann/json.hpp>)
+  endif()
+endfunction()
