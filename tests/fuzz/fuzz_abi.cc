@@ -19,7 +19,7 @@ void prepare(World& world) {
   if (world.one_in(8)) return;
   make_constraint(world);
   make_session(world);
-  if (world.flip()) make_table(world);
+  if (world.flip()) make_set(world);
 }
 
 void call(World& world) {

@@ -18,13 +18,13 @@ void check_by_oracle(const Request& request, const std::vector<Snapshot>& after)
   const oracle::Catalogue& catalogue = subjects()[request.subject].catalogue;
   std::vector<oracle::Beam> beams;
   if (after[0].live > 0) beams.push_back({request.prefix, false, 0});
-  int error = SIDBEAM_SLOT_OK;
+  int error = 0;
   differential::Coverage coverage;
   for (size_t step = 0; step + 1 < after.size(); ++step) {
     std::vector<differential::RawRow> rows;
     for (size_t m = 0; m < beams.size(); ++m) rows.push_back(request.row(step, m));
     const int level = static_cast<int>(request.prefix.size() + step);
-    const differential::SlotStep at{request.world, catalogue, level, request.width, rows};
+    const differential::SlotStep at{request.world, request.world.rules, catalogue, level, request.width, rows};
     differential::check_step(at, after[step + 1], &beams, &error, &coverage);
   }
 }

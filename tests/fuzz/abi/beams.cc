@@ -15,9 +15,9 @@ void append(std::vector<uint8_t>& bytes, const T* from, int64_t count) {
 void append_slots(std::vector<uint8_t>& bytes, const sidbeam_beams& beams, int64_t first, int64_t count) {
   const int64_t at = first * beams.beams, places = count * beams.beams;
   append(bytes, beams.parents + at, places);
-  append(bytes, beams.tokens + at, places);
+  append(bytes, beams.codes + at, places);
   append(bytes, beams.scores + at, places);
-  append(bytes, beams.states + at * beams.state_words, places * beams.state_words);
+  append(bytes, beams.states + at, places);
   append(bytes, beams.live + first, count);
   append(bytes, beams.active + first, count);
   append(bytes, beams.level + first, count);
@@ -26,15 +26,15 @@ void append_slots(std::vector<uint8_t>& bytes, const sidbeam_beams& beams, int64
 
 void check_live(const sidbeam_beams& beams, int64_t at, int32_t live_before, int32_t codes) {
   FUZZ_CHECK(std::isfinite(beams.scores[at]));
-  FUZZ_CHECK(beams.states[at * beams.state_words] >= 0);
+  FUZZ_CHECK(beams.states[at] >= 0);
   FUZZ_CHECK(beams.parents[at] >= 0 && beams.parents[at] < live_before);
-  FUZZ_CHECK(beams.tokens[at] >= -1 && beams.tokens[at] <= codes);
+  FUZZ_CHECK(beams.codes[at] >= -1 && beams.codes[at] <= codes);
 }
 
 void check_dead(const sidbeam_beams& beams, int64_t at) {
-  FUZZ_CHECK(beams.parents[at] == -1 && beams.tokens[at] == -1);
+  FUZZ_CHECK(beams.parents[at] == -1 && beams.codes[at] == -1);
   FUZZ_CHECK(std::isinf(beams.scores[at]) && beams.scores[at] < 0);
-  FUZZ_CHECK(beams.states[at * beams.state_words] == -1);
+  FUZZ_CHECK(beams.states[at] == -1);
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void check_step(const Session& session, int32_t slot, int32_t live, int32_t leve
   FUZZ_CHECK(beams.level[slot] == level + 1);
   FUZZ_CHECK(beams.live[slot] >= 0 && beams.live[slot] <= width);
   FUZZ_CHECK(beams.active[slot] >= 0 && beams.active[slot] <= beams.live[slot]);
-  FUZZ_CHECK(beams.errors[slot] == SIDBEAM_SLOT_OK || beams.errors[slot] == SIDBEAM_SLOT_BAD_ROW);
+  FUZZ_CHECK((beams.errors[slot] & ~(SIDBEAM_SLOT_BAD_ROW | SIDBEAM_SLOT_BAD_LSE)) == 0);
   const int64_t first = int64_t{slot} * beams.beams;
   for (int32_t m = 0; m < beams.beams; ++m) {
     const int64_t at = first + m;
@@ -74,7 +74,7 @@ void check_step(const Session& session, int32_t slot, int32_t live, int32_t leve
     }
     check_live(beams, at, live, session.slots[static_cast<size_t>(slot)]->codes[level]);
     if (m == 0) continue;
-    const auto order = [&](int64_t i) { return std::pair(beams.parents[i], beams.tokens[i]); };
+    const auto order = [&](int64_t i) { return std::pair(beams.parents[i], beams.codes[i]); };
     FUZZ_CHECK(beams.scores[at - 1] > beams.scores[at] ||
                (beams.scores[at - 1] == beams.scores[at] && order(at - 1) < order(at)));
   }

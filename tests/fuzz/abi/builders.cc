@@ -1,8 +1,8 @@
 // Builders, from the first pair to an index in memory or in a file.
 // SPDX-License-Identifier: Apache-2.0
+#include "builders.h"
+
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
 
 #include "index_facts.h"
 #include "operations.h"
@@ -10,7 +10,7 @@
 namespace fuzz::abi {
 namespace {
 
-constexpr size_t kMostBuilders = 3, kMostWritten = 4, kFirstConfig = offsetof(sidbeam_builder_config, hash_seed);
+constexpr size_t kMostBuilders = 3, kMostWritten = 4;
 
 int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   auto& progress = *static_cast<Progress*>(context);
@@ -22,7 +22,9 @@ int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total
   return 7;
 }
 
-void draw_config(World& world, Builder& builder) {
+}  // namespace
+
+void draw_builder_config(World& world, Builder& builder) {
   sidbeam_builder_config& config = builder.config;
   config.levels = world.in(1, 4);
   for (int32_t l = 0; l < config.levels; ++l)
@@ -44,7 +46,7 @@ void draw_config(World& world, Builder& builder) {
   config.progress_context = builder.progress.get();
 }
 
-void spoil(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes) {
+void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes) {
   if (fault != 0) world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
   if (fault == 1) config.levels = world.flip() ? 0 : 65;
   if (fault == 2) codes[0] = world.flip() ? 0 : SIDBEAM_MAX_CODES + 1;
@@ -56,18 +58,34 @@ void spoil(World& world, int32_t fault, sidbeam_builder_config& config, std::vec
   if (fault == 8) config.memory_limit_bytes = -1;
 }
 
+void expect_sorted(World& world, Builder& builder) {
+  world.expected.fails_if(builder.rows == 0, SIDBEAM_INVALID_ARGUMENT);
+  if (builder.config.collisions == SIDBEAM_COLLISIONS_ERROR) world.expected.may_fail(SIDBEAM_COLLISION);
+  if (builder.config.memory_limit_bytes != 0) world.expected.may_fail(SIDBEAM_OUT_OF_MEMORY);
+  if (builder.progress != nullptr && builder.progress->calls_left >= 0) world.expected.may_fail(SIDBEAM_CANCELLED);
+}
+
+void note_sorted(Builder& builder, sidbeam_status status) {
+  if (builder.progress != nullptr && builder.progress->cancelled) FUZZ_CHECK(status != SIDBEAM_OK);
+  if (builder.progress != nullptr) builder.progress->cancelled = false;
+  if (builder.rows == 0 || builder.closed == Builder::kClosed) return;
+  builder.closed = status == SIDBEAM_OK ? Builder::kClosed : Builder::kUnknown;
+}
+
+namespace {
+
 void create(World& world) {
   make_runtime(world);
   if (world.runtimes.empty() || world.builders.size() >= kMostBuilders) return;
   Builder builder;
-  draw_config(world, builder);
+  draw_builder_config(world, builder);
   const int32_t fault = world.fault(11);
   sidbeam_builder_config config = builder.config;
   std::vector<int32_t> given = builder.codes;
-  spoil(world, fault, config, given);
+  spoil_builder_config(world, fault, config, given);
   const Array<int32_t> codes(given);
   config.codes = fault == 9 ? nullptr : codes.get();
-  const In<sidbeam_builder_config> argument(world, config, kFirstConfig);
+  const In<sidbeam_builder_config> argument(world, config);
   sidbeam_runtime* runtime = fault == 10 ? nullptr : world.any(world.runtimes);
   Out<sidbeam_builder*> out(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
@@ -160,58 +178,6 @@ void set_metadata(World& world) {
   world.attempt([&](sidbeam_error* err) { return ABI(builder_set_metadata)(builder, key, value, err); });
 }
 
-// What plan, write and finish may say of the pairs that they sort.
-void expect_sorted(World& world, Builder& builder) {
-  world.expected.fails_if(builder.rows == 0, SIDBEAM_INVALID_ARGUMENT);
-  if (builder.config.collisions == SIDBEAM_COLLISIONS_ERROR) world.expected.may_fail(SIDBEAM_COLLISION);
-  if (builder.config.memory_limit_bytes != 0) world.expected.may_fail(SIDBEAM_OUT_OF_MEMORY);
-  if (builder.progress != nullptr && builder.progress->calls_left >= 0) world.expected.may_fail(SIDBEAM_CANCELLED);
-}
-
-// `whole`: nothing was wrong with the other arguments, so that the pairs were sorted.
-void note_sorted(Builder& builder, sidbeam_status status) {
-  if (builder.progress != nullptr && builder.progress->cancelled) FUZZ_CHECK(status != SIDBEAM_OK);
-  if (builder.progress != nullptr) builder.progress->cancelled = false;
-  if (builder.rows == 0 || builder.closed == Builder::kClosed) return;
-  builder.closed = status == SIDBEAM_OK ? Builder::kClosed : Builder::kUnknown;
-}
-
-void plan(World& world) {
-  if (world.builders.empty()) return;
-  Builder& builder = world.any(world.builders);
-  const int32_t fault = world.fault(2);
-  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
-  expect_sorted(world, builder);
-  OutStruct<sidbeam_plan> out(world);
-  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(builder_plan)(fault == 1 ? nullptr : builder.handle, fault == 2 ? nullptr : out.get(), err);
-  });
-  note_sorted(builder, status);
-  if (status == SIDBEAM_OK) FUZZ_CHECK(out->exact == 1 && out->sids > 0 && out->items <= builder.rows);
-}
-
-void estimate(World& world) {
-  Builder builder;
-  draw_config(world, builder);
-  const int32_t fault = world.fault(11);
-  std::vector<int32_t> given = builder.codes;
-  spoil(world, fault, builder.config, given);
-  const Array<int32_t> codes(given);
-  builder.config.codes = fault == 9 ? nullptr : codes.get();
-  const int64_t sids = fault == 10 ? world.strange() : int64_t{1} << world.in(0, 39);
-  if (sids > 1) world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_builder_config> config(world, builder.config, kFirstConfig);
-  OutStruct<sidbeam_plan> out(world);
-  if (fault == 10) {  // some of the strange numbers are counts after all
-    world.expected = {};
-    world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
-    world.expected.may_fail(SIDBEAM_UNSUPPORTED);
-  }
-  world.attempt([&](sidbeam_error* err) {
-    return ABI(plan_estimate)(config.get(), sids, fault == 11 ? nullptr : out.get(), err);
-  });
-}
-
 void write(World& world) {
   if (world.builders.empty() || world.written.size() >= kMostWritten) return;
   Builder& builder = world.any(world.builders);
@@ -269,7 +235,8 @@ void make_index(World& world) {
 }
 
 std::span<const Operation> builder_operations() {
-  static constexpr Operation kAll[] = {create, add, add, set_metadata, plan, estimate, write, finish, finish, destroy};
+  static constexpr Operation kAll[] = {create,        add,   add,    set_metadata, plan,    estimate,
+                                       describe_plan, write, finish, finish,       destroy, destroy_plan};
   return kAll;
 }
 

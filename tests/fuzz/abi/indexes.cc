@@ -1,6 +1,7 @@
 // Indexes: opened, described, uploaded, shared; and constraints.
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
+#include <algorithm>
+#include <cstring>
 
 #include "index_facts.h"
 #include "lookups.h"
@@ -169,14 +170,34 @@ void get_upload(World& world) {
 
 void create_constraint(World& world) {
   if (world.indexes.empty() || world.constraints.size() >= kMostConstraints) return;
-  const int32_t fault = world.fault(2);
+  const int32_t fault = world.fault(3);
   const Held<sidbeam_index>& index = world.any(world.indexes);
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = fault == 1 ? nullptr : index.handle;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_constraint_config> argument(world, config);
   Out<sidbeam_constraint*> out(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(constraint_create)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : out.get(), err);
+    return ABI(constraint_create)(fault == 2 ? nullptr : argument.get(), fault == 3 ? nullptr : out.get(), err);
   });
   if (status == SIDBEAM_OK) world.constraints.push_back({*out, index.facts});
+}
+
+void describe_constraint(World& world) {
+  if (world.constraints.empty()) return;
+  const Held<sidbeam_constraint>& constraint = world.any(world.constraints);
+  const int32_t fault = world.fault(2);
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  OutStruct<sidbeam_constraint_info> out(world);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(constraint_get_info)(fault == 1 ? nullptr : constraint.handle, fault == 2 ? nullptr : out.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  const sidbeam_index_info& index = *constraint.facts;
+  FUZZ_CHECK(out->levels == index.levels && out->variable_length == index.variable_length);
+  FUZZ_CHECK(out->kinds == index.kinds && out->sids == index.sids && out->items == index.items);
+  FUZZ_CHECK(std::equal(std::begin(out->codes), std::end(out->codes), index.codes));
+  FUZZ_CHECK(std::strcmp(out->fingerprint, index.fingerprint) == 0);
 }
 
 void retain_constraint(World& world) {
@@ -229,6 +250,7 @@ std::span<const Operation> index_operations() {
                                        create_constraint,
                                        retain_constraint,
                                        release_constraint,
+                                       describe_constraint,
                                        describe,
                                        describe,
                                        look_up_sid,

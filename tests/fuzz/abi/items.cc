@@ -1,7 +1,6 @@
 // What beams stand for, into any combination of the caller's buffers.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstddef>
 
 #include "steps.h"
 
@@ -14,13 +13,13 @@ struct Buffers {
         ordinals(world, places),
         sids(world, places * static_cast<size_t>(session.facts->levels)),
         lengths(world, places),
-        rows(world, static_cast<size_t>(count * limit)),
+        item_rows(world, static_cast<size_t>(count * limit)),
         offsets(world, places + static_cast<size_t>(count)),
         truncated(world, static_cast<size_t>(count)) {}
   size_t places;
   Out<int64_t> ordinals;
   Out<int32_t> sids, lengths;
-  Out<int64_t> rows, offsets;
+  Out<int64_t> item_rows, offsets;
   Out<int32_t> truncated;
 };
 
@@ -30,16 +29,16 @@ void check_sid(const Session& session, const Facts& facts, const int32_t* sid, i
     FUZZ_CHECK(l < length ? sid[l] >= 0 && sid[l] < facts->codes[l] : sid[l] == -1);
 }
 
-void check_rows(const Facts& facts, const sidbeam_items& items, int64_t i, int32_t beams, bool limited) {
+void check_rows(const Facts& facts, const sidbeam_items& items, int64_t i, int32_t beams) {
   const int64_t* offsets = items.offsets + i * (beams + 1);
   FUZZ_CHECK(offsets[0] == 0);
   for (int32_t m = 0; m < beams; ++m) {
     FUZZ_CHECK(offsets[m] <= offsets[m + 1]);
-    if (limited) FUZZ_CHECK(offsets[m + 1] - offsets[m] <= items.limit_per_sid);
+    if (items.limit_per_sid > 0) FUZZ_CHECK(offsets[m + 1] - offsets[m] <= items.limit_per_sid);
   }
-  FUZZ_CHECK(offsets[beams] <= items.limit);
-  for (int64_t r = 0; items.rows != nullptr && r < offsets[beams]; ++r)
-    FUZZ_CHECK(items.rows[i * items.limit + r] >= 0 && items.rows[i * items.limit + r] < facts->items);
+  FUZZ_CHECK(items.limit == 0 || offsets[beams] <= items.limit);
+  for (int64_t r = 0; items.item_rows != nullptr && r < offsets[beams]; ++r)
+    FUZZ_CHECK(items.item_rows[i * items.limit + r] >= 0 && items.item_rows[i * items.limit + r] < facts->items);
 }
 
 void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_items& items) {
@@ -54,7 +53,7 @@ void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_i
     if (items.lengths != nullptr && items.sids != nullptr && live)
       check_sid(session, facts, items.sids + at * session.facts->levels, items.lengths[at]);
   }
-  if (items.offsets != nullptr) check_rows(facts, items, i, beams, items.limit_per_sid > 0);
+  if (items.offsets != nullptr) check_rows(facts, items, i, beams);
   if (items.truncated != nullptr) FUZZ_CHECK(items.truncated[i] == 0 || items.truncated[i] == 1);
 }
 
@@ -64,11 +63,12 @@ void get_items(World& world) {
   if (world.sessions.empty()) return;
   const Session& session = *world.any(world.sessions);
   const int32_t fault = world.fault(6), slots = session.config.slots;
-  const int32_t count = world.in(0, slots);
+  const bool listed = world.flip();
+  const int32_t count = listed ? world.in(0, slots) : slots;
   std::vector<int32_t> named;
   for (int32_t i = 0; i < count; ++i) named.push_back(i);
   Array<int32_t> list;
-  if (world.flip()) {  // one that repeats is right here
+  if (listed) {  // one that repeats is right here
     for (int32_t& slot : named) slot = world.in(0, slots - 1);
     std::vector<int32_t> listed = named;
     if (fault == 1 && count > 0) listed.back() = world.flip() ? -1 : slots;
@@ -83,16 +83,17 @@ void get_items(World& world) {
   if ((which & 1) != 0) items.ordinals = buffers.ordinals.get();
   if ((which & 2) != 0) items.sids = buffers.sids.get();
   if ((which & 4) != 0) items.lengths = buffers.lengths.get();
-  if ((which & 8) != 0) items.rows = buffers.rows.get();
-  if ((which & 16) != 0 || (items.rows != nullptr && fault != 2)) items.offsets = buffers.offsets.get();
+  if ((which & 8) != 0) items.item_rows = buffers.item_rows.get();
+  if ((which & 16) != 0 || (items.item_rows != nullptr && fault != 2)) items.offsets = buffers.offsets.get();
   if ((which & 32) != 0) items.truncated = buffers.truncated.get();
-  world.expected.fails_if(items.rows != nullptr && items.offsets == nullptr, SIDBEAM_INVALID_ARGUMENT);
-  if (items.rows == nullptr && world.one_in(4)) items.limit = INT64_MAX;  // a limit alone needs no room
+  world.expected.fails_if(items.item_rows != nullptr && (items.offsets == nullptr || items.limit == 0),
+                          SIDBEAM_INVALID_ARGUMENT);
+  if (items.item_rows == nullptr && world.one_in(4)) items.limit = INT64_MAX;  // a limit alone needs no room
   if (fault == 3) items.limit = -1;
   if (fault == 4) items.limit_per_sid = -1;
   world.expected.fails_if(fault >= 3, SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_items> argument(world, items, offsetof(sidbeam_items, stream));
-  const int64_t asked = fault == 5 ? (world.flip() ? -1 : slots + 1) : count;
+  const In<sidbeam_items> argument(world, items);
+  const int64_t asked = fault == 5 ? (world.flip() ? -1 : slots + 1) : listed || world.flip() ? count : 0;
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(session_get_items)(fault == 6 ? nullptr : session.handle, list.get(), asked,
                                   const_cast<sidbeam_items*>(argument.get()), err);

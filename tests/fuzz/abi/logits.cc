@@ -9,13 +9,27 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 14;
 
-// A stride under which `count` things of `size` elements lie in a small block: apart, overlapping or backwards.
-int64_t draw_stride(World& world, int64_t count, int64_t size) {
+// Elements from one of `count` things of `size` elements to the next, so that they lie in a small block: apart, on top of
+// each other or backwards.
+int64_t draw_step(World& world, int64_t count, int64_t size) {
   const int32_t kind = world.in(0, 7);
   if (count * size > kMostElements || kind == 1) return world.in(-3, 3);
-  if (count <= 1 && kind == 2) return world.strange();  // one thing has no stride to go wrong
-  const int64_t stride = size + world.in(0, 5);
-  return kind == 3 ? -stride : stride;
+  const int64_t step = size + (world.flip() ? 0 : world.in(0, 5));
+  return kind == 2 ? -step : step;
+}
+
+// The stride that says so; `dense` is what 0 stands for.
+int64_t stride_of(World& world, int64_t count, int64_t step, int64_t dense) {
+  if (count <= 1 && world.one_in(8)) return world.strange();  // one thing has no stride to go wrong
+  if (step == 0) return SIDBEAM_BROADCAST;
+  return step == dense && world.flip() ? 0 : step;
+}
+
+// What a slot_stride of 0 stands for; 0: nothing that may be asked for.
+int64_t dense_slots(const sidbeam_rows& view) {
+  if (view.row_stride == SIDBEAM_BROADCAST) return view.columns;
+  if (view.row_stride < 0 || view.row_stride > kMostElements) return 0;
+  return view.rows * (view.row_stride == 0 ? view.columns : view.row_stride);
 }
 
 // Elements of drawn bits, or of few, friendly and equal values; a short pattern again and again.
@@ -40,20 +54,24 @@ Logits::Logits(World& world, int64_t slots, int64_t rows, int64_t columns) {
   view.slots = slots;
   view.rows = rows;
   view.columns = columns;
-  view.row_stride = draw_stride(world, rows, columns);
-  const int64_t row_reach = rows > 1 ? view.row_stride * (rows - 1) : 0;
-  view.slot_stride = draw_stride(world, slots, std::abs(row_reach) + columns);
-  const int64_t slot_reach = slots > 1 ? view.slot_stride * (slots - 1) : 0;
+  const int64_t row_step = draw_step(world, rows, columns);
+  const int64_t row_reach = rows > 1 ? row_step * (rows - 1) : 0;
+  const int64_t slot_step = draw_step(world, slots, std::abs(row_reach) + columns);
+  const int64_t slot_reach = slots > 1 ? slot_step * (slots - 1) : 0;
+  view.row_stride = stride_of(world, rows, row_step, columns);
+  view.slot_stride = stride_of(world, slots, slot_step, dense_slots(view));
   const int64_t lowest = std::min<int64_t>(row_reach, 0) + std::min<int64_t>(slot_reach, 0);
   const int64_t highest = std::max<int64_t>(row_reach, 0) + std::max<int64_t>(slot_reach, 0) + columns;
   const size_t element = view.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   memory_ = std::make_unique<Out<uint8_t>>(world, static_cast<size_t>(highest - lowest) * element, element);
   fill(world, view.dtype, memory_->get(), memory_->memory().bytes());
-  view.data = memory_->get() + static_cast<size_t>(-lowest) * element;
+  data_ = memory_->get() + static_cast<size_t>(-lowest) * element;
+  view.data = data_;
 }
 
 void Logits::spoil(World& world, int32_t fault) {
   if (fault < 1 || fault > kFaults) return;
+  if (fault == 7 && (view.slots <= 1 || view.row_stride >= 0 || view.row_stride == SIDBEAM_BROADCAST)) return;
   world.expected.fails(fault == 1 ? SIDBEAM_NO_DEVICE : SIDBEAM_INVALID_ARGUMENT);
   if (fault == 1) view.device_type = SIDBEAM_DEVICE_CUDA;
   if (fault == 2) view.dtype = world.flip() ? -1 : 3;
@@ -61,6 +79,7 @@ void Logits::spoil(World& world, int32_t fault) {
   if (fault == 4) view.columns = world.flip() ? -1 : INT64_MAX;
   if (fault == 5) view.data = memory_->get() + 1;
   if (fault == 6) view.rows = world.flip() ? -1 : INT64_MAX;
+  if (fault == 7) view.slot_stride = 0;  // dense says nothing of rows that go backwards
 }
 
 }  // namespace fuzz::abi

@@ -1,4 +1,4 @@
-// Rows of any layout, in a block of exactly what they reach.
+// Logits rows of any layout, in a block of exactly what they reach.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,12 +15,15 @@ class Logits {
   sidbeam_rows view = SIDBEAM_ROWS_INIT;
   // What is wrong with the view from now on; the block stays as it is.
   void spoil(World& world, int32_t fault);
-  static constexpr int32_t kFaults = 6;
+  static constexpr int32_t kFaults = 7;
+  // Where view.data points to.
+  uint8_t* data() const { return data_; }
   // The last call left the elements as they were.
   bool unwritten() const { return memory_->memory().untouched(); }
 
  private:
   std::unique_ptr<Out<uint8_t>> memory_;
+  uint8_t* data_ = nullptr;
 };
 
 }  // namespace fuzz::abi

@@ -37,7 +37,7 @@ void describe_header(World& world, const Held<sidbeam_index>& index) {
 
 void describe_section(World& world, const Held<sidbeam_index>& index) {
   const int32_t fault = world.fault(3);
-  const auto i = static_cast<int32_t>(draw_position(world, index.facts->section_count, fault == 1));
+  const int64_t i = draw_position(world, index.facts->section_count, fault == 1);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   OutStruct<sidbeam_section_info> out(world);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
@@ -52,7 +52,7 @@ void describe_section(World& world, const Held<sidbeam_index>& index) {
 void describe_metadata(World& world, const Held<sidbeam_index>& index) {
   const int32_t fault = world.fault(4);
   const bool none = index.facts->metadata_count == 0;
-  const auto i = static_cast<int32_t>(draw_position(world, index.facts->metadata_count, fault == 1 || none));
+  const int64_t i = draw_position(world, index.facts->metadata_count, fault == 1 || none);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   Out<const char*> key(world, 1), value(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
@@ -150,12 +150,12 @@ void look_up_prefix(World& world) {
 
   const auto capacity = static_cast<size_t>(world.in(0, 20));
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
-  Out<int32_t> tokens(world, capacity), end(world, 1);
+  Out<int32_t> codes(world, capacity), end(world, 1);
   Out<int64_t> count(world, 1);
   const int32_t filling = end[0];
   status = world.attempt([&](sidbeam_error* err) {
-    return ABI(index_children)(handle, prefix.get(), claimed, capacity == 0 ? nullptr : tokens.get(),
-                               static_cast<int64_t>(capacity), fault == 4 ? nullptr : count.get(),
+    return ABI(index_children)(handle, prefix.get(), claimed, static_cast<int64_t>(capacity),
+                               capacity == 0 ? nullptr : codes.get(), fault == 4 ? nullptr : count.get(),
                                fault == 5 ? nullptr : end.get(), err);
   });
   if (status != SIDBEAM_OK) return;
@@ -163,8 +163,8 @@ void look_up_prefix(World& world) {
   FUZZ_CHECK(*count + *end <= info.max_children[length]);
   for (size_t i = 0; i < capacity; ++i) {
     const bool written = static_cast<int64_t>(i) < *count;
-    FUZZ_CHECK(written ? tokens[i] < info.codes[length] && tokens[i] > (i == 0 ? -1 : tokens[i - 1])
-                       : tokens[i] == filling);
+    FUZZ_CHECK(written ? codes[i] < info.codes[length] && codes[i] > (i == 0 ? -1 : codes[i - 1])
+                       : codes[i] == filling);
   }
 }
 

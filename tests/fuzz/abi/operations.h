@@ -22,6 +22,6 @@ void make_runtime(World& world);
 void make_index(World& world);
 void make_constraint(World& world);
 void make_session(World& world);
-void make_table(World& world);
+void make_set(World& world);
 
 }  // namespace fuzz::abi

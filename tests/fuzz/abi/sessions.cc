@@ -23,7 +23,7 @@ void draw_config(World& world, sidbeam_session_config& config) {
 void spoil(World& world, int32_t fault, sidbeam_session_config& config) {
   if (fault == 0) return;
   world.expected.fails(fault >= 7 && fault <= 8 ? SIDBEAM_NO_DEVICE : SIDBEAM_INVALID_ARGUMENT);
-  if (fault == 1) config.slots = world.flip() ? 0 : (1 << 20) + 1;
+  if (fault == 1) config.slots = world.flip() ? -1 : (1 << 20) + 1;
   if (fault == 2) config.beams = world.flip() ? 0 : SIDBEAM_MAX_BEAMS + 1;
   if (fault == 3) config.strategy = world.flip() ? -1 : 5;
   if (fault == 4) config.normalization = world.flip() ? -1 : 4;
@@ -99,7 +99,32 @@ void get_stats(World& world) {
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(session_get_stats)(fault == 1 ? nullptr : session.handle, fault == 2 ? nullptr : out.get(), err);
   });
-  if (status == SIDBEAM_OK) FUZZ_CHECK(out->steps >= 0 && out->slot_steps >= 0 && out->memory_bytes > 0);
+  if (status == SIDBEAM_OK) FUZZ_CHECK(out->steps >= 0 && out->rows_read >= 0 && out->memory_bytes > 0);
+}
+
+// As many as there is room for are written; `count` says how many there are.
+void get_counters(World& world) {
+  if (world.sessions.empty()) return;
+  const Session& session = *world.any(world.sessions);
+  const int32_t fault = world.fault(4);
+  const int64_t capacity = fault == 1 ? -1 : fault == 2 ? world.in(1, 30) : world.in(0, 30);
+  const auto room = static_cast<size_t>(std::max<int64_t>(capacity, 0));
+  const bool named = world.flip();
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  Out<const char*> names(world, room);
+  Out<int64_t> values(world, room), count(world, 1);
+  const std::vector<int64_t> before(values.get(), values.get() + room);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(session_get_counters)(fault == 3 ? nullptr : session.handle, capacity, named ? names.get() : nullptr,
+                                     fault == 2 ? nullptr : values.get(), fault == 4 ? nullptr : count.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(*count > 0);
+  for (size_t i = 0; i < room; ++i) {
+    const bool written = static_cast<int64_t>(i) < *count;
+    FUZZ_CHECK(written ? values[i] >= 0 : values[i] == before[i]);
+    if (written && named) FUZZ_CHECK(is_line(names[i]));
+  }
 }
 
 void destroy(World& world) {
@@ -127,8 +152,8 @@ void make_session(World& world) {
 }
 
 std::span<const Operation> session_operations() {
-  static constexpr Operation kAll[] = {create, get_beams, get_stats, destroy,   start,     start,     step,
-                                       step,   step,      step,      get_items, get_items, get_items, stop};
+  static constexpr Operation kAll[] = {create, get_beams, get_stats, get_counters, destroy,   start,     start, step,
+                                       step,   step,      step,      get_items,    get_items, get_items, stop};
   return kAll;
 }
 

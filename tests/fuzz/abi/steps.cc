@@ -26,8 +26,8 @@ std::vector<int32_t> all_slots(const Session& session) {
   return slots;
 }
 
-// A list of slots that is wrong.
-void spoil_list(World& world, const Session& session, std::vector<int32_t>& slots) {
+// Slots that no list may name.
+void spoil(World& world, const Session& session, std::vector<int32_t>& slots) {
   if (slots.size() > 1 && world.flip()) {
     slots[1] = slots[0];
   } else if (!slots.empty()) {
@@ -35,36 +35,70 @@ void spoil_list(World& world, const Session& session, std::vector<int32_t>& slot
   }
 }
 
-// Slots of a call: listed, or the first ones.
+// Slots of a call: listed, or all.
 struct List {
   Array<int32_t> slots;
   std::vector<int32_t> named;
+  int64_t count;
 };
 
 List draw_list(World& world, const Session& session) {
-  List list;
-  list.named = draw_some(world, all_slots(session));
-  if (world.flip()) {
-    std::sort(list.named.begin(), list.named.end());
-    for (size_t i = 0; i < list.named.size(); ++i) list.named[i] = static_cast<int32_t>(i);
-  } else {
-    list.slots = Array<int32_t>(list.named);
-  }
-  return list;
+  if (world.flip()) return {{}, all_slots(session), world.flip() ? 0 : session.config.slots};
+  std::vector<int32_t> some = draw_some(world, all_slots(session));
+  const auto count = static_cast<int64_t>(some.size());
+  return {Array<int32_t>(some), std::move(some), count};
+}
+
+// A count that goes with the list in no way.
+int64_t wrong_count(World& world, const Session& session, const List& list) {
+  const int32_t slots = session.config.slots;
+  if (!list.slots.given() && slots > 1 && world.flip()) return world.in(1, slots - 1);
+  return world.flip() ? -1 : slots + 1;
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kWrong[] = {-1, std::numeric_limits<float>::quiet_NaN(), -kInfinity, kInfinity};
+
+// 0 is that of the slot or none; a soft-cap may be infinite.
+float draw_setting(World& world, bool soft_cap) {
+  const int32_t kind = world.in(0, 7);
+  if (kind < 3) return 0;
+  return soft_cap && kind == 3 ? kInfinity : world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
+}
+
+float wrong_setting(World& world, bool soft_cap) { return kWrong[world.in(0, soft_cap ? 2 : 3)]; }
+
+// One for each slot of a call; `wrong`: the last is none.
+Array<float> draw_settings(World& world, size_t count, bool soft_cap, bool wrong) {
+  if (!wrong && !world.one_in(4)) return {};
+  std::vector<float> settings(count);
+  for (float& setting : settings) setting = draw_setting(world, soft_cap);
+  if (wrong && count > 0) settings.back() = wrong_setting(world, soft_cap);
+  world.expected.fails_if(wrong && count > 0, SIDBEAM_INVALID_ARGUMENT);
+  return Array<float>(std::move(settings));
+}
+
+void spoil_list(World& world, const Session& session, List& list) {
+  if (!list.slots.given() || list.named.empty()) return;
+  std::vector<int32_t> wrong = list.named;
+  spoil(world, session, wrong);
+  list.slots = Array<int32_t>(std::move(wrong));
+  world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
 }
 
 struct Start {
-  std::vector<int32_t> named;
+  List list;
   std::vector<Facts> facts;
-  Array<int32_t> slots, widths, prefixes, lengths;
+  Array<int32_t> widths, prefixes, lengths;
+  Array<float> inverse_temperatures, soft_caps;
   Array<sidbeam_constraint*> constraints;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
 };
 
 void draw_constraints(World& world, const Session& session, Start& start) {
-  start.facts.assign(start.named.size(), session.facts);
+  start.facts.assign(start.list.named.size(), session.facts);
   if (world.constraints.empty() || !world.one_in(3)) return;
-  std::vector<sidbeam_constraint*> handles(start.named.size());
+  std::vector<sidbeam_constraint*> handles(start.list.named.size());
   for (size_t i = 0; i < handles.size(); ++i) {
     if (world.flip()) continue;
     const Held<sidbeam_constraint>& constraint = world.any(world.constraints);
@@ -78,23 +112,31 @@ void draw_constraints(World& world, const Session& session, Start& start) {
   start.constraints = Array<sidbeam_constraint*>(std::move(handles));
 }
 
-// Prefixes of which most are in no catalogue, `stride` apart.
-void draw_prefixes(World& world, Start& start, int32_t fault) {
-  if (start.named.empty() || (!world.flip() && fault == 0)) return;
-  const int32_t stride = world.in(1, 4);
+// A prefix of one slot, of which most are in no catalogue; entries past its length are not read.
+void append_prefix(World& world, const Facts& facts, int32_t length, int32_t stride, std::vector<int32_t>& codes) {
+  for (int32_t l = 0; l < stride; ++l) codes.push_back(l < length ? world.in(0, std::min(3, facts->codes[l] - 1)) : -7);
+}
+
+// Prefixes `stride` apart, dense, or one for all: of no code but 0, which every level has.
+void draw_prefixes(World& world, const Session& session, Start& start, int32_t fault) {
+  const size_t count = start.list.named.size();
+  if (count == 0 || (!world.flip() && fault == 0)) return;
+  const int32_t kind = world.in(0, 7), levels = session.facts->levels;
+  const bool dense = kind == 1, one_for_all = kind == 2;
+  const int32_t stride = dense || one_for_all ? levels : world.in(1, 4);
   std::vector<int32_t> codes, lengths;
   for (const Facts& facts : start.facts) {
     lengths.push_back(world.in(0, std::min(facts->levels, stride)));
-    for (int32_t l = 0; l < stride; ++l)
-      codes.push_back(l < lengths.back() ? world.in(0, std::min(3, facts->codes[l] - 1)) : -7);
+    if (!one_for_all) append_prefix(world, facts, lengths.back(), stride, codes);
   }
-  start.args.prefix_stride = stride;
-  if (start.named.size() == 1 && world.flip()) start.args.prefix_stride = kHuge;  // one row has no stride to go wrong
-  // Two rows 2^62 apart: what is no address may not be read.
-  world.expected.fails_if(fault != 0 && (fault != 5 || start.named.size() > 1), SIDBEAM_INVALID_ARGUMENT);
-  if (fault == 1) start.args.prefix_stride = -1;
+  if (one_for_all) codes.resize(static_cast<size_t>(stride));
+  start.args.prefix_stride = dense ? 0 : one_for_all ? SIDBEAM_BROADCAST : stride;
+  if (count == 1 && !dense && world.flip()) start.args.prefix_stride = kHuge;  // one prefix has no stride to go wrong
+  // Two prefixes 2^62 apart: what is no address may not be read.
+  world.expected.fails_if(fault != 0 && (fault != 5 || count > 1), SIDBEAM_INVALID_ARGUMENT);
+  if (fault == 1) start.args.prefix_stride = world.flip() ? -1 : INT64_MIN + 1;
   if (fault == 2) lengths.back() = world.flip() ? -1 : std::max(stride, start.facts.back()->levels) + 1;
-  if (fault == 5 && start.named.size() > 1) start.args.prefix_stride = world.flip() ? kHuge : INT64_MAX;
+  if (fault == 5 && count > 1) start.args.prefix_stride = world.flip() ? kHuge : INT64_MAX;
   if (fault == 3) lengths.back() = 1;
   if (fault == 3) codes[codes.size() - static_cast<size_t>(stride)] = world.flip() ? -1 : start.facts.back()->codes[0];
   start.prefixes = Array<int32_t>(std::move(codes));
@@ -104,15 +146,15 @@ void draw_prefixes(World& world, Start& start, int32_t fault) {
 }
 
 void note_started(Session& session, const Start& start) {
-  for (size_t i = 0; i < start.named.size(); ++i) {
-    const int32_t slot = start.named[i];
+  for (size_t i = 0; i < start.list.named.size(); ++i) {
+    const int32_t slot = start.list.named[i];
     const auto at = static_cast<size_t>(slot);
     session.slots[at] = start.facts[i];
     const int32_t width = start.widths.given() ? start.widths[i] : 0;
     session.widths[at] = width > 0 ? width : session.config.beams;
     FUZZ_CHECK(session.beams.level[slot] == (start.lengths.given() ? start.lengths[i] : 0));
     FUZZ_CHECK(session.beams.live[slot] == 0 || session.beams.live[slot] == 1);
-    FUZZ_CHECK(session.beams.errors[slot] == SIDBEAM_SLOT_OK);
+    FUZZ_CHECK(session.beams.errors[slot] == 0);
   }
 }
 
@@ -141,7 +183,7 @@ struct Step {
   bool listed = false, mapped = false;
   int64_t columns = 0, rows = 1;  // that are needed
   Array<int32_t> slots, map;
-  Array<float> lse;
+  Array<float> lse, inverse_temperatures, soft_caps;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
 };
 
@@ -156,7 +198,7 @@ void draw_slots(World& world, const Session& session, Step& step) {
     step.columns = std::max(step.columns, session.vocabulary.columns(*facts, session.beams.level[slot]));
     step.rows = std::max<int64_t>(step.rows, session.beams.live[slot]);
   }
-  if (step.listed) step.args.count = static_cast<int64_t>(step.batch.size());
+  if (step.listed || world.flip()) step.args.count = static_cast<int64_t>(step.batch.size());
 }
 
 void draw_map(World& world, const Session& session, const Step& step, int64_t rows, std::vector<int32_t>& map) {
@@ -168,9 +210,8 @@ void draw_map(World& world, const Session& session, const Step& step, int64_t ro
 }
 
 void draw_scalars(World& world, const Session& session, Step& step, size_t rows) {
-  if (world.one_in(4)) step.args.inverse_temperature = world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
-  if (world.one_in(8)) step.args.inverse_temperature = 0;
-  if (world.one_in(4)) step.args.soft_cap = world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
+  if (!step.inverse_temperatures.given()) step.args.inverse_temperature = draw_setting(world, false);
+  if (!step.soft_caps.given()) step.args.soft_cap = draw_setting(world, true);
   if (session.config.normalization == SIDBEAM_NORMALIZE_NONE || !world.one_in(4)) return;
   std::vector<float> lse(rows, world.flip() ? 3.5F : world.input.ConsumeFloatingPoint<float>());
   if (!lse.empty() && world.one_in(4)) lse[0] = std::numeric_limits<float>::quiet_NaN();
@@ -178,9 +219,9 @@ void draw_scalars(World& world, const Session& session, Step& step, size_t rows)
 }
 
 void spoil_scalars(World& world, int32_t fault, Step& step) {
-  constexpr float kWrong[] = {-1, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()};
-  if (fault == 1) step.args.inverse_temperature = kWrong[world.in(0, 2)];
-  if (fault == 2) step.args.soft_cap = kWrong[world.in(0, 2)];
+  // Beside an array any but 0 is wrong.
+  if (fault == 1) step.args.inverse_temperature = step.inverse_temperatures.given() ? 1 : wrong_setting(world, false);
+  if (fault == 2) step.args.soft_cap = step.soft_caps.given() ? 1 : wrong_setting(world, true);
   world.expected.fails_if(fault == 1 || fault == 2, SIDBEAM_INVALID_ARGUMENT);
 }
 
@@ -194,10 +235,27 @@ void spoil_slots(World& world, const Session& session, Step& step) {
     wrong[0] = other;
     world.expected.fails(SIDBEAM_BAD_STATE);
   } else {
-    spoil_list(world, session, wrong);
+    spoil(world, session, wrong);
     world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
   }
   step.slots = Array<int32_t>(std::move(wrong));
+}
+
+// A setting that is none, of a slot that will be stepped: of others they are not read.
+void spoil_settings(World& world, Step& step) {
+  const bool soft_cap = world.flip();
+  Array<float>& all = soft_cap ? step.soft_caps : step.inverse_temperatures;
+  if (step.stepped.empty() || !all.given()) return;
+  std::vector<float> settings = all.values();
+  const auto at = std::find(step.batch.begin(), step.batch.end(), step.stepped.back());
+  settings[static_cast<size_t>(at - step.batch.begin())] = wrong_setting(world, soft_cap);
+  all = Array<float>(std::move(settings));
+  world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+}
+
+void spoil_count(World& world, const Session& session, Step& step) {
+  step.args.count = wrong_count(world, session, {});
+  world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
 }
 
 }  // namespace
@@ -205,44 +263,43 @@ void spoil_slots(World& world, const Session& session, Step& step) {
 void start(World& world) {
   if (world.sessions.empty()) return;
   Session& session = *world.any(world.sessions);
-  const int32_t fault = world.fault(9);
+  const int32_t fault = world.fault(11);
   Start start;
-  List list = draw_list(world, session);
-  start.named = list.named;
-  start.slots = std::move(list.slots);
+  start.list = draw_list(world, session);
+  const std::vector<int32_t>& named = start.list.named;
   draw_constraints(world, session, start);
-  draw_prefixes(world, start, fault <= 5 ? fault : 0);
-  if (world.flip()) start.widths = Array<int32_t>(world.numbers(start.named.size(), 0, session.config.beams));
-  if (fault == 6 && !start.named.empty()) {
-    start.widths =
-        Array<int32_t>(std::vector<int32_t>(start.named.size(), world.flip() ? -1 : session.config.beams + 1));
+  draw_prefixes(world, session, start, fault <= 5 ? fault : 0);
+  if (world.flip()) start.widths = Array<int32_t>(world.numbers(named.size(), 0, session.config.beams));
+  if (fault == 6 && !named.empty()) {
+    start.widths = Array<int32_t>(std::vector<int32_t>(named.size(), world.flip() ? -1 : session.config.beams + 1));
     world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
   }
-  if (fault == 7 && start.slots.given() && !start.named.empty()) {
-    std::vector<int32_t> wrong = start.named;
-    spoil_list(world, session, wrong);
-    start.slots = Array<int32_t>(std::move(wrong));
-    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
-  }
-  start.args.slots = start.slots.get();
-  start.args.count = fault == 8 ? -1 : static_cast<int64_t>(start.named.size());
+  start.inverse_temperatures = draw_settings(world, named.size(), false, fault == 10);
+  start.soft_caps = draw_settings(world, named.size(), true, fault == 11);
+  if (fault == 7) spoil_list(world, session, start.list);
+  start.args.slots = start.list.slots.get();
+  start.args.count = fault == 8 ? wrong_count(world, session, start.list) : start.list.count;
   start.args.constraints = start.constraints.get();
   start.args.widths = start.widths.get();
+  start.args.inverse_temperatures = start.inverse_temperatures.get();
+  start.args.soft_caps = start.soft_caps.get();
   world.expected.fails_if(fault == 8 || fault == 9, SIDBEAM_INVALID_ARGUMENT);
   const In<sidbeam_start_args> args(world, start.args);
   const Bystanders bystanders(session);
   const sidbeam_status status = world.attempt(
       [&](sidbeam_error* err) { return ABI(session_start)(fault == 9 ? nullptr : session.handle, args.get(), err); });
-  bystanders.check(status, start.named);
+  bystanders.check(status, named);
   if (status == SIDBEAM_OK) note_started(session, start);
 }
 
 void step(World& world) {
   if (world.sessions.empty()) return;
   Session& session = *world.any(world.sessions);
-  const int32_t fault = world.fault(8 + Logits::kFaults);
+  const int32_t fault = world.fault(10 + Logits::kFaults);
   Step step;
   draw_slots(world, session, step);
+  step.inverse_temperatures = draw_settings(world, step.batch.size(), false, false);
+  step.soft_caps = draw_settings(world, step.batch.size(), true, false);
   const int64_t rows = step.mapped ? world.in(1, 5) : world.flip() ? session.config.beams : step.rows;
   Logits logits(world, step.mapped ? 0 : static_cast<int64_t>(step.batch.size()), rows, step.columns + world.in(0, 9));
   if (step.mapped) {
@@ -261,7 +318,9 @@ void step(World& world) {
   if (fault == 5) logits.view.slots += step.mapped ? 1 : -1;
   if (fault == 6) logits.view.columns = 0;
   world.expected.fails_if(fault == 5 || (fault == 6 && !step.stepped.empty()), SIDBEAM_INVALID_ARGUMENT);
-  logits.spoil(world, fault - 8);
+  logits.spoil(world, fault - 10);
+  if (fault == 9) spoil_settings(world, step);
+  if (fault == 10 && !step.listed) spoil_count(world, session, step);
   world.expected.fails_if(step.stepped.empty(), SIDBEAM_BAD_STATE);
   world.expected.fails_if(fault == 7 || fault == 8, SIDBEAM_INVALID_ARGUMENT);
   const In<sidbeam_rows> view(world, logits.view);
@@ -269,6 +328,8 @@ void step(World& world) {
   step.args.rows = fault == 7 ? nullptr : view.get();
   step.args.row_map = step.map.get();
   step.args.lse = step.lse.get();
+  step.args.inverse_temperatures = step.inverse_temperatures.get();
+  step.args.soft_caps = step.soft_caps.get();
   const In<sidbeam_step_args> args(world, step.args);
   const Bystanders bystanders(session);
   const std::vector<int32_t> live(session.beams.live, session.beams.live + session.config.slots);
@@ -287,15 +348,9 @@ void stop(World& world) {
   Session& session = *world.any(world.sessions);
   const int32_t fault = world.fault(3);
   List list = draw_list(world, session);
-  if (fault == 1 && list.slots.given() && !list.named.empty()) {
-    std::vector<int32_t> wrong = list.named;
-    spoil_list(world, session, wrong);
-    list.slots = Array<int32_t>(std::move(wrong));
-    world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
-  }
+  if (fault == 1) spoil_list(world, session, list);
   world.expected.fails_if(fault >= 2, SIDBEAM_INVALID_ARGUMENT);
-  const int64_t count =
-      fault == 2 ? (world.flip() ? -1 : session.config.slots + 1) : static_cast<int64_t>(list.named.size());
+  const int64_t count = fault == 2 ? wrong_count(world, session, list) : list.count;
   const Bystanders bystanders(session);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(session_stop)(fault == 3 ? nullptr : session.handle, list.slots.get(), count, nullptr, err);

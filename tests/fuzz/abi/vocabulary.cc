@@ -14,18 +14,19 @@ bool has_map(const Vocabulary& vocabulary, int32_t level) {
 
 void draw_maps(FuzzedDataProvider& input, const sidbeam_index_info& info, Vocabulary& vocabulary) {
   std::vector<const int32_t*> pointers;
-  std::vector<int32_t> lengths;
+  std::vector<int64_t> lengths;
   for (int32_t l = 0; l < vocabulary.view.levels; ++l) {
     const int32_t codes = std::max(1, info.codes[l]);
     std::vector<int32_t> map(static_cast<size_t>(codes + input.ConsumeIntegralInRange(-1, 3)));
     for (int32_t& column : map) column = input.ConsumeIntegralInRange(0, 2 * codes);
+    if (!map.empty() && input.ConsumeIntegralInRange(0, 15) == 1) map[map.size() / 2] = -1;
     const bool none = map.empty() || input.ConsumeBool();
     vocabulary.maps.emplace_back(std::move(map));
     pointers.push_back(none ? nullptr : vocabulary.maps.back().get());
-    lengths.push_back(none ? -1 : static_cast<int32_t>(vocabulary.maps.back().values().size()));
+    lengths.push_back(none ? -1 : static_cast<int64_t>(vocabulary.maps.back().values().size()));
   }
   vocabulary.map_pointers = Array<const int32_t*>(std::move(pointers));
-  vocabulary.map_codes = Array<int32_t>(std::move(lengths));
+  vocabulary.map_codes = Array<int64_t>(std::move(lengths));
 }
 
 }  // namespace
@@ -48,12 +49,17 @@ Vocabulary draw_vocabulary(FuzzedDataProvider& input, const sidbeam_index_info& 
   return vocabulary;
 }
 
+// A code without a column may have no SID; which codes have some is not known here.
 void Vocabulary::judge(const sidbeam_index_info& info, Answers& answers) const {
   answers.fails_if(info.variable_length != 0 && (!given || view.end_column < 0), SIDBEAM_INVALID_ARGUMENT);
   if (!given) return;
   answers.fails_if(view.levels < info.levels, SIDBEAM_INVALID_ARGUMENT);
-  for (int32_t l = 0; l < std::min(info.levels, view.levels); ++l)
-    answers.fails_if(has_map(*this, l) && map_codes[static_cast<size_t>(l)] < info.codes[l], SIDBEAM_INVALID_ARGUMENT);
+  for (int32_t l = 0; l < std::min(info.levels, view.levels); ++l) {
+    if (!has_map(*this, l)) continue;
+    const std::vector<int32_t>& map = maps[static_cast<size_t>(l)].values();
+    answers.fails_if(std::ssize(map) < info.codes[l], SIDBEAM_INVALID_ARGUMENT);
+    if (std::find(map.begin(), map.end(), -1) != map.end()) answers.may_fail(SIDBEAM_INVALID_ARGUMENT);
+  }
 }
 
 int64_t Vocabulary::columns(const sidbeam_index_info& info, int32_t level) const {

@@ -1,4 +1,4 @@
-// What the caller knows of an index, and where it puts its codes in a row.
+// What the caller knows of an index, and where it puts its codes in a logits row.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,12 +20,12 @@ struct Vocabulary {
   Array<int64_t> offsets;
   std::vector<Array<int32_t>> maps;  // by level
   Array<const int32_t*> map_pointers;
-  Array<int32_t> map_codes;
+  Array<int64_t> map_codes;
   sidbeam_vocabulary view = SIDBEAM_VOCABULARY_INIT;
 
   // What a call says that uses it for that index.
   void judge(const sidbeam_index_info& info, Answers& answers) const;
-  // Columns that a row needs at a level.
+  // Columns that a logits row needs at a level.
   int64_t columns(const sidbeam_index_info& info, int32_t level) const;
 };
 

@@ -4,6 +4,8 @@
 
 #include <fuzzer/FuzzedDataProvider.h>
 
+#include <algorithm>
+#include <cstring>
 #include <list>
 #include <memory>
 #include <string>
@@ -50,7 +52,7 @@ struct Session {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
 };
 
-struct Table {
+struct ConstraintSet {
   sidbeam_constraint_set* handle = nullptr;
   std::vector<Facts> facts;
   Vocabulary vocabulary;
@@ -102,7 +104,8 @@ class World {
   std::vector<Held<sidbeam_index>> indexes;
   std::vector<Held<sidbeam_constraint>> constraints;
   std::vector<std::unique_ptr<Session>> sessions;
-  std::vector<Table> tables;
+  std::vector<ConstraintSet> sets;
+  std::vector<sidbeam_plan*> plans;
   std::list<Lent> lent;
   std::vector<std::string> written;  // files that should be there
   std::vector<sidbeam_state> states{0, -1};
@@ -117,6 +120,7 @@ class World {
 
   std::unique_ptr<Guarded> error_memory_;
   sidbeam_error* error_ = nullptr;
+  bool error_is_one_ = false;  // of a size that an error may have
 };
 
 // Whether the library may log or answer this: one line of UTF-8 that a terminal shows as it is.
@@ -141,30 +145,30 @@ class Out {
   Guarded memory_;
 };
 
-// A struct that is passed in, in a block of the size that it claims: its own, that of an older or of a newer header, or
-// one that no struct has.
+// A struct that is passed in, in a block of the size that it claims: its own, that of a newer header, or one that no
+// struct has.
 template <class T>
 class In {
  public:
-  // `first`: bytes of the struct's first version.
-  In(World& world, const T& value, size_t first = sizeof(T));
+  In(World& world, const T& value);
   const T* get() const { return reinterpret_cast<const T*>(block_.get()); }
-  // It has the fields that came after the first version.
-  bool whole() const { return whole_; }
 
  private:
   std::unique_ptr<uint8_t[]> block_;
-  bool whole_ = true;
 };
 
-// A struct that is filled in.
+// A struct that is filled in, of such a size too. What this library does not know is zero once it is.
 template <class T>
 class OutStruct {
  public:
   explicit OutStruct(World& world);
   T* get() { return reinterpret_cast<T*>(memory_->get()); }
-  const T& operator*() { return *get(); }
-  const T* operator->() { return get(); }
+  const T& operator*() {
+    const uint8_t* bytes = memory_->get();
+    FUZZ_CHECK(std::all_of(bytes + sizeof(T), bytes + memory_->memory().bytes(), [](uint8_t b) { return b == 0; }));
+    return *get();
+  }
+  const T* operator->() { return &**this; }
 
  private:
   std::unique_ptr<Out<uint8_t>> memory_;
@@ -175,13 +179,12 @@ struct Claim {
   size_t size, bytes;  // struct_size; bytes that are there
   uint8_t tail;        // the first byte behind the struct
 };
-Claim draw_claim(World& world, size_t own, size_t first, bool output);
+Claim draw_claim(World& world, size_t own, bool output);
 
 template <class T>
-In<T>::In(World& world, const T& value, size_t first) {
-  const Claim claim = draw_claim(world, sizeof(T), first, false);
+In<T>::In(World& world, const T& value) {
+  const Claim claim = draw_claim(world, sizeof(T), false);
   block_.reset(new uint8_t[claim.bytes]());
-  whole_ = claim.bytes >= sizeof(T);
   std::memcpy(block_.get(), &value, std::min(claim.bytes, sizeof(T)));
   if (claim.bytes > sizeof(T)) block_[sizeof(T)] = claim.tail;
   const auto size = static_cast<uint32_t>(claim.size);
@@ -190,7 +193,7 @@ In<T>::In(World& world, const T& value, size_t first) {
 
 template <class T>
 OutStruct<T>::OutStruct(World& world) {
-  const Claim claim = draw_claim(world, sizeof(T), sizeof(T), true);
+  const Claim claim = draw_claim(world, sizeof(T), true);
   memory_ = std::make_unique<Out<uint8_t>>(world, claim.bytes, alignof(T));
   const auto size = static_cast<uint32_t>(claim.size);
   std::memcpy(memory_->get(), &size, sizeof size);

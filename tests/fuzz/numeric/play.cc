@@ -14,7 +14,7 @@ using differential::Snapshot;
 
 const differential::Place kHere;
 
-// The row of beam m of a slot: that of another slot is one of the request's too, moved on.
+// The logits row of beam m of a slot: that of another slot is one of the request's too, moved on.
 const RawRow& row_of(const Request& request, const Arrangement& at, size_t step, int32_t slot, size_t m) {
   return request.row(step, m + static_cast<size_t>(slot == at.slot ? 0 : slot + 1));
 }
@@ -36,12 +36,13 @@ class Memory {
     const auto count = static_cast<size_t>(at.misalign + (all - 1) * apart + columns);
     block_.reset(new uint8_t[count * element_]);
     std::memset(block_.get(), 0xFF, count * element_);
-    view.data = block_.get() + static_cast<size_t>(at.misalign + (at.backwards ? (all - 1) * apart : 0)) * element_;
+    data = block_.get() + static_cast<size_t>(at.misalign + (at.backwards ? (all - 1) * apart : 0)) * element_;
+    view.data = data;
     lse.assign(static_cast<size_t>(all), std::numeric_limits<float>::quiet_NaN());
   }
   // Row r, counted over all slots.
   void write(int64_t r, const RawRow& row) {
-    uint8_t* to = static_cast<uint8_t*>(view.data) + r * view.row_stride * static_cast<int64_t>(element_);
+    uint8_t* to = data + r * view.row_stride * static_cast<int64_t>(element_);
     for (const uint32_t bits : row.elements) {
       std::memcpy(to, &bits, element_);
       to += element_;
@@ -49,10 +50,11 @@ class Memory {
     if (row.lse) lse[static_cast<size_t>(r)] = *row.lse;
   }
   std::vector<uint8_t> bytes(int64_t r) const {
-    const uint8_t* from = static_cast<const uint8_t*>(view.data) + r * view.row_stride * static_cast<int64_t>(element_);
+    const uint8_t* from = data + r * view.row_stride * static_cast<int64_t>(element_);
     return {from, from + static_cast<size_t>(view.columns) * element_};
   }
   sidbeam_rows view = SIDBEAM_ROWS_INIT;
+  uint8_t* data = nullptr;
   std::vector<float> lse;
 
  private:
@@ -69,7 +71,6 @@ void start_all(const Request& request, const Arrangement& at, sidbeam_session* s
   lengths[own] = static_cast<int32_t>(request.prefix.size());
   std::copy(request.prefix.begin(), request.prefix.end(), prefixes.begin() + static_cast<std::ptrdiff_t>(own * stride));
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
-  args.count = at.slots;
   args.widths = widths.data();
   args.prefixes = prefixes.data();
   args.prefix_lengths = lengths.data();
@@ -164,21 +165,23 @@ std::vector<uint8_t> answer_states(const Request& request, const Arrangement& at
   const auto count = static_cast<int64_t>(states.size());
   sidbeam_constraint* constraint = ways().all[at.way].constraints[request.subject].get();
   const differential::Vocabulary vocabulary(request.world);
+  const differential::ConstraintSet set =
+      differential::make_set(ways().all[at.way].runtime.get(), kHere, {constraint}, &vocabulary.view);
   Memory memory(request, at, 0, count);
   for (int64_t r = 0; r < count; ++r) memory.write(r, request.row(1, static_cast<size_t>(r)));
-  std::vector<int32_t> tokens(states.size() * kBest);
-  std::vector<float> log_probs(tokens.size());
-  std::vector<sidbeam_state> next(tokens.size());
+  std::vector<int32_t> codes(states.size() * kBest);
+  std::vector<float> log_probs(codes.size());
+  std::vector<sidbeam_state> next(codes.size());
   {
     const FloatMode mode(at.float_mode);
-    differential::call("sidbeam_rows_topk", sidbeam_rows_topk, &constraint, 1, nullptr, &vocabulary.view, states.data(),
-                       &memory.view, static_cast<int32_t>(request.world.c.normalization), kBest, tokens.data(),
+    differential::call("sidbeam_constraint_set_topk", sidbeam_constraint_set_topk, set.get(), nullptr, states.data(),
+                       &memory.view, static_cast<int32_t>(request.world.c.normalization), kBest, codes.data(),
                        log_probs.data(), next.data(), nullptr);
-    differential::call("sidbeam_rows_mask", sidbeam_rows_mask, &constraint, 1, nullptr, &vocabulary.view, states.data(),
-                       &memory.view, nullptr);
+    differential::call("sidbeam_constraint_set_mask", sidbeam_constraint_set_mask, set.get(), nullptr, states.data(),
+                       &memory.view, memory.data, nullptr);
   }
   std::vector<uint8_t> bytes;
-  append(bytes, tokens);
+  append(bytes, codes);
   append(bytes, log_probs);
   append(bytes, next);
   for (int64_t r = 0; r < count; ++r) append(bytes, memory.bytes(r));

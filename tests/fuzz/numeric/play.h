@@ -24,7 +24,8 @@ Arrangement draw_arrangement(FuzzedDataProvider& input, const Request& request);
 // The request's slot after its start and after each step.
 std::vector<differential::Snapshot> play(const Request& request, const Arrangement& arrangement);
 
-// The best codes of states, and the rows masked, by the stateless forms: tokens, log-probabilities, states, elements.
+// The best codes of states, and the logits rows masked, by the stateless forms: codes, log-probabilities, states,
+// elements.
 std::vector<uint8_t> answer_states(const Request& request, const Arrangement& arrangement,
                                    const std::vector<sidbeam_state>& states);
 

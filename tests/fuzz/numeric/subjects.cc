@@ -65,14 +65,12 @@ Way make_way(std::string name, handles::Runtime runtime) {
   Way way{std::move(name), std::move(runtime), {}};
   for (const Subject& subject : subjects()) {
     sidbeam_index* index = nullptr;
-    sidbeam_constraint* constraint = nullptr;
     sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
     config.verify = SIDBEAM_VERIFY_FULL;
     differential::call("sidbeam_index_open_memory", sidbeam_index_open_memory, way.runtime.get(), subject.file.get(),
                        subject.bytes, nullptr, nullptr, &config, &index);
     const handles::Index opened(index);
-    differential::call("sidbeam_constraint_create", sidbeam_constraint_create, index, &constraint);
-    way.constraints.emplace_back(constraint);
+    way.constraints.push_back(differential::constrain(index));
   }
   return way;
 }

@@ -1,0 +1,21 @@
+// What calls of builders share, and plans, which they make.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "world.h"
+
+namespace fuzz::abi {
+
+void draw_builder_config(World& world, Builder& builder);
+// Puts one thing wrong, for `fault` in 1 .. 8; any other fault is the caller's, and expected to be refused alike.
+void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes);
+// What plan, write and finish may say of the pairs that they sort.
+void expect_sorted(World& world, Builder& builder);
+void note_sorted(Builder& builder, sidbeam_status status);
+
+void plan(World& world);
+void estimate(World& world);
+void describe_plan(World& world);
+void destroy_plan(World& world);
+
+}  // namespace fuzz::abi
