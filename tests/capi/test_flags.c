@@ -1,10 +1,11 @@
 /* What a session says of its work: flags of slots, statistics, counters. SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
-static sidbeam_session* session_of(int32_t slots, int32_t normalization) {
-  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+static sidbeam_session* session_of(int32_t slots, int32_t strategy, int32_t normalization) {
+  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
   sidbeam_session_config config = session_config(constraint);
   config.slots = slots;
+  config.strategy = strategy;
   config.normalization = normalization;
   sidbeam_session* session = make_session(&config);
   sidbeam_constraint_release(constraint);
@@ -12,7 +13,7 @@ static sidbeam_session* session_of(int32_t slots, int32_t normalization) {
 }
 
 static void stats_count_what_was_done(void) {
-  sidbeam_session* session = session_of(2, SIDBEAM_NORMALIZE_NONE);
+  sidbeam_session* session = session_of(2, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE);
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   CHECK_OK(sidbeam_session_get_stats(session, &stats, &err));
   CHECK(stats.steps == 0 && stats.rows_read == 0 && stats.memory_bytes > 0);
@@ -31,14 +32,19 @@ static void stats_count_what_was_done(void) {
 static void counters_are_read_by_name(void) {
   static const struct {
     const char* name;
-    int64_t value; /* after two steps of two slots, whose beams have 3 children, then 2, 1 and 1 */
-  } expected[] = {{"slot_steps", 4},         {"candidates", 14}, {"shrinks", 0},
-                  {"list_rows", 4},          {"dense_rows", 0},  {"single_rows", 4},
+    int64_t value;
+  } expected[] = {{"slot_steps", 5},         {"candidates", 14}, {"shrinks", 1},
+                  {"list_rows", 3},          {"dense_rows", 0},  {"single_rows", 7},
                   {"unconstrained_rows", 0}, {"probed_rows", 0}, {"split_slots", 0}};
-  sidbeam_session* session = session_of(2, SIDBEAM_NORMALIZE_NONE);
-  start_all(session);
-  step_all(session, halving);
-  step_all(session, halving);
+  static const int32_t prefix[1] = {3}, lengths[2] = {0, 1};
+  sidbeam_session* session = session_of(2, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE);
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.prefixes = prefix;
+  args.prefix_stride = SIDBEAM_BROADCAST;
+  args.prefix_lengths = lengths;
+  CHECK_OK(sidbeam_session_start(session, &args, &err));
+  /* The first slot's beams have 3, then 2 1 1, then 2 1 1 1 children, the second's one each for two steps. */
+  for (int i = 0; i < 3; ++i) step_all(session, halving);
   for (size_t i = 0; i < COUNT(expected); ++i) {
     const char* name = expected[i].name;
     check_int(__FILE__, __LINE__, name, counter_of(session, name), expected[i].value);
@@ -57,9 +63,26 @@ static void counters_are_read_by_name(void) {
   sidbeam_session_destroy(session);
 }
 
+static void strategies_have_counters_of_their_own(void) {
+  static const struct {
+    int32_t strategy;
+    int64_t list_rows, probed_rows, unconstrained_rows;
+  } expected[] = {
+      {SIDBEAM_STRATEGY_TRIE, 1, 0, 0}, {SIDBEAM_STRATEGY_SORTED_TOPK, 0, 1, 0}, {SIDBEAM_STRATEGY_NONE, 0, 0, 1}};
+  for (size_t i = 0; i < COUNT(expected); ++i) {
+    sidbeam_session* session = session_of(1, expected[i].strategy, SIDBEAM_NORMALIZE_NONE);
+    start_all(session);
+    step_all(session, halving);
+    CHECK_INT(counter_of(session, "list_rows"), expected[i].list_rows);
+    CHECK_INT(counter_of(session, "probed_rows"), expected[i].probed_rows);
+    CHECK_INT(counter_of(session, "unconstrained_rows"), expected[i].unconstrained_rows);
+    sidbeam_session_destroy(session);
+  }
+}
+
 /* Two slots, the logits rows and normalisers of which are given, after one step of the first level. */
 static int32_t error_after(const float (*logits)[4], const float* lse) {
-  sidbeam_session* session = session_of(2, SIDBEAM_NORMALIZE_FULL);
+  sidbeam_session* session = session_of(2, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
   const sidbeam_rows rows = make_rows(&logits[0][0], 2, 1, 4);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   start_all(session);
@@ -91,7 +114,7 @@ static void a_bad_lse_and_a_bad_row_have_flags_of_their_own(void) {
 /* One beam with a bad row, another with a bad lse: both flags, whether in one step or one after the other. */
 static void flags_of_a_slot_come_together(void) {
   for (int at_once = 0; at_once < 2; ++at_once) {
-    sidbeam_session* session = session_of(1, SIDBEAM_NORMALIZE_FULL);
+    sidbeam_session* session = session_of(1, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
     float logits[3][4] = {{-1, -2, -4, -8}, {-1, -2, -4, -8}, {-1, -2, -4, -8}}, lse[3] = {0, 0, 0};
     const sidbeam_rows rows = make_rows(&logits[0][0], 1, 3, 4);
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
@@ -118,6 +141,7 @@ int main(void) {
   static const test_case tests[] = {
       TEST(stats_count_what_was_done),
       TEST(counters_are_read_by_name),
+      TEST(strategies_have_counters_of_their_own),
       TEST(a_bad_lse_and_a_bad_row_have_flags_of_their_own),
       TEST(flags_of_a_slot_come_together),
   };

@@ -118,6 +118,9 @@ oracle::Sid draw_prefix(const World& world, const oracle::Catalogue& catalogue, 
   return prefix;
 }
 
+// Whether a start says temperature and soft-cap. One that does not must forget what the start before said.
+bool starts_say(const Run& run) { return run.world.c.settings % 2 == 1 && run.draw(11) % 4 != 0; }
+
 Life draw_life(const Run& run, size_t s) {
   const uint64_t hash = mix(run.world.seed(), kDrawStart, run.operation, s);
   Life life;
@@ -126,7 +129,7 @@ Life draw_life(const Run& run, size_t s) {
   if (run.world.c.widths != 0)
     life.width = 1 + static_cast<int>(mix(hash, 1) % static_cast<uint64_t>(run.world.c.beams));
   life.prefix = draw_prefix(run.world, run.world.catalogues[life.catalogue], mix(hash, 2));
-  if (run.world.c.settings % 2 == 1) life.start = draw_settings(run.world.c, mix(hash, 3), true);
+  if (starts_say(run)) life.start = draw_settings(run.world.c, mix(hash, 3), true);
   return life;
 }
 
@@ -169,7 +172,7 @@ void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>
     args.prefix_lengths = lists.lengths.data();
     args.prefix_stride = way == 0 ? static_cast<int64_t>(stride) : way == 1 || slots.size() > 1 ? 0 : SIDBEAM_BROADCAST;
   }
-  if (run->world.c.settings % 2 == 1) {
+  if (starts_say(*run)) {
     args.inverse_temperatures = lists.inverse_temperatures.data();
     args.soft_caps = lists.soft_caps.data();
   }
