@@ -45,7 +45,7 @@ class OutputFile {
   std::string path_;  // as it was given
   FileDescriptor folder_;
   bool folder_is_readable_ = true;
-  std::string name_;       // in the folder, links followed
+  std::string name_;  // in the folder, links followed
   TemporaryName temporary_;
   FileDescriptor file_;
   unsigned mode_ = 0;  // of the old file, to be kept; 0: none
