@@ -18,7 +18,8 @@ build() {
   local folder=$1
   shift
   cmake --preset fuzz -B "$folder" "${launcher[@]}" "$@" >/dev/null
-  cmake --build "$folder" -j "${SIDBEAM_JOBS:-$(nproc)}" -- --quiet
+  cmake --build "$folder" -j "${SIDBEAM_JOBS:-$(nproc)}" \
+    --target make_corpus fuzz_files fuzz_tool fuzz_abi fuzz_numeric -- --quiet
 }
 build build/fuzz
 case " $* " in

@@ -84,6 +84,8 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   if (random.one_in(8)) add(arguments, {"--item-column", "item"});
   if (random.one_in(8)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
   if (random.one_in(8)) add(arguments, {"--memory-limit", random.one_in(2) ? "64K" : "1G"});
+  if (random.one_in(8)) add(arguments, {"--hash-seed", std::to_string(random.below(3))});
+  if (random.one_in(8)) add(arguments, {"--allow-attribute-loss"});
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
 }
 
