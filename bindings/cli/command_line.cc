@@ -43,14 +43,13 @@ Option Option::check(std::function<std::string(const std::string&)> complaint) c
 }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
 Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+// Not an option group of CLI11's, which is an app without a name: an empty argument would name it, and with an unknown
+// option behind it parsing would never end.
+Option Option::under(const char* heading) const { return Option(option_->group(heading)); }
 bool Option::given() const { return option_->count() > 0; }
 
 Command Command::add_subcommand(const char* name, const char* what) const {
   return Command(command_->add_subcommand(name, what));
-}
-
-Command Command::add_one_of(const char* name, const char* what) const {
-  return Command(command_->add_option_group(name, what)->require_option(1));
 }
 
 template <class T>
@@ -74,6 +73,7 @@ void Command::callback(std::function<void()> run) const { command_->callback(std
 
 void Command::check_values() const {
   for (CLI::Option* const option : command_->get_options()) {
+    if (option->get_group() != "Options") continue;
     const std::string type = option->get_type_name();
     // A transform comes before the checks that the option has already.
     option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));

@@ -29,6 +29,7 @@ class Option {
   Option check(std::function<std::string(const std::string&)> complaint) const;  // "" where there is none
   Option needs(Option other) const;
   Option excludes(Option other) const;
+  Option under(const char* heading) const;  // of --help; such an option may be given an empty value
   bool given() const;
 
  private:
@@ -40,7 +41,6 @@ class Command {
   explicit Command(CLI::App* command) : command_(command) {}
 
   Command add_subcommand(const char* name, const char* what) const;
-  Command add_one_of(const char* name, const char* what) const;  // a group: exactly one of its options must be given
   // T: std::string, a list of them, int32_t, int64_t, uint64_t, double
   template <class T>
   Option add_option(const char* name, T& value, const char* what) const;
@@ -48,7 +48,8 @@ class Command {
   Option option(const char* name) const;
   void footer(const char* text) const;
   void callback(std::function<void()> run) const;
-  // Lets no option take an empty value, and integers only as printing gives them: CLI11 would take octal.
+  // Lets no option take an empty value, except those under a heading of their own, and integers only as printing gives
+  // them: CLI11 would take octal.
   void check_values() const;
 
  private:
