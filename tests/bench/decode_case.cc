@@ -167,8 +167,7 @@ class Run {
   std::string over(const std::string& name, const std::string& other) const {
     if (!medians_.contains(other) || name == other) return "";
     const double difference = medians_.at(name) - medians_.at(other);
-    std::string text(1, difference < 0 ? '-' : '+');
-    return text += figure(std::fabs(difference));
+    return (difference < 0 ? "-" : "+") + figure(std::fabs(difference));
   }
 
   void print() const {
