@@ -6,7 +6,6 @@
 #   bash tests/run.sh tidy-all   release build, clang-tidy on every file
 # Each stage is followed by its seconds of wall clock and of CPU time (its processes', user and system).
 # SIDBEAM_JOBS                 processes at a time (default: cores)
-# SIDBEAM_FUZZ_SECONDS         how long each fuzz target runs (20)
 # SIDBEAM_CUDA_ARCHITECTURES   what the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90: 9.0 and its PTX, where
 #                              the build that users make has 8.0, 9.0, 10.0 and PTX)
 # SIDBEAM_TIDY                 share: a third of the files, those of the last commits first (default); all: as tidy-all
@@ -18,7 +17,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . samples/install_packages.sh
 
 jobs=${SIDBEAM_JOBS:-$(nproc)}
-fuzz_seconds=${SIDBEAM_FUZZ_SECONDS:-20}
 logs=build/logs
 summary=()
 passed=0
@@ -103,7 +101,7 @@ release() {
 
 # One build for this stage and for fuzz: the fuzzer wants clang's.
 asan() {
-  build fuzz -DSIDBEAM_FUZZ_SECONDS="$fuzz_seconds"
+  build fuzz
   UBSAN_OPTIONS=print_stacktrace=1 ctest --preset fuzz -j "$jobs" -LE 'slow|fuzz'
 }
 
@@ -119,6 +117,7 @@ tsan() {
 
 fuzz() {
   ctest --preset fuzz -j "$jobs" -L fuzz --no-tests=error
+  bash tests/fuzz/prove.sh --one
 }
 
 tidy() {
@@ -175,7 +174,7 @@ if [ "$what" = all ]; then
   stage valgrind "the smallest program under valgrind" memory
   stage asan "address and undefined-behaviour sanitizers of clang, all but slow tests" asan
   stage tsan "thread sanitizer, tests of threads" tsan
-  stage fuzz "fuzz targets, $fuzz_seconds s each" fuzz
+  stage fuzz "fuzz targets, a short run of each, and one proof that they find" fuzz
   stage tidy "clang-tidy, ${SIDBEAM_TIDY:-share} of the files" tidy
 fi
 printf '\nAll passed (wall clock, CPU time):\n'

@@ -5,10 +5,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <CLI/Validators.hpp>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
+#include "failure.h"
 #include "options.h"
+#include "terminal.h"
 
 namespace cli {
 namespace {
@@ -28,6 +31,33 @@ std::string check_value(const std::string& type, const std::string& text) {
   return "";
 }
 
+void check_values(CLI::App& command) {
+  for (CLI::Option* const option : command.get_options()) {
+    if (option->get_group() != "Options") continue;
+    const std::string type = option->get_type_name();
+    // A transform comes before the checks that the option has already.
+    option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));
+  }
+}
+
+// CLI11 says of an unknown command or option before it that a command is missing.
+void check_command(const CLI::App& program, int argc, char** argv) {
+  if (argc >= 2 && argv[1][0] == '-') return;
+  std::string names;
+  for (const CLI::App* const command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (argc >= 2 && command->check_name(argv[1])) return;
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  throw UsageError((argc >= 2 ? "'" + std::string(argv[1]) + "', " : "") + "expected a command: " + names);
+}
+
+// What --help and --version ask for.
+void print_answer(const CLI::App& program, const CLI::ParseError& asked) {
+  std::ostringstream out;
+  program.exit(asked, out, out);
+  print(out.str());
+}
+
 }  // namespace
 
 Option Option::required() const { return Option(option_->required()); }
@@ -43,14 +73,13 @@ Option Option::check(std::function<std::string(const std::string&)> complaint) c
 }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
 Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
+// Not an option group of CLI11's, which is an app without a name: an empty argument would name it, and with an unknown
+// option behind it parsing would never end.
+Option Option::under(const char* heading) const { return Option(option_->group(heading)); }
 bool Option::given() const { return option_->count() > 0; }
 
 Command Command::add_subcommand(const char* name, const char* what) const {
   return Command(command_->add_subcommand(name, what));
-}
-
-Command Command::add_one_of(const char* name, const char* what) const {
-  return Command(command_->add_option_group(name, what)->require_option(1));
 }
 
 template <class T>
@@ -72,12 +101,28 @@ Option Command::option(const char* name) const { return Option(command_->get_opt
 void Command::footer(const char* text) const { command_->footer(text); }
 void Command::callback(std::function<void()> run) const { command_->callback(std::move(run)); }
 
-void Command::check_values() const {
-  for (CLI::Option* const option : command_->get_options()) {
-    const std::string type = option->get_type_name();
-    // A transform comes before the checks that the option has already.
-    option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));
+Program::Program(const char* name, const char* what, std::function<std::string()> version)
+    : program_(std::make_unique<CLI::App>(what, name)) {
+  program_->set_version_flag("--version", std::move(version));
+}
+
+Program::~Program() = default;
+
+void Program::run(int argc, char** argv) const {
+  for (CLI::App* const command : program_->get_subcommands([](CLI::App*) { return true; })) check_values(*command);
+  check_command(*program_, argc, argv);
+  try {
+    program_->parse(argc, argv);  // which runs the command
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) throw UsageError(error.what());
+    return print_answer(*program_, error);
   }
+  if (program_->get_subcommands().empty()) check_command(*program_, 1, argv);
+}
+
+std::string Program::command_name() const {
+  const auto parsed = program_->get_subcommands();
+  return parsed.empty() ? program_->get_name() : program_->get_name() + " " + parsed.front()->get_name();
 }
 
 }  // namespace cli

@@ -1,10 +1,11 @@
-// What the commands use of CLI11. command_line.cc and main.cc alone include it: a compiler takes ten seconds for it.
+// What the commands use of CLI11. command_line.cc alone includes it: a compiler takes ten seconds for it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_COMMAND_LINE_H
 #define SIDBEAM_CLI_COMMAND_LINE_H
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ class Option {
   Option check(std::function<std::string(const std::string&)> complaint) const;  // "" where there is none
   Option needs(Option other) const;
   Option excludes(Option other) const;
+  Option under(const char* heading) const;  // of --help; such an option may be given an empty value
   bool given() const;
 
  private:
@@ -40,7 +42,6 @@ class Command {
   explicit Command(CLI::App* command) : command_(command) {}
 
   Command add_subcommand(const char* name, const char* what) const;
-  Command add_one_of(const char* name, const char* what) const;  // a group: exactly one of its options must be given
   // T: std::string, a list of them, int32_t, int64_t, uint64_t, double
   template <class T>
   Option add_option(const char* name, T& value, const char* what) const;
@@ -48,11 +49,28 @@ class Command {
   Option option(const char* name) const;
   void footer(const char* text) const;
   void callback(std::function<void()> run) const;
-  // Lets no option take an empty value, and integers only as printing gives them: CLI11 would take octal.
-  void check_values() const;
 
  private:
   CLI::App* command_;
+};
+
+// The whole command line: owns what the others are views of.
+class Program {
+ public:
+  Program(const char* name, const char* what, std::function<std::string()> version);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  Command commands() const { return Command(program_.get()); }  // to add them
+  // Runs the command that the arguments name, or prints what --help or --version ask for. Wrong usage is a UsageError.
+  // No option takes an empty value, except those under a heading of their own, and integers only as printing gives them:
+  // CLI11 would take octal.
+  void run(int argc, char** argv) const;
+  std::string command_name() const;  // "sidbeam build", once the command is known
+
+ private:
+  std::unique_ptr<CLI::App> program_;
 };
 
 }  // namespace cli

@@ -132,17 +132,21 @@ void add_lookup(Command program) {
   const auto o = std::make_shared<Options>();
   const Command command = program.add_subcommand("lookup", "Show what an index holds under a prefix, a SID or an item");
   add_index(command, o->index);
-  const Command what = command.add_one_of("what", "exactly one of");
+  constexpr const char* kQuestions = "exactly one of";
   const Option prefix =
-      what.add_option("--prefix", o->prefix, "codes 1,2: what may follow, how many SIDs and items; \"\" for the root");
-  const Option sid = what.add_option("--sid", o->sid, "codes 1,2,3: its ordinal and items");
-  what.add_option("--item", o->item, "an id: its SIDs");
+      command
+          .add_option("--prefix", o->prefix, "codes 1,2: what may follow, how many SIDs and items; \"\" for the root")
+          .under(kQuestions);
+  const Option sid = command.add_option("--sid", o->sid, "codes 1,2,3: its ordinal and items").under(kQuestions);
+  const Option item = command.add_option("--item", o->item, "an id: its SIDs").under(kQuestions);
   add_json(command, o->json);
   command.footer(
       "Examples:\n"
       "  sidbeam lookup office.sidx --prefix 60,159\n"
       "  sidbeam lookup office.sidx --item 17 --json");
-  command.callback([o, prefix, sid] {
+  command.callback([o, prefix, sid, item] {
+    if (int{prefix.given()} + int{sid.given()} + int{item.given()} != 1)
+      throw UsageError("expected exactly one of --prefix, --sid and --item");
     o->by_prefix = prefix.given();
     o->by_sid = sid.given();
     run(*o);

@@ -36,6 +36,15 @@ class Misuse(Case):
         self.misused("--fast", "verify", "x.sidx", "--fast")
         self.misused("--versio", "--versio")
 
+    def test_an_empty_argument_before_an_unknown_option(self):
+        status, _, err = support.run("lookup", "x", "", "--fast", timeout=60)  # once it never ended
+        self.assertEqual(status, 2, err)
+        self.assertIn("--fast", err)
+
+    def test_lookup_asks_one_question(self):
+        for questions in [], ["--prefix", "", "--sid", "1"]:
+            self.misused("expected exactly one of --prefix, --sid and --item", "lookup", "x", *questions)
+
     def test_missing_required_option(self):
         self.misused("--output is required", "build", "--input", "x")
         self.misused("--beams is required", "decode", "x", "--logits", "y")

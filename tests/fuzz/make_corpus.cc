@@ -1,5 +1,5 @@
-// Writes the first inputs of the fuzz targets below a folder: fuzz_open/ has one index of each kind, fuzz_abi/ and
-// fuzz_numeric/ fixed noise.
+// Writes the first inputs of both fuzz targets below a folder, which it empties: fuzz_files/ has indexes of
+// every kind, fuzz_tool/ these and catalogues, each with a script; fuzz_abi/ and fuzz_numeric/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -7,7 +7,9 @@
 #include <random>
 #include <string>
 
+#include "files/mutate.h"
 #include "specimens.h"
+#include "tool/catalogues.h"
 
 namespace {
 
@@ -17,6 +19,16 @@ bool write(const std::filesystem::path& path, const std::vector<uint8_t>& bytes)
   file.close();
   if (!file) std::fprintf(stderr, "make_corpus: cannot write %s\n", path.c_str());
   return static_cast<bool>(file);
+}
+
+}  // namespace
+
+// A script for each way in which a harness may use what stands before it.
+std::vector<uint8_t> with_script(std::vector<uint8_t> bytes, std::initializer_list<uint8_t> script, int seed) {
+  std::vector<uint8_t> tail(script);
+  tail.resize(fuzz::kScriptBytes, static_cast<uint8_t>(seed));
+  bytes.insert(bytes.end(), tail.begin(), tail.end());
+  return bytes;
 }
 
 // For the harnesses that draw all that they do from their input.
@@ -32,7 +44,19 @@ bool write_noise(const std::filesystem::path& folder) {
   return written;
 }
 
-}  // namespace
+// Every file that the command reads, with a script that names the command for it.
+bool write_tool_inputs(const std::filesystem::path& folder) {
+  int number = 0;
+  bool written = true;
+  for (const std::vector<uint8_t>& bytes : fuzz::specimens())
+    for (uint8_t command = 0; command < 6; ++command, ++number)
+      written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
+  for (const fuzz::CatalogueFile& file : fuzz::catalogue_files())
+    for (uint8_t command = 0; command < 2; ++command, ++number)
+      written &= write(folder / std::to_string(number),
+                       with_script(file.bytes, {command, 0, static_cast<uint8_t>(file.form)}, number));
+  return written;
+}
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -41,12 +65,13 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path folder = argv[1];
   std::filesystem::remove_all(folder);  // what a run has found since is not a first input
-  std::filesystem::create_directories(folder / "fuzz_open");
+  std::filesystem::create_directories(folder / "fuzz_files");
+  std::filesystem::create_directories(folder / "fuzz_tool");
   int number = 0;
-  bool written = true;
-  for (std::vector<uint8_t> bytes : fuzz::specimens()) {
-    bytes.push_back(static_cast<uint8_t>(++number));  // the byte that chooses
-    written &= write(folder / "fuzz_open" / std::to_string(number), bytes);
+  bool written = write_tool_inputs(folder / "fuzz_tool");
+  for (const std::vector<uint8_t>& bytes : fuzz::specimens()) {
+    const auto way = static_cast<uint8_t>(++number);
+    written &= write(folder / "fuzz_files" / std::to_string(number), with_script(bytes, {way, way}, number));
   }
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
   return written ? 0 : 1;

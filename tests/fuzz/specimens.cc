@@ -98,6 +98,18 @@ const std::vector<std::vector<uint8_t>>& specimens() {
       }
     }
     made.push_back(bytes_of(dense));
+    // More SIDs below a prefix than a tail takes, so that it begins at level 3; ends above it, and at it.
+    Catalogue deep{{3, 3, 9, 10}, true, false, kCompact, {0, 1, 0, 0, 1, 0, 0, 0, 2, 2, 5, 0}, {2, 1, 3}};
+    for (int32_t i = 0; i < 72; ++i) deep.sids.insert(deep.sids.end(), {0, 0, i / 9, i % 9});
+    deep.lengths.insert(deep.lengths.end(), 72, 4);
+    made.push_back(bytes_of(deep));
+    deep.variable_length = false;
+    deep.kinds = kCompact | kSorted;
+    made.push_back(bytes_of(deep));
+    // SIDs of several items; keys that are hashes, since their product would not fit.
+    Catalogue shared{std::vector<int32_t>(8, 256), false, true, kTrie | kHash, {}, std::vector<int32_t>(12, 8)};
+    for (int32_t i = 0; i < 12 * 8; ++i) shared.sids.push_back(i / 8 % 5 + i % 8);
+    made.push_back(bytes_of(shared));
     for (const int32_t codes : {40000, 70000}) {  // tails with a bitmap, and of 32 bits
       Catalogue tall{{2, codes, 3}, false, false, kCompact, {0, 1, 2, 0, 9, 0, 0, codes - 1, 1, 1, 0, 0}, {3, 3, 3, 3}};
       made.push_back(bytes_of(tall));

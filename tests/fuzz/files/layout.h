@@ -1,0 +1,61 @@
+// An index file taken apart and put together again, by the schema alone: what the header says and what lies in the
+// sections are separate, so that each may be wrong by itself. Shares no code with the runtime.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fuzz {
+
+struct FileSection {
+  uint16_t kind = 0, encoding = 0;
+  int16_t level = -1;
+  bool required = false;
+  uint64_t offset = 0, length = 0, checksum = 0;  // as the header says
+  std::vector<uint8_t> bytes;                     // what lies there
+};
+
+struct FileLevel {
+  uint32_t codes = 1;
+  uint64_t nodes = 1, edges = 1, ends = 0, dense_nodes = 0;
+  uint32_t max_children = 1;
+};
+
+struct IndexFile {
+  uint32_t major = 1, minor = 2;
+  uint64_t sids = 1, items = 1, merged_pairs = 0, collisions = 0, max_items_per_sid = 1;
+  bool variable_length = false;
+  uint16_t shortest = 1, longest = 1;
+  uint8_t id_type = 0, tail_level = 0;
+  uint64_t fingerprint_low = 0, fingerprint_high = 0;
+  uint64_t hash_seed = 0;
+  bool own_hash_seed = false;
+  std::string codebook;
+  uint64_t file_bytes = 0;
+  std::vector<FileLevel> levels;
+  std::vector<FileSection> sections;
+  std::vector<std::pair<std::string, std::string>> metadata;
+
+  FileSection* find(uint16_t kind, int level);
+  const FileSection* find(uint16_t kind, int level) const { return const_cast<IndexFile*>(this)->find(kind, level); }
+};
+
+constexpr size_t kPreambleBytes = 32;
+// No file of the fuzzers is larger, whatever its header says.
+constexpr size_t kMostBytes = size_t{1} << 16;
+
+// Nothing where preamble or FlatBuffer cannot be read. Sections that lie outside the file have no bytes.
+std::optional<IndexFile> parse(const uint8_t* data, size_t size);
+// Makes offsets, lengths and the file's size what the sections' bytes ask for, in their order.
+void place(IndexFile& file);
+// Makes the checksums of the sections right for what the file has where the header says that they lie.
+void sum_sections(IndexFile& file);
+// The bytes of the file; the header's checksum is right.
+std::vector<uint8_t> encode(const IndexFile& file);
+
+}  // namespace fuzz

@@ -1,0 +1,131 @@
+// The `sidbeam` command over mutated index files, catalogues and logits: every subcommand, in this process. The last
+// bytes of an input choose the command line; the rest is the file that it names.
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "files/mutate.h"
+#include "specimens.h"
+#include "tool/arguments.h"
+#include "tool/catalogues.h"
+#include "tool/command.h"
+#include "tool/scratch.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t most);
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+constexpr const char* kOld = "the old file";
+
+struct Script {
+  uint8_t command, options, form;
+  uint64_t seed;
+};
+
+Script read_script(const uint8_t* at) {
+  Script script{at[0], at[1], at[2], 0};
+  std::memcpy(&script.seed, at + 8, sizeof script.seed);
+  return script;
+}
+
+bool is_index(const Bytes& bytes) { return bytes.size() > 8 && std::memcmp(bytes.data(), "SIDBEAM\n", 8) == 0; }
+
+const fuzz::Scratch& scratch() {
+  static const fuzz::Scratch folder;
+  return folder;
+}
+
+fuzz::Arguments draw_arguments(const Script& script, const std::string& file, bool index, fuzz::Random& random) {
+  const bool other = script.options % 32 == 31;  // than such a file is for
+  if (script.options % 16 == 15) return fuzz::any_arguments(scratch(), file, random);
+  fuzz::Arguments arguments = index != other ? fuzz::on_index(scratch(), file, script.command, random)
+                                             : fuzz::on_catalogue(scratch(), file, script.form, script.command, random);
+  if ((script.options & 32) != 0) arguments.emplace_back("--json");
+  return arguments;
+}
+
+// What is written is whole, and nothing else is left; what failed has left what was there.
+void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const std::vector<std::string>& before,
+                 const Bytes& input, const std::string& file, bool had_old) {
+  std::vector<std::string> after = scratch().names();
+  const bool output = std::binary_search(after.begin(), after.end(), fuzz::kOutput);
+  if (output && !had_old) after.erase(std::find(after.begin(), after.end(), fuzz::kOutput));
+  FUZZ_CHECK(after == before);
+  FUZZ_CHECK(scratch().read(file) == input);
+  if (had_old && ran.status != 0) FUZZ_CHECK(scratch().read(fuzz::kOutput) == Bytes(kOld, kOld + std::strlen(kOld)));
+  if (!had_old && ran.status != 0) FUZZ_CHECK(!output);
+  if (ran.status == 0 && arguments[0] == "build") {
+    const fuzz::Ran verified = fuzz::run_command({"verify", scratch().path(fuzz::kOutput), "--full", "--threads", "1"});
+    FUZZ_CHECK(verified.status == 0);
+  }
+}
+
+// A run that asks for much may not fill the machine.
+void limit_files() {
+  constexpr rlim_t kMostBytesOfFile = rlim_t{32} << 20;
+  const rlimit limit{kMostBytesOfFile, kMostBytesOfFile};
+  FUZZ_CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+void prepare(const Script& script) {
+  scratch().clear();
+  static const Bytes index = fuzz::specimens()[6];  // every kind
+  static const Bytes rows = [] {
+    const int32_t codes[] = {3, 1, 2, 3, 1, 0, 0, 0, 0, 2, 3, 3, 0, 2, 1, 3, 1, 2};
+    return fuzz::npy_bytes("<i4", "(6, 3)", codes, sizeof codes);
+  }();
+  scratch().write("fixed.sidx", index);
+  scratch().write("fixed.npy", rows);
+  scratch().write("logits.npy", {});
+  if ((script.options & 64) != 0) scratch().write(fuzz::kOutput, Bytes(kOld, kOld + std::strlen(kOld)));
+}
+
+}  // namespace
+
+// Most of a run is the command's parsing its options, and most of that AddressSanitizer's book-keeping of allocations.
+extern "C" const char* __asan_default_options() { return "malloc_context_size=2:quarantine_size_mb=16"; }
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  limit_files();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < fuzz::kScriptBytes) return 0;
+  size -= fuzz::kScriptBytes;
+  const Script script = read_script(data + size);
+  const Bytes input(data, data + size);
+  fuzz::Random random{script.seed};
+  prepare(script);
+  // Names of files are in messages too.
+  const std::string file = (script.options & 128) != 0 ? "x\x1b]0;title\x07\nsidbeam: forged" : "input";
+  scratch().write(file, input);
+  const std::vector<std::string> before = scratch().names();
+  const bool had_old = (script.options & 64) != 0;
+  const fuzz::Arguments arguments = draw_arguments(script, file, is_index(input), random);
+  const fuzz::Ran ran = fuzz::run_command(arguments);
+  // What is drawn at random may name any file as its output.
+  if (script.options % 16 != 15) check_files(arguments, ran, before, input, file, had_old);
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned int seed) {
+  fuzz::Random random{seed};
+  Bytes whole(data, data + size);
+  if (whole.size() < fuzz::kScriptBytes || is_index(whole) || random.one_in(64)) {
+    whole = fuzz::mutate_input(data, size, most, random, LLVMFuzzerMutate);
+  } else {
+    Bytes script(whole.end() - fuzz::kScriptBytes, whole.end());
+    whole.resize(whole.size() - fuzz::kScriptBytes);
+    for (uint64_t i = random.one_in(3) ? 1 + random.below(3) : 0; i > 0; --i)
+      random.pick(script) = static_cast<uint8_t>(random.next());
+    fuzz::mutate_catalogue(whole, most - fuzz::kScriptBytes, random, LLVMFuzzerMutate);
+    whole.insert(whole.end(), script.begin(), script.end());
+  }
+  std::copy(whole.begin(), whole.end(), data);
+  return whole.size();
+}

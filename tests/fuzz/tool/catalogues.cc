@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogues.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace fuzz {
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+// What readers of text take for something.
+const std::string kFragments[] = {"\"",
+                                  "\\",
+                                  "\\u0000",
+                                  "\\ud800",
+                                  "{",
+                                  "}",
+                                  "[",
+                                  "]",
+                                  ",",
+                                  ":",
+                                  "\n",
+                                  "\r\n",
+                                  "\r",
+                                  "\t",
+                                  ";",
+                                  "null",
+                                  "true",
+                                  "-",
+                                  "1e5",
+                                  "0x1",
+                                  "<a_1>",
+                                  "<b_",
+                                  "_2>",
+                                  "\xef\xbb\xbf",
+                                  "\xff",
+                                  "\x1b]0;x\x07",
+                                  "\xc2\x9b",
+                                  "-1",
+                                  "\"item\"",
+                                  "\"sid\": [1]",
+                                  "\"priority\"",
+                                  "item,sid\n",
+                                  "\"\"",
+                                  "'",
+                                  " ",
+                                  std::string(1, '\0')};
+const std::string kNumbers[] = {"0",
+                                "-1",
+                                "00",
+                                "7.0",
+                                "2147483647",
+                                "2147483648",
+                                "4294967296",
+                                "9223372036854775807",
+                                "1048575",
+                                "1048576",
+                                "-9223372036854775808",
+                                "18446744073709551615",
+                                "18446744073709551616",
+                                "1e400",
+                                "99999999999999999999999"};
+
+bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+void replace(Bytes& bytes, size_t begin, size_t end, const std::string& with) {
+  bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(begin), bytes.begin() + static_cast<std::ptrdiff_t>(end));
+  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(begin), with.begin(), with.end());
+}
+
+void change_number(Bytes& bytes, Random& random) {
+  size_t begin = random.below(bytes.size());
+  while (begin < bytes.size() && !is_digit(bytes[begin])) ++begin;
+  size_t end = begin;
+  while (end < bytes.size() && is_digit(bytes[end])) ++end;
+  if (begin == end) return;
+  replace(bytes, begin, end, random.one_in(2) ? random.pick(kNumbers) : std::to_string(random.skewed(16)));
+}
+
+struct Line {
+  size_t begin, end;
+};
+
+Line line_at(const Bytes& bytes, size_t at) {
+  Line line{at, at};
+  while (line.begin > 0 && bytes[line.begin - 1] != '\n') --line.begin;
+  while (line.end < bytes.size() && bytes[line.end] != '\n') ++line.end;
+  line.end = std::min(line.end + 1, bytes.size());
+  return line;
+}
+
+void change_lines(Bytes& bytes, Random& random) {
+  const Line line = line_at(bytes, random.below(bytes.size()));
+  const std::string text(bytes.begin() + static_cast<std::ptrdiff_t>(line.begin),
+                         bytes.begin() + static_cast<std::ptrdiff_t>(line.end));
+  if (random.one_in(3)) return replace(bytes, line.begin, line.end, "");
+  const size_t to = line_at(bytes, random.below(bytes.size())).begin;
+  std::string copies;
+  for (uint64_t i = random.one_in(4) ? random.skewed(6) : 1; i > 0; --i) copies += text;
+  replace(bytes, to, to, copies);
+}
+
+void nest(Bytes& bytes, Random& random) {
+  const std::string open = random.one_in(2) ? "[" : "{\"a\":";
+  std::string deep;
+  for (uint64_t i = random.skewed(11); i > 0; --i) deep += open;
+  const size_t at = random.below(bytes.size());
+  replace(bytes, at, at, deep);
+}
+
+// A word of a record, or of a header.
+void change_word(Bytes& bytes, Random& random) {
+  if (bytes.size() < 4) return;
+  const size_t at = random.below(bytes.size() - 3) & ~size_t{random.one_in(4) ? 0u : 3u};
+  constexpr uint32_t kWords[] = {0, 1, 255, 256, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff, 1048576};
+  const uint32_t word =
+      random.one_in(2) ? kWords[random.below(std::size(kWords))] : static_cast<uint32_t>(random.skewed(10));
+  std::memcpy(bytes.data() + at, &word, sizeof word);
+}
+
+void change_npy_header(Bytes& bytes, Random& random) {
+  constexpr size_t kLengthAt = 8, kTextAt = 10;
+  uint16_t length = 0;
+  std::memcpy(&length, bytes.data() + kLengthAt, sizeof length);
+  const size_t end = std::min<size_t>(bytes.size(), size_t{kTextAt} + length);
+  Bytes header(bytes.begin() + kTextAt, bytes.begin() + static_cast<std::ptrdiff_t>(end));
+  if (header.empty()) return;
+  const std::string kTexts[] = {"<i4", "<i8",  "<u8",   "|u1", "<f4",    "<f2",
+                                ">i4", "True", "False", "()",  "(0, 3)", "(3,)"};
+  if (random.one_in(2)) {
+    change_number(header, random);
+  } else {
+    const size_t at = random.below(header.size());
+    const std::string& text = random.one_in(2) ? random.pick(kTexts) : random.pick(kFragments);
+    replace(header, at, random.one_in(2) ? at : std::min(header.size(), at + text.size()), text);
+  }
+  bytes.erase(bytes.begin() + kTextAt, bytes.begin() + static_cast<std::ptrdiff_t>(end));
+  bytes.insert(bytes.begin() + kTextAt, header.begin(), header.end());
+  length = static_cast<uint16_t>(header.size());
+  if (!random.one_in(8)) std::memcpy(bytes.data() + kLengthAt, &length, sizeof length);
+  if (random.one_in(16)) bytes[6] = static_cast<uint8_t>(random.below(5));
+}
+
+bool is_npy(const Bytes& bytes) { return bytes.size() > 12 && std::memcmp(bytes.data(), "\x93NUMPY", 6) == 0; }
+
+Bytes bytes_of_text(const std::string& text) { return {text.begin(), text.end()}; }
+
+Bytes bytes_of_codes(const std::vector<int32_t>& codes) {
+  Bytes bytes(codes.size() * sizeof(int32_t));
+  std::memcpy(bytes.data(), codes.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+Bytes npy_bytes(const std::string& dtype, const std::string& shape, const void* data, size_t bytes) {
+  std::string text = "{'descr': '" + dtype + "', 'fortran_order': False, 'shape': " + shape + ", }";
+  while ((text.size() + 11) % 64 != 0) text += ' ';
+  text += '\n';
+  std::string file = "\x93NUMPY\x01";
+  file += '\0';
+  file += static_cast<char>(text.size() & 255);
+  file += static_cast<char>(text.size() >> 8);
+  file += text;
+  file.append(static_cast<const char*>(data), bytes);
+  return bytes_of_text(file);
+}
+
+std::vector<CatalogueFile> catalogue_files() {
+  const std::vector<int32_t> codes = {3, 1, 2, 3, 1, 0, 0, 0, 0, 2, 3, 3, 0, 2, 1, 3, 1, 2};
+  const int64_t ids[] = {10, 11, 12, 13, 14, 15}, wide[] = {3, 1, 0, 2, 1, -1};
+  std::vector<float> logits(3 * 5);
+  for (size_t i = 0; i < logits.size(); ++i) logits[i] = -static_cast<float>(i % 4);
+  Bytes records;
+  for (int64_t id = 0; id < 6; ++id) {
+    records.insert(records.end(), {static_cast<uint8_t>(id), 0, 0, 0, 0, 0, 0, 0});
+    const Bytes row = bytes_of_codes({codes.begin() + id * 3, codes.begin() + id * 3 + 3});
+    records.insert(records.end(), row.begin(), row.end());
+  }
+  return {
+      {Form::kLcrec,
+       bytes_of_text(
+           R"({"10": ["<a_3>", "<b_1>", "<c_2>"], "11": ["<a_3>", "<b_1>", "<c_0>"], "x": ["<a_0>", "<b_2>", "<c_1>"]})")},
+      {Form::kJsonl,
+       bytes_of_text("{\"item\": \"B07\", \"sid\": [3, 1, 2], \"priority\": 5}\n"
+                     "{\"item\": \"B08\", \"sid\": [0, 2, 1]}\n{\"item\": \"\\u00e9\", \"sid\": [1, 1, 1]}\n")},
+      {Form::kJsonl, bytes_of_text("{\"item\": 7, \"sid\": [3]}\n{\"item\": 8, \"sid\": [3, 1]}\n")},
+      {Form::kCsv, bytes_of_text("item,sid,priority\n10,3-1-2,1\n\"a,\"\"b\",3 1 0,2\n12,0;0;0,\n")},
+      {Form::kCsv, bytes_of_text("item\tc0\tc1\tc2\n10\t3\t1\t2\n11\t0\t0\t\n")},
+      {Form::kNpy, npy_bytes("<i4", "(6, 3)", codes.data(), codes.size() * sizeof(int32_t))},
+      {Form::kNpy, npy_bytes("<i8", "(3, 2)", wide, sizeof wide)},
+      {Form::kRaw, bytes_of_codes(codes)},
+      {Form::kXllm, records},
+      {Form::kIds, bytes_of_text("10\n11\nB07\n13\n14\n15\n")},
+      {Form::kIds, npy_bytes("<i8", "(6,)", ids, sizeof ids)},
+      {Form::kLogits, npy_bytes("<f4", "(3, 5)", logits.data(), logits.size() * sizeof(float))},
+      {Form::kLogits, npy_bytes("<f4", "(1, 3, 5)", logits.data(), logits.size() * sizeof(float))},
+  };
+}
+
+void mutate_catalogue(Bytes& bytes, size_t most, Random& random, MutateBytes mutate_bytes) {
+  if (bytes.empty()) bytes = catalogue_files()[random.below(kForms)].bytes;
+  for (uint64_t changes = 1 + random.skewed(2); changes > 0 && !bytes.empty(); --changes) {
+    const uint64_t what = random.below(10);
+    if (is_npy(bytes) && random.one_in(2)) {
+      change_npy_header(bytes, random);
+    } else if (what < 3) {
+      const size_t size = bytes.size();
+      bytes.resize(std::max(size, most));
+      bytes.resize(mutate_bytes(bytes.data(), size, most));
+    } else if (what == 3) {
+      change_lines(bytes, random);
+    } else if (what == 4) {
+      change_number(bytes, random);
+    } else if (what == 5) {
+      const size_t at = random.below(bytes.size());
+      replace(bytes, at, random.one_in(2) ? at : at + 1, random.pick(kFragments));
+    } else if (what == 6) {
+      const Bytes copy = bytes;
+      const size_t begin = random.below(copy.size()), at = random.below(bytes.size());
+      const size_t end = begin + random.below(std::min<size_t>(copy.size() - begin, 64)) + 1;
+      bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), copy.begin() + static_cast<std::ptrdiff_t>(begin),
+                   copy.begin() + static_cast<std::ptrdiff_t>(std::min(end, copy.size())));
+    } else if (what == 7 && random.one_in(4)) {
+      nest(bytes, random);
+    } else if (what == 8 && random.one_in(2)) {
+      bytes.resize(random.below(bytes.size()));
+    } else {
+      change_word(bytes, random);
+    }
+  }
+  bytes.resize(std::min(bytes.size(), most));
+}
+
+}  // namespace fuzz

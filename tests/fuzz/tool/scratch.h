@@ -1,0 +1,29 @@
+// A folder for what the command reads and writes: in memory where the system has such, one a process, gone at its end.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fuzz {
+
+class Scratch {
+ public:
+  Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch();
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string write(const std::string& name, const std::vector<uint8_t>& bytes) const;
+  std::vector<uint8_t> read(const std::string& name) const;
+  // Names of what is in it, folders without what is in them, in order.
+  std::vector<std::string> names() const;
+  void clear() const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace fuzz
