@@ -1,6 +1,7 @@
 // sidbeam lookup: what an index says of a prefix, a SID or an item.
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <string>
 
 #include "abi.h"
 #include "commands.h"
@@ -145,8 +146,9 @@ void add_lookup(Command program) {
       "  sidbeam lookup office.sidx --prefix 60,159\n"
       "  sidbeam lookup office.sidx --item 17 --json");
   command.callback([o, prefix, sid, item] {
-    if (int{prefix.given()} + int{sid.given()} + int{item.given()} != 1)
-      throw UsageError("expected exactly one of --prefix, --sid and --item");
+    const int given = int{prefix.given()} + int{sid.given()} + int{item.given()};
+    if (given != 1)
+      throw UsageError("expected exactly one of --prefix, --sid and --item, " + std::to_string(given) + " were given");
     o->by_prefix = prefix.given();
     o->by_sid = sid.given();
     run(*o);
