@@ -60,13 +60,15 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
       .text();
 }
 
+// Before the catalogue is read: what would be in the way of the file is said at once.
+void try_output(const Options& o) { const sidbeam::OutputFile trial(o.output.c_str(), o.build.allow_attribute_loss); }
+
 void run(const Options& o) {
   const Stopwatch watch;
   for (const std::string& input : {o.import.input, o.import.ids}) {
     if (same_file(input, o.output)) throw UsageError("--output: '" + o.output + "' is an input file");
   }
-  // Before the catalogue is read: what would be in the way of the file is said at once.
-  sidbeam::OutputFile(o.output.c_str(), o.build.allow_attribute_loss);
+  try_output(o);
   catch_interrupts(o.output);
   Progress progress;
   const Catalogue catalogue = load_catalogue(o.import, o.build, progress);

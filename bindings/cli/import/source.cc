@@ -38,6 +38,9 @@ void Batch::clear() {
   priorities.clear();
 }
 
+Source::Source(const Shape& shape)
+    : shape_(shape), most_(shape.levels > 0 ? shape.levels : int32_t{SIDBEAM_MAX_LEVELS}) {}
+
 bool Source::next(Batch& batch) {
   throw_if_interrupted();
   batch.clear();
@@ -50,7 +53,7 @@ void Source::fail(const std::string& what) const { throw Failure(place() + ": " 
 
 void Source::add_code(Batch& batch, int64_t code) {
   const size_t level = static_cast<size_t>(position_++);
-  check_length();
+  if (position_ > most_) fail_long();
   int64_t codes = SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0);
   if (shape_.levels == 0 && shape_.codes.size() == 1) codes = shape_.codes[0];
   if (level < shape_.codes.size()) codes = shape_.codes[level];
@@ -62,12 +65,10 @@ void Source::add_code(Batch& batch, int64_t code) {
 }
 
 // At the first code that is too many: a row may be as long as its file.
-void Source::check_length() const {
-  const bool as_first = shape_.levels == 0 && !shape_.variable_length && first_ > 0;
-  const int32_t most = shape_.levels > 0 ? shape_.levels : as_first ? first_ : int32_t{SIDBEAM_MAX_LEVELS};
-  if (position_ <= most) return;
-  fail("SID of more than " + codes_text(most) + ", expected " +
-       (as_first || (shape_.levels > 0 && !shape_.variable_length) ? "" : "at most ") + std::to_string(most) +
+void Source::fail_long() const {
+  const bool as_first = shape_.levels == 0 && first_ > 0 && !shape_.variable_length;
+  const bool exact = as_first || (shape_.levels > 0 && !shape_.variable_length);
+  fail("SID of more than " + codes_text(most_) + ", expected " + (exact ? "" : "at most ") + std::to_string(most_) +
        (as_first ? " as in the first row (or --variable-length)" : ""));
 }
 
@@ -75,7 +76,10 @@ void Source::end_row(Batch& batch) {
   const int32_t length = position_;
   position_ = 0;
   if (length == 0) fail("empty SID, expected at least one code");
-  if (first_ == 0) first_ = length;
+  if (first_ == 0) {
+    first_ = length;
+    if (shape_.levels == 0 && !shape_.variable_length) most_ = length;
+  }
   const std::string came = "SID of " + codes_text(length);
   if (!shape_.variable_length && shape_.levels > 0 && length != shape_.levels) {
     fail(came + ", expected " + std::to_string(shape_.levels) + " (or --variable-length)");

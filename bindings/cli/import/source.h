@@ -43,7 +43,7 @@ class Source {
  public:
   static constexpr size_t kBatch = size_t{1} << 16;
 
-  explicit Source(const Shape& shape) : shape_(shape) {}
+  explicit Source(const Shape& shape);
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
   virtual ~Source() = default;
@@ -69,11 +69,12 @@ class Source {
   const Shape& shape() const { return shape_; }
 
  private:
-  void check_length() const;
+  [[noreturn]] void fail_long() const;
 
   Shape shape_;
   int32_t position_ = 0;  // codes of the row so far
   int32_t first_ = 0;     // codes of the first row
+  int32_t most_;          // codes that a row may have
 };
 
 struct ImportOptions {
