@@ -202,9 +202,7 @@ void spoil_slots(World& world, const Session& session, Step& step) {
 
 }  // namespace
 
-void start(World& world) {
-  if (world.sessions.empty()) return;
-  Session& session = *world.any(world.sessions);
+void start(World& world, Session& session) {
   const int32_t fault = world.fault(9);
   Start start;
   List list = draw_list(world, session);
@@ -237,9 +235,14 @@ void start(World& world) {
   if (status == SIDBEAM_OK) note_started(session, start);
 }
 
+void start(World& world) {
+  if (!world.sessions.empty()) start(world, *world.any(world.sessions));
+}
+
 void step(World& world) {
   if (world.sessions.empty()) return;
   Session& session = *world.any(world.sessions);
+  if (steppable(session.beams).empty() && !world.one_in(8)) start(world, session);
   const int32_t fault = world.fault(8 + Logits::kFaults);
   Step step;
   draw_slots(world, session, step);
