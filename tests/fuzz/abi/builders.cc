@@ -225,11 +225,14 @@ void destroy(World& world) {
 
 }  // namespace
 
+void write_index(World& world) { write(world); }
+
 void make_index(World& world) {
   for (int attempts = 0; attempts < 2 && world.indexes.empty(); ++attempts) {
     create(world);
     add(world);
     add(world);
+    if (world.flip()) set_metadata(world);
     finish(world);
   }
 }

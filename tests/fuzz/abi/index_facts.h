@@ -11,4 +11,7 @@ Facts facts_of(sidbeam_index* index);
 // Takes the one reference to an index that a call has made; lets go of it where there are many.
 void keep_index(World& world, sidbeam_index* index);
 
+// Writes a file, if there is a builder for it.
+void write_index(World& world);
+
 }  // namespace fuzz::abi

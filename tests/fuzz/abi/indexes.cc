@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kMostIndexes = 5, kMostConstraints = 6;
 
 std::string draw_path(World& world, bool& there) {
+  if (world.written.empty() && world.flip()) write_index(world);
   there = !world.written.empty() && !world.one_in(4);
   if (there) return world.any(world.written);
   static constexpr const char* kNames[] = {"/none", "/no\x1b]0;ne\x07\n", "/none/none", ""};

@@ -260,9 +260,7 @@ void spoil_count(World& world, const Session& session, Step& step) {
 
 }  // namespace
 
-void start(World& world) {
-  if (world.sessions.empty()) return;
-  Session& session = *world.any(world.sessions);
+void start(World& world, Session& session) {
   const int32_t fault = world.fault(11);
   Start start;
   start.list = draw_list(world, session);
@@ -292,9 +290,14 @@ void start(World& world) {
   if (status == SIDBEAM_OK) note_started(session, start);
 }
 
+void start(World& world) {
+  if (!world.sessions.empty()) start(world, *world.any(world.sessions));
+}
+
 void step(World& world) {
   if (world.sessions.empty()) return;
   Session& session = *world.any(world.sessions);
+  if (steppable(session.beams).empty() && !world.one_in(8)) start(world, session);
   const int32_t fault = world.fault(10 + Logits::kFaults);
   Step step;
   draw_slots(world, session, step);

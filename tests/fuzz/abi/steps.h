@@ -10,6 +10,7 @@ namespace fuzz::abi {
 void judge_strategy(const sidbeam_session_config& config, const sidbeam_index_info& info, Answers& answers);
 
 void start(World& world);
+void start(World& world, Session& session);
 void step(World& world);
 void get_items(World& world);
 void stop(World& world);

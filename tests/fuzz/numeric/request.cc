@@ -22,8 +22,10 @@ constexpr float kTemperatures[] = {1, 0, 0.5F, 2, 0.7F, 1e-3F, 1e6F, 1e-40F, kLe
 constexpr float kSoftCaps[] = {0, 0, 30, 1.5F, 50, 1e-40F, 3e38F};
 
 // A value of a row: mostly one of few, so that they tie, above all 0, a log-probability that leaves a score as it is; -inf
-// often, since masks are.
-float draw_value(FuzzedDataProvider& input) {
+// often, since masks are. Of an `even` request all are like that: its beams score alike, and a bad row matters or not.
+float draw_value(FuzzedDataProvider& input, bool even) {
+  constexpr float kEven[] = {0, 0, 0, -0.0F, -1, -kInfinity, kNan};
+  if (even) return kEven[input.ConsumeIntegralInRange<size_t>(0, std::size(kEven) - 1)];
   const int kind = input.ConsumeIntegralInRange(0, 7);
   if (kind < 2) return 0;
   if (kind < 4) return static_cast<float>(input.ConsumeIntegralInRange(-16, 16)) / 4;
@@ -35,19 +37,20 @@ float draw_value(FuzzedDataProvider& input) {
 float promised(const World& world, float value) { return world.c.promised != 0 ? -std::fabs(value) : value; }
 
 // Elements are picked from a few values by hashing; one of them may be put somewhere by hand.
-RawRow draw_row(FuzzedDataProvider& input, const World& world) {
+RawRow draw_row(FuzzedDataProvider& input, const World& world, bool even) {
   const auto dtype = static_cast<oracle::Dtype>(world.c.dtype);
   RawRow row;
   row.elements.resize(static_cast<size_t>(world.columns));
   std::vector<uint32_t> palette(input.ConsumeIntegralInRange<size_t>(1, 6));
-  for (uint32_t& bits : palette) bits = oracle::encode(dtype, promised(world, draw_value(input)));
+  for (uint32_t& bits : palette) bits = oracle::encode(dtype, promised(world, draw_value(input, even)));
   const auto seed = input.ConsumeIntegral<uint8_t>();
   for (size_t c = 0; c < row.elements.size(); ++c)
     row.elements[c] = palette[differential::mix(seed, c) % palette.size()];
   const size_t special = input.ConsumeIntegralInRange<size_t>(0, 2 * row.elements.size());
-  if (special < row.elements.size()) row.elements[special] = oracle::encode(dtype, promised(world, draw_value(input)));
+  if (special < row.elements.size())
+    row.elements[special] = oracle::encode(dtype, promised(world, draw_value(input, even)));
   if (world.c.given_lse == 0) return row;
-  const float lse = draw_value(input);
+  const float lse = draw_value(input, even);
   row.lse = world.c.promised != 0 && !(lse >= 0) ? std::fabs(lse) : lse;
   return row;
 }
@@ -110,10 +113,12 @@ Request draw_request(FuzzedDataProvider& input) {
     request.prefix.assign(sid.begin(),
                           sid.begin() + input.ConsumeIntegralInRange<int>(0, static_cast<int>(sid.size()) - 1));
   }
+  const bool even = input.ConsumeIntegralInRange(0, 3) == 1;
   const int steps = input.ConsumeIntegralInRange(1, subject.catalogue.levels());
   for (int step = 0; step < steps; ++step) {
     std::vector<RawRow> rows;
-    for (int beams = input.ConsumeIntegralInRange(1, 4); beams > 0; --beams) rows.push_back(draw_row(input, world));
+    for (int beams = input.ConsumeIntegralInRange(1, 4); beams > 0; --beams)
+      rows.push_back(draw_row(input, world, even));
     request.rows.push_back(std::move(rows));
   }
   return request;
