@@ -85,6 +85,7 @@ void make_refusals(const differential::Machine& machine, const differential::Wor
   Refused{session.get(), SIDBEAM_BAD_STATE}("a step of an idle slot", sidbeam_session_step, &step);
   sidbeam_rows all = rows;
   all.slots = world.c.slots;
+  all.slot_stride = SIDBEAM_BROADCAST;
   sidbeam_step_args nothing = SIDBEAM_STEP_ARGS_INIT;
   nothing.rows = &all;
   Refused{session.get(), SIDBEAM_BAD_STATE}("a step where no slot is started", sidbeam_session_step, &nothing);

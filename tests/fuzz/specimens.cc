@@ -57,6 +57,14 @@ Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
   return builder;
 }
 
+Handle<sidbeam_constraint> constraint_of(sidbeam_index* index) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index;
+  sidbeam_constraint* constraint = nullptr;
+  FUZZ_CHECK(sidbeam_constraint_create(&config, &constraint, nullptr) == SIDBEAM_OK);
+  return Handle<sidbeam_constraint>(constraint);
+}
+
 Handle<sidbeam_index> index_of(const Catalogue& catalogue) {
   sidbeam_index* made = nullptr;
   FUZZ_CHECK(sidbeam_builder_finish(builder_of(catalogue).get(), &made, nullptr) == SIDBEAM_OK);

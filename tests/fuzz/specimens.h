@@ -19,6 +19,7 @@ struct Release {
   void operator()(sidbeam_builder* handle) const { sidbeam_builder_destroy(handle); }
   void operator()(sidbeam_index* handle) const { sidbeam_index_release(handle); }
   void operator()(sidbeam_constraint* handle) const { sidbeam_constraint_release(handle); }
+  void operator()(sidbeam_constraint_set* handle) const { sidbeam_constraint_set_destroy(handle); }
   void operator()(sidbeam_session* handle) const { sidbeam_session_destroy(handle); }
 };
 template <class T>
@@ -39,6 +40,7 @@ struct Catalogue {
 
 Handle<sidbeam_builder> builder_of(const Catalogue& catalogue);
 Handle<sidbeam_index> index_of(const Catalogue& catalogue);
+Handle<sidbeam_constraint> constraint_of(sidbeam_index* index);
 // The file of a catalogue.
 std::vector<uint8_t> bytes_of(const Catalogue& catalogue);
 // One index of each kind, as files.

@@ -70,10 +70,10 @@ void get_items(World& world) {
   Array<int32_t> list;
   if (listed) {  // one that repeats is right here
     for (int32_t& slot : named) slot = world.in(0, slots - 1);
-    std::vector<int32_t> listed = named;
-    if (fault == 1 && count > 0) listed.back() = world.flip() ? -1 : slots;
+    std::vector<int32_t> wrong = named;
+    if (fault == 1 && count > 0) wrong.back() = world.flip() ? -1 : slots;
     world.expected.fails_if(fault == 1 && count > 0, SIDBEAM_INVALID_ARGUMENT);
-    list = Array<int32_t>(std::move(listed));
+    list = Array<int32_t>(std::move(wrong));
   }
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit_per_sid = world.in(0, 3);

@@ -43,7 +43,7 @@ void check_lookups(const sidbeam_index* index, const sidbeam_index_info& info, R
 }
 
 void check_prefixes(const sidbeam_index* index, const sidbeam_index_info& info, Random& random) {
-  int32_t prefix[kLevels], tokens[32];
+  int32_t prefix[kLevels], codes[32];
   for (int i = 0; i < 24; ++i) {
     const auto length = static_cast<int32_t>(random.below(static_cast<uint64_t>(info.levels)));
     for (int32_t l = 0; l < length; ++l)
@@ -52,11 +52,11 @@ void check_prefixes(const sidbeam_index* index, const sidbeam_index_info& info, 
     int32_t end = 0;
     if (sidbeam_index_ordinals(index, prefix, length, &lo, &hi, nullptr) == SIDBEAM_OK)
       FUZZ_CHECK(lo >= 0 && lo <= hi && hi <= info.sids);
-    std::fill(std::begin(tokens), std::end(tokens), kUnwritten);
-    if (sidbeam_index_children(index, prefix, length, tokens, 32, &count, &end, nullptr) != SIDBEAM_OK) continue;
+    std::fill(std::begin(codes), std::end(codes), kUnwritten);
+    if (sidbeam_index_children(index, prefix, length, 32, codes, &count, &end, nullptr) != SIDBEAM_OK) continue;
     FUZZ_CHECK(count >= 0 && (end == 0 || end == 1));
     for (int64_t t = 0; t < std::min<int64_t>(count, 32); ++t)
-      FUZZ_CHECK(tokens[t] >= 0 && tokens[t] < info.codes[length]);
+      FUZZ_CHECK(codes[t] >= 0 && codes[t] < info.codes[length]);
   }
 }
 
@@ -78,29 +78,35 @@ void check_strange_states(sidbeam_constraint* constraint, const sidbeam_index_in
   constexpr int32_t kMost = 3;
   const int64_t columns = *std::max_element(info.codes, info.codes + info.levels) + 1;
   if (columns > 4096) return;
-  std::vector<float> row(static_cast<size_t>(kRows * columns), -1.0f);
-  std::vector<uint32_t> words(static_cast<size_t>(kRows * (columns / 32 + 1)));
-  sidbeam_state states[kRows], next[kRows], best[kRows * kMost];
-  int32_t tokens[kRows], found[kRows * kMost];
-  float log_probs[kRows * kMost];
-  for (int64_t i = 0; i < kRows; ++i) {
-    states[i] = strange_state(info, random);
-    tokens[i] = static_cast<int32_t>(random.one_in(4) ? random.next() : random.below(8));
-  }
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   vocabulary.levels = info.levels;
   vocabulary.end_column = columns - 1;
-  const sidbeam_rows rows = sidbeam_rows_dense(row.data(), SIDBEAM_F32, 0, kRows, columns);
-  const auto fine = [](sidbeam_status status) { return status == SIDBEAM_OK || status == SIDBEAM_MISSING_SECTION; };
-  FUZZ_CHECK(fine(
-      sidbeam_states_advance(&constraint, 1, nullptr, states, kRows, nullptr, tokens, kRows, next, nullptr, nullptr)));
-  FUZZ_CHECK(fine(sidbeam_rows_bitmask(&constraint, 1, nullptr, &vocabulary, states, kRows, words.data(),
-                                       columns / 32 + 1, nullptr, nullptr)));
-  std::fill(std::begin(found), std::end(found), -1);
-  FUZZ_CHECK(fine(sidbeam_rows_topk(&constraint, 1, nullptr, &vocabulary, states, &rows, SIDBEAM_NORMALIZE_LEVEL, kMost,
-                                    found, log_probs, best, nullptr, nullptr)));
-  for (const int32_t token : found) FUZZ_CHECK(token >= -1 && token < columns);
-  FUZZ_CHECK(fine(sidbeam_rows_mask(&constraint, 1, nullptr, &vocabulary, states, &rows, nullptr, nullptr)));
+  sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  config.constraints = &constraint;
+  config.constraint_count = 1;
+  config.vocabulary = &vocabulary;
+  sidbeam_constraint_set* made = nullptr;
+  const sidbeam_status status = sidbeam_constraint_set_create(runtime(), &config, &made, nullptr);
+  if (status != SIDBEAM_OK) return FUZZ_CHECK(status == SIDBEAM_MISSING_SECTION);
+  const Handle<sidbeam_constraint_set> set(made);
+  std::vector<float> row(static_cast<size_t>(kRows * columns), -1.0f);
+  std::vector<uint32_t> words(static_cast<size_t>(kRows * (columns / 32 + 1)));
+  sidbeam_state states[kRows], next[kRows], best[kRows * kMost];
+  int32_t codes[kRows], found[kRows * kMost];
+  float log_probs[kRows * kMost];
+  for (int64_t i = 0; i < kRows; ++i) {
+    states[i] = strange_state(info, random);
+    codes[i] = static_cast<int32_t>(random.one_in(4) ? random.next() : random.below(8));
+  }
+  const sidbeam_rows rows = sidbeam_rows_dense(row.data(), SIDBEAM_DTYPE_F32, 0, kRows, columns);
+  const auto fine = [](sidbeam_status called) { FUZZ_CHECK(called == SIDBEAM_OK); };
+  fine(sidbeam_constraint_set_advance(made, nullptr, states, kRows, nullptr, codes, kRows, next, nullptr, nullptr));
+  fine(sidbeam_constraint_set_bitmask(made, nullptr, states, kRows, columns / 32 + 1, words.data(), nullptr, nullptr));
+  std::fill(std::begin(found), std::end(found), kUnwritten);
+  fine(sidbeam_constraint_set_topk(made, nullptr, states, &rows, SIDBEAM_NORMALIZE_LEVEL, kMost, found, log_probs, best,
+                                   nullptr, nullptr));
+  for (const int32_t code : found) FUZZ_CHECK(code >= -1 && code < columns);
+  fine(sidbeam_constraint_set_mask(made, nullptr, states, &rows, row.data(), nullptr, nullptr));
 }
 
 }  // namespace
@@ -110,10 +116,7 @@ void check_any(sidbeam_index* index, Random& random) {
   FUZZ_CHECK(sidbeam_index_get_info(index, &info, nullptr) == SIDBEAM_OK);
   check_lookups(index, info, random);
   check_prefixes(index, info, random);
-  sidbeam_constraint* made = nullptr;
-  FUZZ_CHECK(sidbeam_constraint_create(index, &made, nullptr) == SIDBEAM_OK);
-  const Handle<sidbeam_constraint> constraint(made);
-  check_strange_states(made, info, random);
+  check_strange_states(constraint_of(index).get(), info, random);
   FUZZ_CHECK(exercise_index(runtime(), index, static_cast<uint32_t>(random.next())) == 0);
 }
 

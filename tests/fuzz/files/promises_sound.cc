@@ -69,8 +69,8 @@ void check_prefix(const sidbeam_index* index, const sidbeam_index_info& info, co
   FUZZ_CHECK(lo == first && hi == last + 1);
   if (length == info.levels) return;
   std::vector<int32_t> children(codes.size() + 1);
-  FUZZ_CHECK(sidbeam_index_children(index, prefix.data(), length, children.data(),
-                                    static_cast<int64_t>(children.size()), &count, &end, nullptr) == SIDBEAM_OK);
+  FUZZ_CHECK(sidbeam_index_children(index, prefix.data(), length, static_cast<int64_t>(children.size()),
+                                    children.data(), &count, &end, nullptr) == SIDBEAM_OK);
   FUZZ_CHECK(count == static_cast<int64_t>(codes.size()) && end == (ends ? 1 : 0));
   FUZZ_CHECK(std::equal(codes.begin(), codes.end(), children.begin()));
   FUZZ_CHECK(count + end <= info.max_children[length]);
@@ -112,15 +112,16 @@ Result search(sidbeam_session* session, const std::vector<float>& row, int32_t l
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   FUZZ_CHECK(sidbeam_session_get_beams(session, &beams, nullptr) == SIDBEAM_OK);
-  rows.data = const_cast<float*>(row.data());
+  rows.data = row.data();
   rows.slots = 1;
   rows.rows = beams.beams;
+  rows.row_stride = SIDBEAM_BROADCAST;
   rows.columns = static_cast<int64_t>(row.size());
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
   step.rows = &rows;
   for (int32_t l = 0; l < levels && beams.active[0] > 0; ++l)
     FUZZ_CHECK(sidbeam_session_step(session, &step, nullptr) == SIDBEAM_OK);
-  FUZZ_CHECK(beams.active[0] == 0 && beams.errors[0] == SIDBEAM_SLOT_OK);
+  FUZZ_CHECK(beams.active[0] == 0 && beams.errors[0] == 0);
   Result result;
   result.ordinals.resize(static_cast<size_t>(beams.beams));
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
@@ -134,9 +135,7 @@ Result search(sidbeam_session* session, const std::vector<float>& row, int32_t l
 void check_searches(sidbeam_index* index, const sidbeam_index_info& info, Random& random) {
   const int64_t columns = *std::max_element(info.codes, info.codes + info.levels) + 1;
   if (columns > 4096) return;
-  sidbeam_constraint* held = nullptr;
-  FUZZ_CHECK(sidbeam_constraint_create(index, &held, nullptr) == SIDBEAM_OK);
-  const Handle<sidbeam_constraint> constraint(held);
+  const Handle<sidbeam_constraint> constraint = constraint_of(index);
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   vocabulary.levels = info.levels;
   vocabulary.end_column = columns - 1;
@@ -145,7 +144,7 @@ void check_searches(sidbeam_index* index, const sidbeam_index_info& info, Random
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   config.beams = static_cast<int32_t>(1 + random.below(12));
   config.normalization = static_cast<int32_t>(random.below(4));
-  config.constraint = held;
+  config.constraint = constraint.get();
   config.vocabulary = &vocabulary;
   std::vector<Result> exact;
   for (config.strategy = SIDBEAM_STRATEGY_TRIE; config.strategy <= SIDBEAM_STRATEGY_HASH_FINAL; ++config.strategy) {
