@@ -90,8 +90,7 @@ void check_items(const sidbeam_index* index, const sidbeam_index_info& info) {
       const char* name = nullptr;
       FUZZ_CHECK(sidbeam_index_item_ordinal(index, row, &owner, nullptr) == SIDBEAM_OK && owner == ordinal);
       FUZZ_CHECK(sidbeam_index_item_id(index, row, &id, &name, &bytes, nullptr) == SIDBEAM_OK);
-      FUZZ_CHECK(sidbeam_index_find_item(index, id, name == nullptr ? "" : name, bytes, row, &found, nullptr) ==
-                 SIDBEAM_OK);
+      FUZZ_CHECK(sidbeam_index_find_item(index, id, name, bytes, row, &found, nullptr) == SIDBEAM_OK);
       FUZZ_CHECK(found == row);
     }
   }
