@@ -255,8 +255,8 @@ static void top_k(const void* input, outcome* o) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_constraint_set* set;
   sidbeam_state state = 0, next[3];
-  int32_t codes[3];
-  float log_probs[3];
+  int32_t codes[3] = {0};
+  float log_probs[3] = {0};
   config.constraint_count = 1;
   config.constraints = &constraint;
   rows.dtype = in->dtype;
