@@ -69,7 +69,7 @@ inline Lanes avalanche(Lanes sum) {
 
 // By its type, not by memcpy, which goes through the stack and stalls where it is stored in two.
 inline Lanes load_words(const uint32_t* from, uint64_t secret) {
-  using Unaligned = uint64_t __attribute__((vector_size(sizeof(Lanes)), aligned(4), may_alias));
+  using Unaligned __attribute__((aligned(4), may_alias)) = Lanes;
   return *reinterpret_cast<const Unaligned*>(from) ^ (secret & 0xffffffff) * 0x100000001;
 }
 

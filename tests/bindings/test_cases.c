@@ -135,6 +135,7 @@ static void do_refused(void) {
 
 static void do_set(void) {
   int64_t numbers[64];
+  close_handle(&state.set);
   state.set = flat_constraint_set_create(state.runtime, handles_of(numbers), in_i64("offsets"), in_i32("maps"),
                                          in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, &err);
   succeed("flat_constraint_set_create");
