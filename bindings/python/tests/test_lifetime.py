@@ -254,7 +254,7 @@ def test_a_child_ends_with_all_that_it_inherits() -> None:
             session = sidbeam.Session(index, slots=8, runtime=runtime)
             session.start()
             session.step(np.zeros((8, 1, 4), np.float32))
-            assert session.beams().tokens.tolist() == [[0]] * 8
+            assert session.beams().codes.tolist() == [[0]] * 8
             return session
         kept = search()
         child = os.fork()
