@@ -225,7 +225,7 @@ class CasesTest {
   private void checkBeams() {
     Beams beams = session.beams();
     same("want_parents", beams.parents());
-    same("want_tokens", beams.codes());
+    same("want_codes", beams.codes());
     same("want_scores", beams.scores());
     same("want_states", beams.states());
     same("want_live", beams.live());
@@ -289,13 +289,13 @@ class CasesTest {
   }
 
   private void topK() {
-    int all = now.ints("want_tokens").length;
+    int all = now.ints("want_codes").length;
     IntBuffer codes = Buffers.ints(all);
     FloatBuffer logProbs = Buffers.floats(all);
     LongBuffer next = Buffers.longs(all);
     set.topK(now.intBuffer("which"), now.longBuffer("states"), rows(now.logits("logits"), 0, 0),
         at(Normalization.values(), now.integer("normalization")), now.integer("k"), codes, logProbs, next);
-    same("want_tokens", codes);
+    same("want_codes", codes);
     same("want_log_probs", logProbs);
     same("want_next", next);
   }

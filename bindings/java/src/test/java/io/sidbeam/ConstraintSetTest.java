@@ -45,7 +45,7 @@ class ConstraintSetTest {
       refused(Status.INVALID_ARGUMENT, "logits has 1 slots, expected 0",
           () -> set.mask(null, states, Rows.dense(logits, 1, 1, 4)));
       refused(Status.INVALID_ARGUMENT, "states has 1 elements, expected at least 2",
-          () -> set.mask(null, states, Rows.strided(logits, 0, 2, 4, 0, 0)));
+          () -> set.mask(null, states, Rows.strided(logits, 0, 2, 4, 0, Rows.BROADCAST)));
       refused(Status.INVALID_ARGUMENT, "codes has 1 elements, expected at least 2",
           () -> set.topK(null, states, Rows.dense(logits, 0, 1, 4), Normalization.FULL, 2, Buffers.ints(1),
               Buffers.floats(2), null));

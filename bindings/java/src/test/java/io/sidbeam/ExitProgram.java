@@ -13,12 +13,17 @@ final class ExitProgram {
     Runtime runtime = new Runtime(new RuntimeConfig().stepThreads(2).stepGrain(1));
     Index index = Fixtures.index();
     Session session = new Session(new SessionConfig(index).runtime(runtime).slots(64).beams(2));
-    Step step = new Step(Rows.strided(Buffers.floats(4), 64, 2, 4, 0, 0));
+    Step step = new Step(Rows.strided(Buffers.floats(4), 64, 2, 4, Rows.BROADCAST, Rows.BROADCAST));
     Thread thread = new Thread(() -> {
-      while (true) {
-        session.start();
-        session.step(step);
-        RUNNING.countDown();
+      try {
+        while (true) {
+          session.start();
+          session.step(step);
+          RUNNING.countDown();
+        }
+      } catch (RuntimeException e) { // the test would wait for ever
+        e.printStackTrace();
+        System.exit(3);
       }
     });
     thread.setDaemon(true);

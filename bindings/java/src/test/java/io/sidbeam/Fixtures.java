@@ -57,7 +57,7 @@ final class Fixtures {
   /** One row of four logits for every beam of a slot. */
   static Rows row(float... logits) {
     FloatBuffer buffer = Buffers.floats(logits);
-    return Rows.strided(buffer, 1, 2, logits.length, 0, 0);
+    return Rows.strided(buffer, 1, 2, logits.length, 0, Rows.BROADCAST);
   }
 
   static SidbeamException refused(Status status, String message, Executable call) {

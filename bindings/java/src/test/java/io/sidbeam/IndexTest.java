@@ -82,7 +82,7 @@ class IndexTest {
       assertEquals(1, info.collisions());
       assertArrayEquals(new int[] {4, 4}, info.codes());
       assertEquals(info.sectionCount(), index.sections().size());
-      assertTrue(index.sections().stream().anyMatch(section -> section.kind().equals("codes")),
+      assertTrue(index.sections().stream().anyMatch(section -> section.kind().equals("tokens")),
           index.sections().toString());
       index.verify(Verify.FULL);
       assertEquals(0, index.uploaded(0).bytes());

@@ -87,7 +87,7 @@ class LifetimeTest {
       for (int round = 0; round < 300; round++) {
         Session session = new Session(new SessionConfig(index).slots(64).beams(2));
         Index shared = Fixtures.index();
-        Step step = new Step(Rows.strided(Buffers.floats(4), 64, 2, 4, 0, 0));
+        Step step = new Step(Rows.strided(Buffers.floats(4), 64, 2, 4, Rows.BROADCAST, Rows.BROADCAST));
         CountDownLatch running = new CountDownLatch(3);
         Future<SidbeamException> stepping = untilRefused(pool, running, () -> {
           session.start();
@@ -125,7 +125,7 @@ class LifetimeTest {
     ExecutorService pool = Executors.newSingleThreadExecutor();
     try (Index index = Fixtures.index(); Session session = new Session(new SessionConfig(index).slots(4096).beams(2))) {
       session.start();
-      Step step = new Step(Rows.strided(Buffers.floats(4), 4096, 2, 4, 0, 0));
+      Step step = new Step(Rows.strided(Buffers.floats(4), 4096, 2, 4, Rows.BROADCAST, Rows.BROADCAST));
       CountDownLatch running = new CountDownLatch(1);
       Future<SidbeamException> stepping = untilRefused(pool, running, () -> {
         session.start();
