@@ -8,10 +8,11 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// worker is a session and its buffers: it serves a request at a time, one history a slot.
+// worker is a session and its buffers: it serves one request at a time, one history per slot.
 type worker struct {
 	catalogue *catalogue
 	session   *sidbeam.Session
+	slots     []int32 // 0, 1, ... S-1: a request starts as many as it needs
 	beams     *sidbeam.Beams
 	chosen    *sidbeam.Items // the codes of beams so far
 	logits    []float32      // [S, M, columns]
@@ -29,9 +30,14 @@ func newWorker(c *catalogue, limits limits) (*worker, error) {
 		return nil, err
 	}
 	slots, width, levels := session.Shape()
+	all := make([]int32, slots)
+	for slot := range all {
+		all[slot] = int32(slot)
+	}
 	return &worker{
 		catalogue: c,
 		session:   session,
+		slots:     all,
 		beams:     beams,
 		chosen:    &sidbeam.Items{SIDs: make([]int32, slots*width*levels), Lengths: make([]int32, slots*width)},
 		logits:    make([]float32, slots*width*c.columns),
@@ -48,7 +54,7 @@ type scored struct {
 // recommend gives the k best items of each history, whose items are given by ordinal, and how many beams there were and
 // how many of them name an item.
 func (w *worker) recommend(histories [][]int64, k int) (answers [][]scored, beams, legal int, err error) {
-	if err := w.session.Start(sidbeam.StartArgs{Count: len(histories)}); err != nil {
+	if err := w.session.Start(sidbeam.StartArgs{Slots: w.slots[:len(histories)]}); err != nil {
 		return nil, 0, 0, err
 	}
 	defer w.session.Stop(nil, 0)
