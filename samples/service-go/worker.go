@@ -76,7 +76,7 @@ func (w *worker) recommend(histories [][]int64, k int) (answers [][]scored, beam
 			if w.items.Ordinals[i*width+m] >= 0 {
 				legal++
 			}
-			for _, row := range w.items.ItemRowsOf(i, m) {
+			for _, row := range w.items.RowsOf(i, m) {
 				if len(answers[i]) < k {
 					answers[i] = append(answers[i], scored{w.catalogue.jsonID(row), w.beams.Scores.At(i*width + m)})
 				}
