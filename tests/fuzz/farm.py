@@ -20,7 +20,8 @@ HERE = ROOT / "tests/fuzz"
 FARM = ROOT / "build/fuzz-farm"
 TARGETS = ["fuzz_files", "fuzz_tool", "fuzz_abi", "fuzz_numeric"]
 SLICE = 300  # seconds; a target that lags behind waits no longer for a core
-LIMITS = ["-max_len=8192", "-timeout=20", "-rss_limit_mb=3000"]
+# The limit of an input is wall clock, and others may want the cores too.
+LIMITS = ["-max_len=8192", "-timeout=300", "-rss_limit_mb=3000"]
 BEGIN, END = "<!-- farm -->", "<!-- end of farm -->"
 
 
