@@ -14,7 +14,7 @@ endfunction()
 function(precompile_library)
   precompile(sidbeam_core)
   # Files with options of their own, or with Highway's.
-  set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify_avx2.cc index/verify_avx512.cc)
+  set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify/bulk_avx2.cc index/verify/bulk_avx512.cc)
   list(TRANSFORM own PREPEND ${PROJECT_SOURCE_DIR}/runtime/)
   set_source_files_properties(${own} TARGET_DIRECTORY sidbeam_core PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   if(TARGET sidbeam_cli)

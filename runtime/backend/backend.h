@@ -9,6 +9,7 @@
 #include "index/views.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
+#include "support/cpu_target.h"
 #include "support/executor.h"
 #include "support/host_device.h"
 #include "support/memory.h"
@@ -136,9 +137,8 @@ class Backend {
   virtual std::unique_ptr<SetBackend> make_set(const SetView& view, const Allocator& allocator) const = 0;
 };
 
-// The CPU; `target` names an instruction set, nullptr the best. nullptr where it is not to be had. Steps use the
-// executor (nullptr: the caller's thread alone), a thread for every `grain` elements of logits.
-std::unique_ptr<Backend> make_cpu_backend(const char* target, std::unique_ptr<Executor> executor, int64_t grain);
-const char* best_cpu_target();
+// The CPU, with the kernels of a target that this machine has. Steps use the executor (nullptr: the caller's thread
+// alone), one thread per `grain` elements of logits.
+std::unique_ptr<Backend> make_cpu_backend(CpuTarget target, std::unique_ptr<Executor> executor, int64_t grain);
 
 }  // namespace sidbeam

@@ -7,7 +7,7 @@
 #include "capi/log.h"
 #include "capi/section.h"
 #include "decode/objects.h"
-#include "index/builder.h"
+#include "index/build/builder.h"
 
 using namespace sidbeam;
 using namespace sidbeam::capi;
@@ -29,8 +29,8 @@ sidbeam_status sidbeam_builder_create(sidbeam_runtime* runtime, const sidbeam_bu
     require(runtime, "runtime");
     require(out, "out");
     const sidbeam_builder_config copy = read_struct(config, "config");
-    *out =
-        new sidbeam_builder{Ref<sidbeam_runtime>::share(runtime), Builder(copy, runtime->threads, runtime->allocator)};
+    *out = new sidbeam_builder{Ref<sidbeam_runtime>::share(runtime),
+                               Builder(copy, runtime->threads, runtime->allocator, runtime->target)};
   });
 }
 

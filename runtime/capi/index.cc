@@ -8,6 +8,8 @@
 #include "capi/log.h"
 #include "capi/section.h"
 #include "decode/objects.h"
+#include "index/read/open.h"
+#include "index/verify/verify.h"
 
 using namespace sidbeam;
 using namespace sidbeam::capi;
@@ -46,7 +48,8 @@ sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path, co
     require(out, "out");
     const sidbeam_open_config checked = open_config(config);
     auto handle = new_handle(runtime);
-    handle->index = open_index(path, checked.residency, checked.verify, runtime->threads, runtime->allocator);
+    handle->index =
+        open_index(path, checked.residency, checked.verify, runtime->threads, runtime->allocator, runtime->target);
     handle->verified = checked.verify;
     log(*runtime, SIDBEAM_LOG_INFO, "opened index '%s': %llu SIDs, fingerprint %s", path,
         static_cast<unsigned long long>(handle->index.view.sids), handle->index.header.info.fingerprint);
@@ -67,7 +70,7 @@ sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* d
     std::function<void()> on_release;
     if (release != nullptr) on_release = [release, context] { release(context); };
     handle->index = open_index_memory(data, bytes, std::move(on_release), checked.residency, checked.verify,
-                                      runtime->threads, runtime->allocator);
+                                      runtime->threads, runtime->allocator, runtime->target);
     handle->verified = checked.verify;
     *out = handle.release();
   });

@@ -1,11 +1,11 @@
 // Questions to an index.
 // SPDX-License-Identifier: Apache-2.0
-#include "index/lookup.h"
+#include "index/read/lookup.h"
 
 #include "capi/guard.h"
 #include "decode/objects.h"
-#include "index/children.h"
-#include "index/items.h"
+#include "index/read/children.h"
+#include "index/read/items.h"
 #include "sidbeam/index.h"
 
 using namespace sidbeam;
@@ -78,7 +78,7 @@ sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t*
       fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(capacity));
     if (capacity > 0) require(codes, "codes");
     check_codes("prefix", prefix, length, view.levels - 1);
-    const Children children = children_of(view, prefix, length, codes, capacity);
+    const ChildCount children = children_of(view, prefix, length, codes, capacity);
     *count = children.count;
     *end = children.end ? 1 : 0;
   });

@@ -69,14 +69,14 @@ void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out)
   runtime->log = config.log;
   runtime->log_context = config.log_context;
   runtime->log_level = config.log_level;
-  runtime->cpu = make_cpu_backend(config.cpu_target, executor_of(config),
-                                  config.step_grain > 0 ? config.step_grain : kDefaultGrain);
-  if (runtime->cpu == nullptr)
+  if (!find_cpu_target(config.cpu_target, runtime->target))
     fail(SIDBEAM_UNSUPPORTED,
          "config.cpu_target is \"%s\", expected baseline, or avx2, avx512 or neon where the machine has it (here: %s)",
-         config.cpu_target, best_cpu_target());
+         config.cpu_target, sidbeam_cpu_target());
+  runtime->cpu =
+      make_cpu_backend(runtime->target, executor_of(config), config.step_grain > 0 ? config.step_grain : kDefaultGrain);
   log(*runtime, SIDBEAM_LOG_INFO, "sidbeam %s: cpu target %s, %d threads for builds", sidbeam_version(),
-      config.cpu_target != nullptr ? config.cpu_target : best_cpu_target(), runtime->threads);
+      cpu_target_name(runtime->target), runtime->threads);
   *out = runtime.release();
 }
 
@@ -102,7 +102,7 @@ const char* sidbeam_status_name(sidbeam_status code) {
   return known ? names[code] : "unknown status";
 }
 
-const char* sidbeam_cpu_target(void) { return sidbeam::best_cpu_target(); }
+const char* sidbeam_cpu_target(void) { return sidbeam::cpu_target_name(sidbeam::best_cpu_target()); }
 
 sidbeam_status sidbeam_runtime_create(const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err) {
   return sidbeam::guarded(err, [&] {

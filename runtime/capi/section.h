@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "index/header.h"
+#include "index/index.h"
+#include "index/names.h"
 #include "sidbeam/index.h"
 #include "support/error.h"
 

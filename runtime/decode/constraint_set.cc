@@ -9,7 +9,7 @@
 #include "decode/device_choice.h"
 #include "decode/rows.h"
 #include "decode/strides.h"
-#include "index/state.h"
+#include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam {

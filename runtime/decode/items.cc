@@ -4,8 +4,8 @@
 
 #include "decode/session.h"
 #include "decode/strides.h"
-#include "index/lookup.h"
-#include "index/state.h"
+#include "index/read/lookup.h"
+#include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam {

@@ -9,13 +9,15 @@
 #include "backend/device.h"
 #include "decode/upload.h"
 #include "index/index.h"
-#include "index/used_codes.h"
+#include "index/read/used_codes.h"
+#include "support/cpu_target.h"
 #include "support/memory.h"
 #include "support/ref_counted.h"
 
 struct sidbeam_runtime final : sidbeam::RefCounted<sidbeam_runtime> {
   sidbeam::Allocator allocator;
-  int threads = 1;  // of builds and verifications
+  sidbeam::CpuTarget target = sidbeam::CpuTarget::kBaseline;  // of kernels, hashing and verification
+  int threads = 1;                                            // of builds and verifications
   void (*log)(void* context, int32_t level, const char* message) = nullptr;
   void* log_context = nullptr;
   int32_t log_level = 0;

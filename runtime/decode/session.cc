@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "decode/device_choice.h"
-#include "index/state.h"
+#include "index/read/state.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
 

@@ -6,9 +6,9 @@
 
 #include "decode/session.h"
 #include "decode/strides.h"
-#include "index/lookup.h"
-#include "index/prefix_states.h"
-#include "index/state.h"
+#include "index/read/lookup.h"
+#include "index/read/prefix_states.h"
+#include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam {

@@ -5,7 +5,7 @@
 
 #include "decode/rows.h"
 #include "decode/session.h"
-#include "index/state.h"
+#include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "index/format.h"
 #include "sidbeam/builder.h"
 
 namespace sidbeam {
@@ -13,31 +14,31 @@ namespace {
 constexpr int64_t kDefaultChunk = int64_t{8} << 20;
 
 // A section and where it lies in the upload.
-struct Part {
+struct PlacedSection {
   const SectionInfo* section;
   int64_t at;
 };
 
-struct Plan {
-  std::vector<Part> parts;
+struct Placement {
+  std::vector<PlacedSection> parts;
   int64_t bytes = kUploadHeaderBytes;
 };
 
-Plan plan_of(const Index& index, int32_t kinds) {
-  Plan plan;
+Placement placement_of(const Index& index, int32_t kinds) {
+  Placement placement;
   for (const SectionInfo& section : index.header.sections) {
     if (!is_read(section, kinds)) continue;
-    plan.parts.push_back({&section, plan.bytes});
+    placement.parts.push_back({&section, placement.bytes});
     const auto bytes = static_cast<int64_t>(section.bytes);
-    plan.bytes += (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
+    placement.bytes += (bytes + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
   }
-  return plan;
+  return placement;
 }
 
-IndexView device_view(const Index& index, const Plan& plan, const uint8_t* base) {
+IndexView device_view(const Index& index, const Placement& placement, const uint8_t* base) {
   IndexView view = index.view;
   for (const SectionInfo& section : index.header.sections) place_section(section, nullptr, view);
-  for (const Part& part : plan.parts) place_section(*part.section, base + part.at, view);
+  for (const PlacedSection& part : placement.parts) place_section(*part.section, base + part.at, view);
   view.has_trie = static_cast<bool>(view.level[0].row_pointers);
   view.has_columns = static_cast<bool>(view.level[0].column);
   return view;
@@ -60,11 +61,11 @@ class Throttle {
 };
 
 Ref<Upload> upload(Ref<Device> device, const Index& index, const sidbeam_upload_config& config) {
-  const Plan plan = plan_of(index, config.kinds);
+  const Placement placement = placement_of(index, config.kinds);
   const int64_t chunk = config.chunk_bytes > 0 ? config.chunk_bytes : kDefaultChunk;
-  auto made = Ref<Upload>::adopt(new Upload(std::move(device), config.kinds, plan.bytes, chunk, config.stream));
+  auto made = Ref<Upload>::adopt(new Upload(std::move(device), config.kinds, placement.bytes, chunk, config.stream));
   Throttle throttle(config.bytes_per_second);
-  for (const Part& part : plan.parts) {
+  for (const PlacedSection& part : placement.parts) {
     const uint8_t* data = index.bytes.data() + part.section->offset;
     const auto bytes = static_cast<int64_t>(part.section->bytes);
     for (int64_t at = 0; at < bytes; at += chunk) {
@@ -73,7 +74,7 @@ Ref<Upload> upload(Ref<Device> device, const Index& index, const sidbeam_upload_
       throttle.passed(n);
     }
   }
-  const int64_t damage = made->finish(device_view(index, plan, made->base()), config.verify != 0);
+  const int64_t damage = made->finish(device_view(index, placement, made->base()), config.verify != 0);
   if (damage != 0)
     fail(SIDBEAM_CORRUPT, "the structure of the index has %lld faults, found on CUDA device %d",
          static_cast<long long>(damage), config.device_id);

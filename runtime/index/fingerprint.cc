@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include "index/fingerprint.h"
 
-#include "index/emit.h"
-#include "index/progress.h"
-#include "support/hashing.h"
-#include "support/parallel.h"
+#include <algorithm>
 
 namespace sidbeam {
 namespace {
 
+constexpr int64_t kWidened = 8192;  // offsets at a time, which stay in the first-level cache
+
 Hash128 digest_of_offsets(const IndexView& index) {
   const UintArray& offsets = index.item_offsets;
-  if (offsets.width == sizeof(uint64_t)) return xxh3_128(offsets.data, (index.sids + 1) * sizeof(uint64_t));
-  Stream128 stream;
-  uint64_t block[kBlock];
+  if (offsets.width == sizeof(uint64_t))
+    return xxh3_128(index.target, offsets.data, (index.sids + 1) * sizeof(uint64_t));
+  Stream128 stream(index.target);
+  uint64_t block[kWidened];
   const auto count = static_cast<int64_t>(index.sids) + 1;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t size = std::min(kBlock, count - begin);
+  for (int64_t begin = 0; begin < count; begin += kWidened) {
+    const int64_t size = std::min(kWidened, count - begin);
     std::copy_n(static_cast<const uint32_t*>(offsets.data) + begin, size, block);
     stream.add(block, static_cast<size_t>(size) * sizeof(uint64_t));
   }
@@ -24,32 +24,14 @@ Hash128 digest_of_offsets(const IndexView& index) {
 }
 
 Hash128 digest_of_ids(const IndexView& index) {
-  if (index.id_type != IdType::kString) return xxh3_128(index.ids, index.items * sizeof(int64_t));
-  Stream128 stream;
+  if (index.id_type != IdType::kString) return xxh3_128(index.target, index.ids, index.items * sizeof(int64_t));
+  Stream128 stream(index.target);
   stream.add(index.name_offsets, (index.items + 1) * sizeof(uint64_t));
   stream.add(index.names, index.name_bytes);
   return stream.value();
 }
 
 }  // namespace
-
-std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config, int threads) {
-  Progress progress(config, SIDBEAM_PHASE_SCAN, sorted.sids * sorted.layout.levels);
-  std::vector<Hash128> digests(static_cast<size_t>(sorted.layout.levels));
-  parallel_for(threads, sorted.layout.levels, [&](int64_t level) {
-    Stream128 stream;
-    uint32_t block[kBlock];
-    const CodeColumn column = sorted.column(static_cast<int>(level));
-    for (int64_t begin = 0; begin < sorted.sids; begin += kBlock) {
-      const int64_t size = std::min(kBlock, sorted.sids - begin);
-      for (int64_t i = 0; i < size; ++i) block[i] = column[begin + i];
-      stream.add(block, static_cast<size_t>(size) * sizeof(uint32_t));
-      if (begin % kChunk == 0) progress.advance(std::min(kChunk, sorted.sids - begin));
-    }
-    digests[static_cast<size_t>(level)] = stream.value();
-  });
-  return digests;
-}
 
 // Numbers of fixed width in a fixed order, so that no two catalogues give the same stream.
 Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests, const Hash128* known_ids) {
@@ -62,7 +44,7 @@ Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_d
   const Hash128 offsets = index.item_offsets ? digest_of_offsets(index) : Hash128{};
   const Hash128 ids = known_ids != nullptr ? *known_ids : digest_of_ids(index);
   stream.insert(stream.end(), {offsets.low, offsets.high, ids.low, ids.high});
-  return xxh3_128(stream.data(), stream.size() * sizeof(uint64_t));
+  return xxh3_128(index.target, stream.data(), stream.size() * sizeof(uint64_t));
 }
 
 }  // namespace sidbeam

@@ -76,6 +76,12 @@ uint64_t place_sections(uint64_t header_bytes, std::vector<Section>& sections);
 // The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are passed over.
 IndexView view_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
 
+struct SectionInfo;
+// Whether decoding with these SIDBEAM_KIND_* reads a section.
+bool is_read(const SectionInfo& section, int32_t kinds);
+// Lets a view of an index read a section at another address, as on a device; nullptr: as if the index had none.
+void place_section(const SectionInfo& section, const void* data, IndexView& view);
+
 // Slots of the hash set: a power of two, at least half of them empty.
 uint64_t hash_capacity(uint64_t sids);
 // What sidbeam_builder_config.kinds says, except where a tail begins. A hash set has the first seed of the list.

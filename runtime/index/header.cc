@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "index/header_checks.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
 
@@ -41,10 +42,10 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
       shape.hash_seed, header.own_hash_seed);
 }
 
-uint64_t header_checksum(std::span<const uint8_t> bytes) {
+uint64_t header_checksum(std::span<const uint8_t> bytes, CpuTarget target) {
   std::vector<uint8_t> copy(bytes.begin(), bytes.end());
   std::memset(copy.data() + offsetof(Preamble, checksum), 0, sizeof(uint64_t));
-  return xxh3_64(copy.data(), copy.size());
+  return xxh3_64(target, copy.data(), copy.size());
 }
 
 std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string() : string->str(); }
@@ -93,14 +94,6 @@ void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t
 
 }  // namespace
 
-SectionName::SectionName(uint16_t kind, int level) {
-  if (level < 0) {
-    std::snprintf(text, sizeof text, "section %s", section_kind_name(kind));
-  } else {
-    std::snprintf(text, sizeof text, "section %s of level %d", section_kind_name(kind), level);
-  }
-}
-
 std::vector<uint8_t> encode_header(const FileHeader& header) {
   flatbuffers::FlatBufferBuilder fbb;
   // So that the length is known before the checksums are.
@@ -114,7 +107,7 @@ std::vector<uint8_t> encode_header(const FileHeader& header) {
   std::vector<uint8_t> bytes(sizeof preamble + fbb.GetSize());
   std::memcpy(bytes.data(), &preamble, sizeof preamble);
   std::memcpy(bytes.data() + sizeof preamble, fbb.GetBufferPointer(), fbb.GetSize());
-  const uint64_t checksum = xxh3_64(bytes.data(), bytes.size());
+  const uint64_t checksum = xxh3_64(header.target, bytes.data(), bytes.size());
   std::memcpy(bytes.data() + offsetof(Preamble, checksum), &checksum, sizeof checksum);
   return bytes;
 }
@@ -140,11 +133,11 @@ uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes) {
   return sizeof preamble + preamble.header_bytes;
 }
 
-FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
+FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, CpuTarget target) {
   const uint64_t length = header_length(bytes, file_bytes);
   Preamble preamble;
   std::memcpy(&preamble, bytes.data(), sizeof preamble);
-  if (header_checksum(bytes.first(length)) != preamble.checksum)
+  if (header_checksum(bytes.first(length), target) != preamble.checksum)
     fail(SIDBEAM_CORRUPT, "wrong checksum: the header is damaged");
   const uint8_t* data = bytes.data() + sizeof preamble;
   constexpr flatbuffers::uoffset_t kDepth = 8, kTables = 1 << 20;
@@ -154,6 +147,7 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
   const format::IndexHeader& from = *format::GetIndexHeader(data);
 
   FileHeader header;
+  header.target = target;
   header.minor = preamble.minor;
   header.shape.sids = from.sids();
   header.shape.items = from.items();
@@ -181,6 +175,12 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes) {
   check_counts(header);
   check_sections(header, length);
   return header;
+}
+
+IndexView view_of(const FileHeader& header, const uint8_t* base) {
+  IndexView view = view_of(header.shape, header.sections, base);
+  view.target = header.target;
+  return view;
 }
 
 std::vector<SectionInfo> section_infos(const std::vector<Section>& sections) {

@@ -10,11 +10,13 @@
 
 #include "index/format.h"
 #include "index/index.h"
+#include "support/cpu_target.h"
 #include "support/hashing.h"
 
 namespace sidbeam {
 
 struct FileHeader {
+  CpuTarget target = best_cpu_target();  // whose instructions hash it here; nothing of the file
   uint32_t minor = kFormatMinor;
   Shape shape;
   uint64_t merged_pairs = 0, collisions = 0, max_items_per_sid = 0;
@@ -32,19 +34,11 @@ std::vector<uint8_t> encode_header(const FileHeader& header);
 
 // Length of preamble and header, from the first bytes of a file of `file_bytes`; throws where these are not an index.
 uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes);
+// The views of an index with this header whose sections lie at `base` + offset.
+IndexView view_of(const FileHeader& header, const uint8_t* base);
 // Reads and checks all that the header says. `bytes`: at least header_length() bytes, at a multiple of 8.
-FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes);
+FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, CpuTarget target);
 IndexHeaderInfo header_info(const FileHeader& header);
 std::vector<SectionInfo> section_infos(const std::vector<Section>& sections);
-
-// "section tokens of level 2", for messages.
-struct SectionName {
-  SectionName(uint16_t kind, int level);
-  char text[64];
-};
-
-// header_checks.cc: what follows from the counts, and the sections against them. Both throw.
-void check_counts(const FileHeader& header);
-void check_sections(FileHeader& header, uint64_t header_end);
 
 }  // namespace sidbeam

@@ -1,10 +1,10 @@
-// A header against itself: counts that agree, and sections that are what the counts demand. Constant time in the size
-// of the file. After this every array has the size that its view promises.
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
+#include "index/header_checks.h"
+
+#include <algorithm>
 
 #include "index/hash_seed.h"
-#include "index/header.h"
+#include "index/names.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
 

@@ -53,28 +53,36 @@ class IndexBytes {
   std::function<void()> release_;
 };
 
+// The alignment of memory that holds a whole index: that of its large sections.
+inline constexpr int64_t kIndexAlignment = 4096;
+
+// Memory for a whole index, on huge pages where the system has them.
+class IndexMemory {
+ public:
+  IndexMemory(const Allocator& allocator, int64_t bytes);
+  IndexMemory(const IndexMemory&) = delete;
+  IndexMemory& operator=(const IndexMemory&) = delete;
+  ~IndexMemory();
+  uint8_t* data() { return data_; }
+  // The contents of this part are not needed any more. Gives its pages back, unless the memory is the caller's.
+  void discard(int64_t offset, int64_t bytes);
+  IndexBytes release();
+
+ private:
+  Allocator allocator_;
+  uint8_t* data_ = nullptr;
+  int64_t bytes_ = 0;
+};
+
 struct Index {
   IndexBytes bytes;
   IndexHeaderInfo header;
   IndexView view;
 };
 
-// The header of a file, from its first bytes only.
-IndexHeaderInfo peek_index(const char* path);
-Index open_index(const char* path, int32_t residency, int32_t verify, int threads, const Allocator& allocator);
-// `release` is called once the bytes are no longer needed: when the index goes or, with COPY, before this returns; not
-// when this throws.
-Index open_index_memory(const void* data, int64_t bytes, std::function<void()> release, int32_t residency,
-                        int32_t verify, int threads, const Allocator& allocator);
-// Throws Failure(CORRUPT) with what is wrong and where. depth: SIDBEAM_VERIFY_*.
-void verify_index(const Index& index, int32_t depth, int threads);
+struct FileHeader;
 
-// Whether decoding with these SIDBEAM_KIND_* reads a section.
-bool is_read(const SectionInfo& section, int32_t kinds);
-// Lets a view of an index read a section at another address, as on a device; nullptr: as if the index had none.
-void place_section(const SectionInfo& section, const void* data, IndexView& view);
-
-const char* section_kind_name(uint16_t kind);
-const char* section_encoding_name(uint16_t encoding);
+// An index over bytes that have this header.
+Index make_index(const FileHeader& header, IndexBytes bytes);
 
 }  // namespace sidbeam

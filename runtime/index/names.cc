@@ -1,7 +1,9 @@
-// Names of section kinds and encodings, as tools print them.
 // SPDX-License-Identifier: Apache-2.0
-#include "index/format.h"
-#include "index/index.h"
+#include "index/names.h"
+
+#include <cstdio>
+
+#include "schemas/index_generated.h"
 
 namespace sidbeam {
 
@@ -45,6 +47,14 @@ const char* section_encoding_name(uint16_t encoding) {
                                            "wide_item_column_tail"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::Encoding::MAX) + 1);
   return encoding < sizeof kNames / sizeof kNames[0] ? kNames[encoding] : "unknown";
+}
+
+SectionName::SectionName(uint16_t kind, int level) {
+  if (level < 0) {
+    std::snprintf(text, sizeof text, "section %s", section_kind_name(kind));
+  } else {
+    std::snprintf(text, sizeof text, "section %s of level %d", section_kind_name(kind), level);
+  }
 }
 
 }  // namespace sidbeam

@@ -1,37 +1,48 @@
 target_sources(sidbeam_core PRIVATE
-  index/builder.cc
-  index/catalogue.cc
-  index/children.cc
-  index/emit.cc
-  index/emit_hash.cc
-  index/emit_tail.cc
   index/fingerprint.cc
   index/format.cc
   index/header.cc
   index/header_checks.cc
-  index/items.cc
-  index/lookup.cc
+  index/index.cc
   index/names.cc
-  index/open.cc
-  index/plan.cc
-  index/prefix_states.cc
-  index/radix.cc
-  index/scan.cc
-  index/sorted.cc
-  index/used_codes.cc
-  index/verify.cc
-  index/verify_blocks.cc
-  index/verify_columns.cc
-  index/verify_hash.cc
-  index/verify_plain.cc
-  index/verify_sids.cc
-  index/verify_tail.cc
-  index/verify_trie.cc
+  index/build/builder.cc
+  index/build/catalogue.cc
+  index/build/column_digests.cc
+  index/build/emit.cc
+  index/build/emit_hash.cc
+  index/build/emit_tail.cc
+  index/build/plan.cc
+  index/build/radix.cc
+  index/build/scan.cc
+  index/build/sorted.cc
+  index/read/children.cc
+  index/read/items.cc
+  index/read/lookup.cc
+  index/read/open.cc
+  index/read/prefix_states.cc
+  index/read/used_codes.cc
+  index/verify/bulk_kernels.cc
+  index/verify/corrupt.cc
+  index/verify/header_fingerprint.cc
+  index/verify/need_count.cc
+  index/verify/plain_columns.cc
+  index/verify/plain_hash.cc
+  index/verify/plain_sids.cc
+  index/verify/plain_trie.cc
+  index/verify/section_sums.cc
+  index/verify/sid_edges.cc
+  index/verify/sid_pairs.cc
+  index/verify/verify.cc
+  index/verify/verify_hash.cc
+  index/verify/verify_items.cc
+  index/verify/verify_sids.cc
+  index/verify/verify_tail.cc
+  index/verify/verify_trie.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_sources(sidbeam_core PRIVATE index/verify_avx2.cc index/verify_avx512.cc)
-  set_source_files_properties(index/verify_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
-  set_source_files_properties(index/verify_avx512.cc PROPERTIES
+  target_sources(sidbeam_core PRIVATE index/verify/bulk_avx2.cc index/verify/bulk_avx512.cc)
+  set_source_files_properties(index/verify/bulk_avx2.cc PROPERTIES COMPILE_OPTIONS -mavx2)
+  set_source_files_properties(index/verify/bulk_avx512.cc PROPERTIES
     # As for support/hashing_avx512.cc.
     COMPILE_OPTIONS "-mavx512bw;-mavx512dq;-mavx512vl;-mpopcnt;$<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>")
 endif()

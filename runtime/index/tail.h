@@ -148,7 +148,4 @@ SIDBEAM_HD inline bool is_run(const IndexView& index, int level, const Run& run,
   });
 }
 
-// Codes of an ordinal < sids from level T on into codes [levels]; returns where the SID ends.
-int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes);
-
 }  // namespace sidbeam

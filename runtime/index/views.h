@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "support/cpu_target.h"
 #include "support/hashing.h"
 #include "support/host_device.h"
 
@@ -80,6 +81,7 @@ struct HashView {
 };
 
 struct IndexView {
+  CpuTarget target = CpuTarget::kBaseline;  // whose instructions hash and verify it on the CPU
   uint64_t sids = 0, items = 0;
   int32_t levels = 0;
   int32_t csr_levels = 0;  // of a trie: levels from here on are the tail

@@ -32,18 +32,18 @@ Character first_character(std::string_view text) {
 }
 
 bool is_plain(uint32_t code) {
-  struct Range {
+  struct CodePoints {
     uint32_t first, last;
   };
   // The last five: marks of direction, line and paragraph separators with embeddings and overrides, isolates.
-  static constexpr Range kObeyed[] = {{0, 0x1F},
-                                      {0x7F, 0x9F},
-                                      {0x61C, 0x61C},
-                                      {0x200E, 0x200F},
-                                      {0x2028, 0x202E},
-                                      {0x2066, 0x2069},
-                                      {kNoCharacter, kNoCharacter}};
-  for (const Range& range : kObeyed)
+  static constexpr CodePoints kObeyed[] = {{0, 0x1F},
+                                           {0x7F, 0x9F},
+                                           {0x61C, 0x61C},
+                                           {0x200E, 0x200F},
+                                           {0x2028, 0x202E},
+                                           {0x2066, 0x2069},
+                                           {kNoCharacter, kNoCharacter}};
+  for (const CodePoints& range : kObeyed)
     if (code >= range.first && code <= range.last) return false;
   return true;
 }
@@ -51,7 +51,7 @@ bool is_plain(uint32_t code) {
 // Hands the escaped text to `sink(bytes, count)` piece by piece, until that returns false.
 template <class Sink>
 void escape(std::string_view text, const Sink& sink) {
-  constexpr const char* kDigits = "0123456789abcdef";
+  constexpr const char* kHex = "0123456789abcdef";
   while (!text.empty()) {
     const Character character = first_character(text);
     if (is_plain(character.code)) {
@@ -59,7 +59,7 @@ void escape(std::string_view text, const Sink& sink) {
     } else {
       for (size_t i = 0; i < character.bytes; ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
-        const char code[] = {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+        const char code[] = {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
         if (!sink(code, sizeof code)) return;
       }
     }

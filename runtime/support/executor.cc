@@ -27,11 +27,11 @@ void pause_briefly() {
 }
 
 void SpinPool::Worker::serve() {
-  State offered = State::kOffered;
+  TaskState offered = TaskState::kOffered;
   if (state.load(std::memory_order_relaxed) != offered) return;  // which leaves the line where it is
-  if (!state.compare_exchange_strong(offered, State::kTaken, std::memory_order_acquire)) return;
+  if (!state.compare_exchange_strong(offered, TaskState::kTaken, std::memory_order_acquire)) return;
   share.run();
-  state.store(State::kIdle, std::memory_order_release);
+  state.store(TaskState::kIdle, std::memory_order_release);
 }
 
 SpinPool::Crew::Crew(int32_t most) : workers(std::make_unique<Worker[]>(static_cast<size_t>(most))) {
@@ -48,27 +48,27 @@ SpinPool::Crew::Crew(int32_t most) : workers(std::make_unique<Worker[]>(static_c
 SpinPool::Crew::~Crew() {
   for (int32_t i = 1; i < width; ++i) {
     Worker& worker = workers[static_cast<size_t>(i)];
-    worker.state.store(State::kStopped);
+    worker.state.store(TaskState::kStopped);
     worker.state.notify_one();
     worker.thread.join();
   }
 }
 
 void SpinPool::Worker::work() {
-  while (await() != State::kStopped) serve();
+  while (await() != TaskState::kStopped) serve();
 }
 
 // Spins until there is something to do, and sleeps where nothing comes; then a share may or may not be there.
-SpinPool::State SpinPool::Worker::await() {
+SpinPool::TaskState SpinPool::Worker::await() {
   for (const Clock::time_point end = Clock::now() + kSpinFor; Clock::now() < end;) {
     for (int spin = 0; spin < kSpinsAtATime; ++spin) {
-      const State now = state.load(std::memory_order_relaxed);
-      if (now == State::kOffered || now == State::kStopped) return now;
+      const TaskState now = state.load(std::memory_order_relaxed);
+      if (now == TaskState::kOffered || now == TaskState::kStopped) return now;
       pause_briefly();
     }
   }
-  State idle = State::kIdle;
-  if (state.compare_exchange_strong(idle, State::kAsleep)) state.wait(State::kAsleep);
+  TaskState idle = TaskState::kIdle;
+  if (state.compare_exchange_strong(idle, TaskState::kAsleep)) state.wait(TaskState::kAsleep);
   return state.load();
 }
 
@@ -78,13 +78,13 @@ void SpinPool::Crew::run(int32_t count, TaskFunction task, void* data) {
   // In loops of their own, so that the lines come over together.
   for (int32_t i = 1; i < shares; ++i) workers[static_cast<size_t>(i)].share = {task, data, i, count, width};
   for (int32_t i = 1; i < shares; ++i) {
-    std::atomic<State>& state = workers[static_cast<size_t>(i)].state;
-    if (state.exchange(State::kOffered) == State::kAsleep) state.notify_one();
+    std::atomic<TaskState>& state = workers[static_cast<size_t>(i)].state;
+    if (state.exchange(TaskState::kOffered) == TaskState::kAsleep) state.notify_one();
   }
   Share{task, data, 0, count, width}.run();
   for (int32_t i = 1; i < shares; ++i) workers[static_cast<size_t>(i)].serve();
   for (int32_t i = 1; i < shares; ++i)
-    while (workers[static_cast<size_t>(i)].state.load(std::memory_order_acquire) == State::kTaken) pause_briefly();
+    while (workers[static_cast<size_t>(i)].state.load(std::memory_order_acquire) == TaskState::kTaken) pause_briefly();
 }
 
 SpinPool::SpinPool(int32_t width) : width_(crew_.get(width).width) {}

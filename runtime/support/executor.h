@@ -57,7 +57,7 @@ class SpinPool final : public Executor {
   void prepare() override { crew_.get(width_); }
 
  private:
-  enum class State : int32_t { kIdle, kAsleep, kOffered, kTaken, kStopped };
+  enum class TaskState : int32_t { kIdle, kAsleep, kOffered, kTaken, kStopped };
 
   struct Share {
     TaskFunction task = nullptr;
@@ -73,12 +73,12 @@ class SpinPool final : public Executor {
   // tasks from was written by the caller while others read it, and led to the tasks by other lines.) Two lines apart from
   // the next, since processors fetch lines in pairs.
   struct alignas(128) Worker {
-    std::atomic<State> state{State::kIdle};
+    std::atomic<TaskState> state{TaskState::kIdle};
     Share share;  // the caller's to write while idle or asleep; of who took it until idle again
     std::thread thread;
 
     void work();
-    State await();
+    TaskState await();
     // Takes the share that is offered, if one is, and runs it.
     void serve();
   };

@@ -18,7 +18,7 @@ namespace sidbeam {
 namespace {
 
 constexpr const char* kAccessList = "system.posix_acl_access";
-constexpr unsigned kModeBits = 07777, kSetIds = 06000, kGroup = 070, kOthers = 07;
+constexpr unsigned kModeBits = 07777, kSetIds = 06000, kGroupBits = 070, kOthers = 07;
 
 bool speaks_of_contents(std::string_view name) {
   return name == "security.capability" || name == "security.ima" || name == "security.evm";
@@ -121,7 +121,7 @@ class Keeper {
   unsigned keep_mode() const {
     unsigned mode = old_.status.st_mode & kModeBits;
     // The bits of the group would be another group's, or the upper bound of a list that is gone.
-    if (group_is_lost_ || access_list_is_lost_) mode &= ~kGroup | (mode & kOthers) << 3;
+    if (group_is_lost_ || access_list_is_lost_) mode &= ~kGroupBits | (mode & kOthers) << 3;
     if (owner_is_lost_ || group_is_lost_) mode &= ~kSetIds;
     // Some file systems have one mode for all files, and refuse to set it.
     if ((status().st_mode & kModeBits) != mode && ::fchmod(to_, mode) != 0) lost("mode", errno);

@@ -1,10 +1,11 @@
-// XXH3, the only hash of the formats.
+// XXH3, the only hash of the formats: the same function whichever instructions compute it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "support/cpu_target.h"
 #include "support/host_device.h"
 
 namespace sidbeam {
@@ -14,23 +15,25 @@ struct Hash128 {
   bool operator==(const Hash128&) const = default;
 };
 
-uint64_t xxh3_64(const void* data, size_t bytes);
-uint64_t xxh3_64(const void* data, size_t bytes, uint64_t seed);
+uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes);
+uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes, uint64_t seed);
 // Of `count` rows of 1 to 64 words, which lie in columns: word w of row i is columns[w * stride + i].
-void xxh3_64_of_rows(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed, uint64_t* out);
-Hash128 xxh3_128(const void* data, size_t bytes);
+void xxh3_64_of_rows(CpuTarget target, const uint32_t* columns, size_t words, size_t stride, size_t count,
+                     uint64_t seed, uint64_t* out);
+Hash128 xxh3_128(CpuTarget target, const void* data, size_t bytes);
 
 // XXH3 of a stream that comes in pieces: of both lengths, which differ in their last step only. Holds its state in
 // place, so it needs no memory.
 class Stream128 {
  public:
-  Stream128();
+  explicit Stream128(CpuTarget target);
   void add(const void* data, size_t bytes);
   Hash128 value() const;
   uint64_t value_64() const;
 
  private:
   alignas(64) unsigned char state_[640];
+  CpuTarget target_;
 };
 
 // What spreads the bits of a key: the finaliser of MurmurHash3, of which a seed may choose the multipliers, which are

@@ -4,6 +4,6 @@
 
 namespace sidbeam {
 
-const HashKernels kAvx2HashKernels = {hash_64, hash_seeded_64, hash_rows_64, hash_128, update_128};
+const HashKernels kAvx2HashKernels = kTheseHashKernels;
 
 }  // namespace sidbeam

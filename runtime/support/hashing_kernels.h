@@ -8,6 +8,8 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "support/cpu_target.h"
 #ifdef __AVX2__
 #include <immintrin.h>
 #endif
@@ -15,6 +17,7 @@
 namespace sidbeam {
 
 struct HashKernels {
+  CpuTarget target;  // that they are compiled for
   uint64_t (*hash_64)(const void*, size_t);
   uint64_t (*hash_seeded_64)(const void*, size_t, uint64_t seed);
   void (*hash_rows_64)(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed,
@@ -25,6 +28,8 @@ struct HashKernels {
 
 // Of an instruction set; only where the machine has it.
 extern const HashKernels kAvx2HashKernels, kAvx512HashKernels;
+
+const HashKernels& hash_kernels(CpuTarget target);
 
 namespace {
 
@@ -113,6 +118,8 @@ void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t c
     for (size_t i = 0; i < some; ++i) out[done++] = XXH3_64bits_withSeed(rows + i * words, words * sizeof *rows, seed);
   }
 }
+
+constexpr HashKernels kTheseHashKernels = {kCompiledFor, hash_64, hash_seeded_64, hash_rows_64, hash_128, update_128};
 
 }  // namespace
 }  // namespace sidbeam

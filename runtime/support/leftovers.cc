@@ -26,13 +26,13 @@ namespace sidbeam {
 namespace {
 
 constexpr std::string_view kPrefix = ".sidbeam-", kSuffix = ".tmp";
-constexpr size_t kDigits = 16;
+constexpr size_t kNumberDigits = 16;
 constexpr time_t kDay = 24 * 60 * 60;
 
 bool is_temporary(std::string_view name) {
-  if (name.size() != kPrefix.size() + kDigits + kSuffix.size()) return false;
-  if (name.substr(0, kPrefix.size()) != kPrefix || name.substr(kPrefix.size() + kDigits) != kSuffix) return false;
-  return name.substr(kPrefix.size(), kDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (name.size() != kPrefix.size() + kNumberDigits + kSuffix.size()) return false;
+  if (name.substr(0, kPrefix.size()) != kPrefix || name.substr(kPrefix.size() + kNumberDigits) != kSuffix) return false;
+  return name.substr(kPrefix.size(), kNumberDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 // Whether only this machine writes there, so that a lock that is free here is free everywhere. Network file systems may
@@ -74,7 +74,7 @@ std::string temporary_name() {
     ::clock_gettime(CLOCK_MONOTONIC, &now);
     number = static_cast<uint64_t>(::getpid()) << 40 ^ static_cast<uint64_t>(now.tv_nsec);
   }
-  char digits[kDigits + 1];
+  char digits[kNumberDigits + 1];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
   return std::string(kPrefix) + digits + std::string(kSuffix);
 }

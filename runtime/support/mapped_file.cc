@@ -33,10 +33,10 @@ InputFile open_file(const char* path) {
 }
 
 void read_file(const InputFile& file, const char* path, int64_t offset, void* out, int64_t bytes) {
-  constexpr int64_t kPiece = int64_t{1} << 26;
+  constexpr int64_t kReadAtOnce = int64_t{1} << 26;
   int64_t done = 0;
   while (done < bytes) {
-    const auto piece = static_cast<size_t>(std::min(bytes - done, kPiece));
+    const auto piece = static_cast<size_t>(std::min(bytes - done, kReadAtOnce));
     const ssize_t got = ::pread(file.descriptor.get(), static_cast<char*>(out) + done, piece, offset + done);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) io_error("read", path, errno);

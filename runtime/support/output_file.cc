@@ -125,10 +125,10 @@ void OutputFile::reserve(int64_t bytes) {
 }
 
 void OutputFile::write(const void* data, int64_t bytes) {
-  constexpr int64_t kPiece = int64_t{1} << 26;
+  constexpr int64_t kWrittenAtOnce = int64_t{1} << 26;
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0) {
-    const auto piece = static_cast<size_t>(std::min(bytes, kPiece));
+    const auto piece = static_cast<size_t>(std::min(bytes, kWrittenAtOnce));
     const ssize_t put = TEMP_FAILURE_RETRY(::pwrite(file_.get(), from, piece, written_));
     if (put <= 0) failed("write", put < 0 ? errno : EIO);
     from += put;

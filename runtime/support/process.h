@@ -31,35 +31,35 @@ class OfProcess {
 
   // This process's; nullptr where none has been made.
   T* find() const {
-    Made* made = own();
+    Instance* made = own();
     return made != nullptr ? &made->value : nullptr;
   }
 
   // The same, made where there is none. From any thread: where several make one at a time, all get the same.
   template <class... Arguments>
   T& get(Arguments&&... arguments) {
-    Made* found = made_.load(std::memory_order_acquire);
+    Instance* found = made_.load(std::memory_order_acquire);
     if (is_own(found)) return found->value;
-    auto made = std::make_unique<Made>(std::forward<Arguments>(arguments)...);
+    auto made = std::make_unique<Instance>(std::forward<Arguments>(arguments)...);
     if (!made_.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) return found->value;
     return made.release()->value;
   }
 
  private:
-  struct Made {
+  struct Instance {
     template <class... Arguments>
-    explicit Made(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {}
+    explicit Instance(Arguments&&... arguments) : value(std::forward<Arguments>(arguments)...) {}
     const uint64_t process = this_process();
     T value;
   };
 
-  static bool is_own(const Made* made) { return made != nullptr && made->process == this_process(); }
-  Made* own() const {
-    Made* made = made_.load(std::memory_order_acquire);
+  static bool is_own(const Instance* made) { return made != nullptr && made->process == this_process(); }
+  Instance* own() const {
+    Instance* made = made_.load(std::memory_order_acquire);
     return is_own(made) ? made : nullptr;
   }
 
-  std::atomic<Made*> made_{nullptr};
+  std::atomic<Instance*> made_{nullptr};
 };
 
 }  // namespace sidbeam

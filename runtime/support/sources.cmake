@@ -6,6 +6,7 @@ list(TRANSFORM sidbeam_file_sources APPEND .cc)
 set_property(GLOBAL PROPERTY sidbeam_file_sources ${sidbeam_file_sources})
 target_sources(sidbeam_core PRIVATE
   ${sidbeam_file_sources}
+  support/cpu_target.cc
   support/executor.cc
   support/guard.cc
   support/hashing.cc

@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 
 #include "cpu_rows.h"
-#include "index/state.h"
+#include "index/read/state.h"
 
 namespace sidbeam::cpu {
 namespace {

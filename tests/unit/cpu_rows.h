@@ -22,11 +22,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Calls test(kernels) for each instruction set of this machine.
 template <class Test>
 void on_every_target(const Test& test) {
-  for (const char* name : {"baseline", "avx2", "avx512", "neon"}) {
-    const Kernels* kernels = find_kernels(name);
-    if (kernels == nullptr) continue;
-    SCOPED_TRACE(name);
-    test(*kernels);
+  for (const CpuTarget target : kCpuTargets) {
+    if (!has_cpu_target(target)) continue;
+    SCOPED_TRACE(cpu_target_name(target));
+    test(kernels_of(target));
   }
 }
 

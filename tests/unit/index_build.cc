@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "index/lookup.h"
+#include "index/read/lookup.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {

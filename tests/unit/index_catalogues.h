@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "index/builder.h"
+#include "index/build/builder.h"
 #include "index/index.h"
+#include "index/read/open.h"
+#include "index/verify/verify.h"
 #include "support/error.h"
 
 namespace sidbeam::testing {

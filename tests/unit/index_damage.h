@@ -9,7 +9,8 @@
 #include "index/format.h"
 #include "index/hash_seed.h"
 #include "index/header.h"
-#include "index/lookup.h"
+#include "index/names.h"
+#include "index/read/lookup.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -17,12 +18,12 @@ namespace sidbeam::testing {
 struct Damaged {
   explicit Damaged(const std::vector<uint8_t>& from) : bytes(default_allocator(), static_cast<int64_t>(from.size())) {
     std::memcpy(bytes.data(), from.data(), from.size());
-    header = decode_header({bytes.data(), from.size()}, from.size());
+    header = decode_header({bytes.data(), from.size()}, from.size(), best_cpu_target());
   }
   // Makes the checksums right again, so that only the structure can tell.
   void seal() {
     for (Section& section : header.sections)
-      section.checksum = xxh3_64(bytes.data() + section.offset, section.spec.length);
+      section.checksum = xxh3_64(best_cpu_target(), bytes.data() + section.offset, section.spec.length);
     const std::vector<uint8_t> encoded = encode_header(header);
     std::memcpy(bytes.data(), encoded.data(), encoded.size());
   }

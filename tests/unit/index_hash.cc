@@ -49,7 +49,7 @@ void add_hashed_crowd(TestCatalogue& catalogue, uint64_t seed, uint64_t capacity
   while (count > 0) {
     std::vector<int32_t> sid;
     for (int l = 0; l < 4; ++l) sid.push_back(static_cast<int32_t>(random() % kCodes));
-    const uint64_t key = xxh3_64(sid.data(), sid.size() * sizeof(int32_t), seed) & ~uint64_t{0} >> 1;
+    const uint64_t key = xxh3_64(best_cpu_target(), sid.data(), sid.size() * sizeof(int32_t), seed) & ~uint64_t{0} >> 1;
     if ((mix_key(mix, key) & (capacity - 1)) != 5) continue;
     catalogue.pairs.push_back({sid, static_cast<int64_t>(catalogue.pairs.size()), "", 0});
     --count;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "index/read/open.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {

@@ -11,6 +11,8 @@
 
 #include "index/format.h"
 #include "index/header.h"
+#include "index/names.h"
+#include "index/read/open.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -62,7 +64,7 @@ class OpenTest : public ::testing::Test {
   // A file whose header says something else, with a checksum that is right.
   std::vector<uint8_t> with_header(const std::function<void(FileHeader&)>& change) const {
     const Bytes aligned(bytes_);
-    FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size());
+    FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size(), best_cpu_target());
     change(header);
     std::vector<uint8_t> bytes = bytes_;
     const std::vector<uint8_t> encoded = encode_header(header);
@@ -206,7 +208,7 @@ TEST_F(OpenTest, UnknownOptionalSectionsAreSkipped) {
   for (const int level : {-1, 0, 40, 63, 64, 65, 4000, 32767}) {
     SCOPED_TRACE(level);
     // Room for one more header entry, then the old sections at new places.
-    FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size());
+    FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size(), best_cpu_target());
     const std::vector<Section> old = header.sections;
     header.sections.insert(
         header.sections.begin(),
@@ -216,7 +218,7 @@ TEST_F(OpenTest, UnknownOptionalSectionsAreSkipped) {
     for (size_t i = 0; i < old.size(); ++i)
       std::copy_n(bytes_.begin() + static_cast<int64_t>(old[i].offset), old[i].spec.length,
                   bytes.begin() + static_cast<int64_t>(header.sections[i + 1].offset));
-    header.sections[0].checksum = xxh3_64(bytes.data() + header.sections[0].offset, 8);
+    header.sections[0].checksum = xxh3_64(best_cpu_target(), bytes.data() + header.sections[0].offset, 8);
     const std::vector<uint8_t> encoded = encode_header(header);
     std::copy(encoded.begin(), encoded.end(), bytes.begin());
     const Bytes file(bytes);

@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "index/radix.h"
-#include "index/sorted.h"
+#include "index/build/radix.h"
+#include "index/build/sorted.h"
 
 namespace sidbeam::testing {
 namespace {

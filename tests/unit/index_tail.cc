@@ -7,8 +7,8 @@
 
 #include <set>
 
-#include "index/children.h"
-#include "index/state.h"
+#include "index/read/children.h"
+#include "index/read/state.h"
 #include "index_damage.h"
 
 namespace sidbeam::testing {

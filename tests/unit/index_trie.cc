@@ -6,7 +6,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/only_children.h"
-#include "index/state.h"
+#include "index/read/state.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -80,11 +80,10 @@ void check_followed(const cpu::Kernels& kernels, const IndexView& index, int32_t
 
 TEST(Trie, KernelsFollowAsOneBeamIsFollowed) {
   const Index index = mixed_index();
-  for (const char* name : {"baseline", "avx2", "avx512", "neon"}) {
-    const cpu::Kernels* kernels = cpu::find_kernels(name);
-    if (kernels == nullptr) continue;
-    SCOPED_TRACE(name);
-    for (int32_t l = 0; l < index.view.levels; ++l) check_followed(*kernels, index.view, l);
+  for (const CpuTarget target : kCpuTargets) {
+    if (!has_cpu_target(target)) continue;
+    SCOPED_TRACE(cpu_target_name(target));
+    for (int32_t l = 0; l < index.view.levels; ++l) check_followed(cpu::kernels_of(target), index.view, l);
   }
 }
 

@@ -1,6 +1,6 @@
 // The loops of verification answer the same whatever instructions they are compiled for.
 // SPDX-License-Identifier: Apache-2.0
-#include "index/verify_kernels.h"
+#include "index/verify/bulk_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -17,33 +17,19 @@
 namespace sidbeam::testing {
 namespace {
 
-constexpr const PlainKernels& kBaseline = kThesePlainKernels;  // as this file is compiled
-
-struct Target {
-  const char* name;
-  const PlainKernels* kernels;
-};
-
-std::vector<Target> targets() {
-  std::vector<Target> out;
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) out.push_back({"AVX2", &kAvx2PlainKernels});
-  if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    out.push_back({"AVX-512", &kAvx512PlainKernels});
-#endif
-  return out;
-}
+const BulkKernels& kBaseline = bulk_kernels(CpuTarget::kBaseline);
 
 class IndexVerifyKernels : public ::testing::Test {
  protected:
   // Counts that fill vectors and that do not, up to a block.
-  void for_each_target(const std::function<void(const PlainKernels&, uint32_t count)>& body) {
-    if (targets().empty()) GTEST_SKIP() << "this machine has the baseline only";
-    for (const Target& target : targets()) {
+  void for_each_target(const std::function<void(const BulkKernels&, uint32_t count)>& body) {
+    if (best_cpu_target() == CpuTarget::kBaseline) GTEST_SKIP() << "this machine has the baseline only";
+    for (const CpuTarget target : {CpuTarget::kAvx2, CpuTarget::kAvx512}) {
+      if (!has_cpu_target(target)) continue;
       for (uint32_t count = 1; count <= kSids; count += count < 80 ? 1 : 36) {
         for (int round = 0; round < 4; ++round) {
-          SCOPED_TRACE(std::string(target.name) + ", " + std::to_string(count));
-          body(*target.kernels, count);
+          SCOPED_TRACE(std::string(cpu_target_name(target)) + ", " + std::to_string(count));
+          body(bulk_kernels(target), count);
         }
       }
     }
@@ -143,7 +129,7 @@ class IndexVerifyKernels : public ::testing::Test {
   }
 
   template <class T, class Used>
-  void expect_same_slots(const PlainKernels& kernels, uint32_t count, std::pair<Used, Used> list_used) {
+  void expect_same_slots(const BulkKernels& kernels, uint32_t count, std::pair<Used, Used> list_used) {
     std::vector<uint64_t> keys = draw<uint64_t>(count, uint64_t{1} << 40);
     std::vector<T> ordinals = draw<T>(count, 1000);
     for (uint32_t i = 0; i < count; ++i) {
@@ -179,7 +165,7 @@ class IndexVerifyKernels : public ::testing::Test {
 };
 
 TEST_F(IndexVerifyKernels, AgreeOnPointers) {
-  for_each_target([&](const PlainKernels& kernels, uint32_t count) {
+  for_each_target([&](const BulkKernels& kernels, uint32_t count) {
     expect_same_pointers<uint32_t>(count, std::pair(kBaseline.follow_u32, kernels.follow_u32),
                                    std::pair(kBaseline.rise_u32, kernels.rise_u32),
                                    std::pair(kBaseline.counts_u32, kernels.counts_u32));
@@ -190,7 +176,7 @@ TEST_F(IndexVerifyKernels, AgreeOnPointers) {
 }
 
 TEST_F(IndexVerifyKernels, AgreeOnCodes) {
-  for_each_target([&](const PlainKernels& kernels, uint32_t count) {
+  for_each_target([&](const BulkKernels& kernels, uint32_t count) {
     expect_same_codes<uint16_t>(count, std::pair(kBaseline.begins_u16, kernels.begins_u16),
                                 std::pair(kBaseline.expand_u16, kernels.expand_u16),
                                 std::pair(kBaseline.equal_u16, kernels.equal_u16));
@@ -218,7 +204,7 @@ TEST_F(IndexVerifyKernels, AgreeOnCodes) {
 }
 
 TEST_F(IndexVerifyKernels, AgreeOnTails) {
-  for_each_target([&](const PlainKernels& kernels, uint32_t count) {
+  for_each_target([&](const BulkKernels& kernels, uint32_t count) {
     expect_same_marks<uint16_t>(count, std::pair(kBaseline.unmark_u16, kernels.unmark_u16),
                                 std::pair(kBaseline.are_marks_u16, kernels.are_marks_u16));
     expect_same_marks<uint32_t>(count, std::pair(kBaseline.unmark_u32, kernels.unmark_u32),
@@ -234,7 +220,7 @@ TEST_F(IndexVerifyKernels, AgreeOnTails) {
 }
 
 TEST_F(IndexVerifyKernels, AgreeOnSlots) {
-  for_each_target([&](const PlainKernels& kernels, uint32_t count) {
+  for_each_target([&](const BulkKernels& kernels, uint32_t count) {
     expect_same_slots<uint32_t>(kernels, count, std::pair(kBaseline.used_u32, kernels.used_u32));
     expect_same_slots<uint64_t>(kernels, count, std::pair(kBaseline.used_u64, kernels.used_u64));
     const std::vector<uint32_t> digits = draw<uint32_t>(count, 3000);

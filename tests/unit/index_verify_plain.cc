@@ -6,7 +6,11 @@
 #include <random>
 
 #include "index/header.h"
-#include "index/verify_blocks.h"
+#include "index/names.h"
+#include "index/read/open.h"
+#include "index/verify/plain_hash.h"
+#include "index/verify/plain_sids.h"
+#include "index/verify/sid_edges.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {
@@ -100,7 +104,7 @@ void expect_order() {
   const uint16_t first = 0;
   const auto rises = [&](std::vector<Code> second, bool distinct) {
     const std::vector<Code> above = {1, 1, 2, 2};
-    SidEdges edges;
+    SidEdges edges(bulk_kernels(best_cpu_target()));
     edges.begin_block(4, &first, 1);
     EXPECT_TRUE(edges.add_level(0, above.data()));
     return edges.add_level(1, second.data()) && edges.all_begin() == distinct;

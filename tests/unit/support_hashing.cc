@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <vector>
 
@@ -13,13 +14,9 @@
 namespace sidbeam::testing {
 namespace {
 
-// Those of this file are compiled for the baseline.
-std::vector<HashKernels> targets() {
-  std::vector<HashKernels> out = {{hash_64, hash_seeded_64, hash_rows_64, hash_128, update_128}};
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx2")) out.push_back(kAvx2HashKernels);
-  if (__builtin_cpu_supports("avx512f")) out.push_back(kAvx512HashKernels);
-#endif
+std::vector<CpuTarget> targets() {
+  std::vector<CpuTarget> out;
+  std::copy_if(std::begin(kCpuTargets), std::end(kCpuTargets), std::back_inserter(out), has_cpu_target);
   return out;
 }
 
@@ -32,29 +29,21 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
     SCOPED_TRACE(bytes);
     const XXH128_hash_t expected = hash_128(data.data(), bytes);
     const Hash128 expected_128 = {expected.low64, expected.high64};
-    EXPECT_EQ(xxh3_64(data.data(), bytes), hash_64(data.data(), bytes));
-    EXPECT_EQ(xxh3_128(data.data(), bytes), expected_128);
-    Stream128 stream;
-    for (size_t at = 0; at < bytes;) {
-      const size_t piece = std::min<size_t>(bytes - at, random() % 1500);
-      stream.add(data.data() + at, piece);
-      at += piece;
-    }
-    EXPECT_EQ(stream.value(), expected_128);
-    EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
     const uint64_t seed = random();
-    EXPECT_EQ(xxh3_64(data.data(), bytes, seed), XXH3_64bits_withSeed(data.data(), bytes, seed));
-    EXPECT_EQ(xxh3_64(data.data(), bytes, 0), hash_64(data.data(), bytes));
-    for (const HashKernels& kernels : targets()) {
-      EXPECT_EQ(kernels.hash_64(data.data(), bytes), hash_64(data.data(), bytes));
-      EXPECT_EQ(kernels.hash_seeded_64(data.data(), bytes, seed), XXH3_64bits_withSeed(data.data(), bytes, seed));
-      EXPECT_EQ(kernels.hash_128(data.data(), bytes).low64, expected.low64);
-      XXH3_state_t state;
-      XXH3_INITSTATE(&state);
-      XXH3_128bits_reset(&state);
-      for (size_t at = 0; at < bytes; at += 700)
-        kernels.update_128(&state, data.data() + at, std::min<size_t>(bytes - at, 700));
-      EXPECT_EQ(XXH3_128bits_digest(&state).low64, expected.low64);
+    for (const CpuTarget target : targets()) {
+      SCOPED_TRACE(cpu_target_name(target));
+      EXPECT_EQ(xxh3_64(target, data.data(), bytes), hash_64(data.data(), bytes));
+      EXPECT_EQ(xxh3_128(target, data.data(), bytes), expected_128);
+      EXPECT_EQ(xxh3_64(target, data.data(), bytes, seed), XXH3_64bits_withSeed(data.data(), bytes, seed));
+      EXPECT_EQ(xxh3_64(target, data.data(), bytes, 0), hash_64(data.data(), bytes));
+      Stream128 stream(target);
+      for (size_t at = 0; at < bytes;) {
+        const size_t piece = std::min<size_t>(bytes - at, random() % 1500);
+        stream.add(data.data() + at, piece);
+        at += piece;
+      }
+      EXPECT_EQ(stream.value(), expected_128);
+      EXPECT_EQ(stream.value_64(), hash_64(data.data(), bytes));
     }
   }
 }
@@ -75,12 +64,10 @@ TEST(SupportHashing, RowsInColumnsAreHashedAsIfTheyLayTogether) {
         for (size_t w = 0; w < words; ++w) row.push_back(columns[w * kStride + i]);
         expected.push_back(XXH3_64bits_withSeed(row.data(), words * sizeof(uint32_t), seed));
       }
-      xxh3_64_of_rows(columns.data(), words, kStride, count, seed, found.data());
-      EXPECT_EQ(found, expected);
-      for (const HashKernels& kernels : targets()) {
+      for (const CpuTarget target : targets()) {
         found.assign(count, 0);
-        kernels.hash_rows_64(columns.data(), words, kStride, count, seed, found.data());
-        EXPECT_EQ(found, expected);
+        xxh3_64_of_rows(target, columns.data(), words, kStride, count, seed, found.data());
+        EXPECT_EQ(found, expected) << cpu_target_name(target);
       }
     }
   }

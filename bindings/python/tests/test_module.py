@@ -22,3 +22,17 @@ def test_all_is_spelled_out_and_names_what_is_public() -> None:
         if not name.startswith("_") and not isinstance(value, types.ModuleType) and name != "annotations"
     }
     assert len(assigned) == 1 and ast.literal_eval(assigned[0]) == sorted(public)
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    folder = Path(sidbeam.__file__).parent
+    imports: dict[str, set[str]] = {}
+    for path in folder.glob("*.py"):
+        if path.stem == "__init__":  # the package itself, which every module is a part of
+            continue
+        found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.level == 1]
+        imports[path.stem] = {name for node in found for name in ([node.module] if node.module else [alias.name for alias in node.names])}
+    left = dict(imports)
+    while free := {module for module, needed in left.items() if not needed & left.keys()}:
+        left = {module: needed for module, needed in left.items() if module not in free}
+    assert "index" in imports["builder"] and not left

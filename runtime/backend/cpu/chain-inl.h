@@ -11,7 +11,7 @@
 
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
-#include "index/state.h"
+#include "index/read/state.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "backend/cpu/only_children.h"
-#include "index/state.h"
+#include "index/read/state.h"
 
 namespace sidbeam::cpu {
 namespace {

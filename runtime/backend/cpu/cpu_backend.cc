@@ -30,11 +30,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(const char* target, std::unique_ptr<Executor> executor, int64_t grain) {
-  const Kernels* kernels = cpu::find_kernels(target);
-  return kernels != nullptr ? std::make_unique<CpuBackend>(*kernels, std::move(executor), grain) : nullptr;
+std::unique_ptr<Backend> make_cpu_backend(CpuTarget target, std::unique_ptr<Executor> executor, int64_t grain) {
+  return std::make_unique<CpuBackend>(cpu::kernels_of(target), std::move(executor), grain);
 }
-
-const char* best_cpu_target() { return cpu::find_kernels(nullptr)->name; }
 
 }  // namespace sidbeam

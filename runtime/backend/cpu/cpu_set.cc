@@ -8,8 +8,8 @@
 #include "backend/cpu/partial_sum.h"
 #include "backend/cpu/row_scan.h"
 #include "backend/cpu/sum_ahead.h"
-#include "index/prefix_states.h"
-#include "index/state.h"
+#include "index/read/prefix_states.h"
+#include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam::cpu {
@@ -53,11 +53,11 @@ void fill_unset(const uint64_t* valid, int64_t n, Element minus_infinity, Elemen
 
 // Block by block, so that the set of valid columns fits the stack whatever the vocabulary.
 void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* data) {
-  constexpr int64_t kBlock = 65536;
-  uint64_t valid[kBlock / 64];
+  constexpr int64_t kMaskedColumns = 65536;
+  uint64_t valid[kMaskedColumns / 64];
   const int64_t offset = i * rows.row_stride;
-  for (int64_t first = 0; first < rows.columns; first += kBlock) {
-    const int64_t n = std::min(kBlock, rows.columns - first);
+  for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
+    const int64_t n = std::min(kMaskedColumns, rows.columns - first);
     std::fill(valid, valid + (n + 63) / 64, 0);
     for_each_valid_column(row, [&](int64_t column) {
       if (column >= first && column < first + n) valid[(column - first) / 64] |= uint64_t{1} << ((column - first) % 64);
@@ -72,13 +72,13 @@ void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* da
 }
 
 // What top-k calls work in.
-struct Workspace {
+struct TopkWorkspace {
   RowWorkspace rows;
   Selection selection;
 };
 
 bool scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization, int64_t i,
-                Workspace& workspace) {
+                TopkWorkspace& workspace) {
   if (!is_live(row.state) || is_ended(row.state)) return true;
   const State state = decode_state(row.state);
   if (state.level >= row.index->levels) return true;
@@ -167,7 +167,7 @@ class CpuSet final : public SetBackend {
     check_which(call);
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{view_.codes} + 1));
     const StepLimits limits{0, 0, 0, view_.codes};
-    Workspace workspace{RowWorkspace(kernels_, allocator_, limits), Selection(kernels_, allocator_, width)};
+    TopkWorkspace workspace{RowWorkspace(kernels_, allocator_, limits), Selection(kernels_, allocator_, width)};
     for (int64_t i = 0; i < call.count; ++i) {
       workspace.selection.reset(width);
       const StateRow row = state_row(call, i, states[i]);

@@ -3,9 +3,8 @@
 #include "backend/cpu/kernels.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "index/state.h"
+#include "index/read/state.h"
 #include "index/views.h"
 
 // The baseline is portable code (SCALAR on x86-64; in EMU128 Highway's MaxOfLanes begins at the lowest finite number, and
@@ -51,34 +50,13 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace sidbeam::cpu {
-namespace {
 
-#if HWY_TARGETS & (HWY_AVX2 | HWY_AVX3)
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-}
-#endif
-#if HWY_TARGETS & HWY_AVX3
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
-}
-#endif
-
-}  // namespace
-
-const Kernels* find_kernels(const char* name) {
-  const Kernels* usable[3] = {};  // best first
-  int count = 0;
+const Kernels& kernels_of(CpuTarget target) {
 #if HWY_ARCH_X86
-  if (has_avx512()) usable[count++] = &N_AVX3::kKernels;
-  if (has_avx2()) usable[count++] = &N_AVX2::kKernels;
+  return table_of(target, HWY_NAMESPACE::kKernels, N_AVX2::kKernels, N_AVX3::kKernels);
+#else
+  return table_of(target, HWY_NAMESPACE::kKernels, HWY_NAMESPACE::kKernels, HWY_NAMESPACE::kKernels);
 #endif
-  usable[count++] =
-      &HWY_NAMESPACE::kKernels;  // what the compiler was told to assume: baseline on x86-64, neon on AArch64
-  for (int i = 0; i < count; ++i)
-    if (name == nullptr || std::strcmp(name, usable[i]->name) == 0) return usable[i];
-  return nullptr;
 }
 
 }  // namespace sidbeam::cpu

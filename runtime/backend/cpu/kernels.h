@@ -6,6 +6,7 @@
 
 #include "index/trie.h"
 #include "sidbeam/rows.h"
+#include "support/cpu_target.h"
 #include "support/host_device.h"
 
 namespace sidbeam::cpu {
@@ -230,7 +231,7 @@ struct Kernels {
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
 };
 
-// The table of an instruction set by name, nullptr for the best; nullptr where this machine or this build lacks it.
-const Kernels* find_kernels(const char* name);
+// The table of a target; its kernels run only where the machine has the target.
+const Kernels& kernels_of(CpuTarget target);
 
 }  // namespace sidbeam::cpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "index/state.h"
+#include "index/read/state.h"
 #include "index/tail.h"
 
 namespace sidbeam::cpu {

@@ -8,7 +8,7 @@
 #include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/selection.h"
-#include "index/lookup.h"
+#include "index/read/lookup.h"
 #include "index/tail.h"
 #include "index/trie.h"
 

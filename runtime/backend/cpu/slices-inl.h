@@ -152,7 +152,7 @@ inline BlockRow block_row(const RowSlice& row, float threshold) {
 }
 
 // Places in the rows of a batch: place_of(row, group or block).
-struct Found {
+struct FoundPlaces {
   static constexpr int32_t kMost = 128;  // groups
   int32_t count = 0;
   uint32_t at[(kMost + 1) * kGroup];
@@ -160,13 +160,13 @@ struct Found {
 
 // Finds groups of blocks in which something is above its row's bound. Nothing branches: with a fifth of the columns
 // valid, every fourth group is found.
-inline SliceCursor find_groups(const BlockRow* rows, int32_t n, SliceCursor at, Found& groups) {
+inline SliceCursor find_groups(const BlockRow* rows, int32_t n, SliceCursor at, FoundPlaces& groups) {
   const F32 d;
   for (; at.row < n; at = {at.row + 1, 0}) {
     const BlockRow& row = rows[at.row];
     const Floats limit = hn::Set(d, row.bound);
     int32_t group = std::max(at.block / kGroup, row.first_group), count = groups.count;
-    for (; group < row.end_group && count < Found::kMost; ++group) {
+    for (; group < row.end_group && count < FoundPlaces::kMost; ++group) {
       groups.at[count] = place_of(at.row, static_cast<uint32_t>(group));
       count += hn::AllFalse(d, hn::Gt(hn::LoadU(d, group_maxima(row.maxima, group)), limit)) ? 0 : 1;
     }
@@ -204,7 +204,7 @@ HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t*
 
 // Those blocks of the groups where it may be a valid code; blocks beyond the slice may be among them.
 template <int32_t kDtype>
-HWY_INLINE void find_blocks(const BlockRow* rows, const Found& groups, Found& blocks) {
+HWY_INLINE void find_blocks(const BlockRow* rows, const FoundPlaces& groups, FoundPlaces& blocks) {
   int32_t count = 0;
   for (int32_t g = 0; g < groups.count; ++g) {
     const BlockRow& row = rows[beam_of(groups.at[g])];
@@ -220,7 +220,7 @@ HWY_INLINE void find_blocks(const BlockRow* rows, const Found& groups, Found& bl
 
 // Groups are found whole: drops the blocks that were done before. (Where all blocks were passed on, that they may start
 // anywhere cost 2 % of a step.)
-inline HWY_NOINLINE void drop_before(const SliceCursor& begin, Found& blocks) {
+inline HWY_NOINLINE void drop_before(const SliceCursor& begin, FoundPlaces& blocks) {
   const uint32_t first = place_of(begin.row, static_cast<uint32_t>(begin.block));
   const uint32_t* keep = std::lower_bound(blocks.at, blocks.at + blocks.count, first);
   blocks.count =
@@ -239,7 +239,7 @@ HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bou
 
 // Leaves the blocks that do hold valid codes above the bound, with a bit for each.
 template <int32_t kDtype>
-HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Found& blocks, uint64_t* words) {
+HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, FoundPlaces& blocks, uint64_t* words) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   int32_t kept = 0;
   for (int32_t i = 0; i < blocks.count; ++i) {
@@ -259,7 +259,7 @@ HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Fou
 
 // Scores those codes while there is room; returns how many blocks are done.
 template <class Element>
-HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Found& blocks, const uint64_t* words,
+HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const FoundPlaces& blocks, const uint64_t* words,
                                 const Room& room, int32_t& kept) {
   int32_t i = 0;
   for (; i < blocks.count && kept + kBlock <= room.count; ++i) {
@@ -309,7 +309,7 @@ inline int32_t append_slices_of(const RowSlice* rows, int32_t n, float threshold
   int32_t end = next.row;
   while (end < n && is_bounded(block_rows[end])) ++end;
   if (end == next.row) return append_all_blocks<kDtype>(rows[end], threshold, next, room);
-  Found groups, blocks;
+  FoundPlaces groups, blocks;
   uint64_t words[sizeof blocks.at / sizeof blocks.at[0]];
   const SliceCursor beyond = find_groups(block_rows, end, next, groups);
   find_blocks<kDtype>(block_rows, groups, blocks);

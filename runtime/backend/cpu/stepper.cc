@@ -9,7 +9,7 @@
 #include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
-#include "index/state.h"
+#include "index/read/state.h"
 #include "support/float_mode.h"
 
 namespace sidbeam::cpu {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "backend/cpu/only_children.h"
-#include "index/lookup.h"
-#include "index/state.h"
+#include "index/read/lookup.h"
+#include "index/read/state.h"
 
 namespace sidbeam::cpu {
 namespace {

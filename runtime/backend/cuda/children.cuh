@@ -15,7 +15,7 @@
 #include "backend/cuda/block.cuh"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/hash_key.cuh"
-#include "index/find.h"
+#include "index/read/find.h"
 
 namespace sidbeam::cuda {
 

@@ -8,7 +8,7 @@ namespace sidbeam {
 namespace {
 
 constexpr int kLeastMajor = 8;  // compute capability
-constexpr int64_t kAlignment = 256;
+constexpr int64_t kArrayAlignment = 256;
 
 }  // namespace
 
@@ -76,10 +76,10 @@ DeviceMemory::DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream
     if (memory == nullptr)
       fail(SIDBEAM_OUT_OF_MEMORY, "device_allocator gave no %lld bytes of CUDA device %d",
            static_cast<long long>(bytes), device.id);
-    if (reinterpret_cast<uintptr_t>(memory) % kAlignment != 0) {
+    if (reinterpret_cast<uintptr_t>(memory) % kArrayAlignment != 0) {
       device.allocator.release(device.allocator.context, device.id, memory, bytes, stream);
       fail(SIDBEAM_INVALID_ARGUMENT, "device_allocator gave %p, expected a multiple of %lld", memory,
-           static_cast<long long>(kAlignment));
+           static_cast<long long>(kArrayAlignment));
     }
   }
   data_ = static_cast<uint8_t*>(memory);
@@ -120,9 +120,9 @@ PinnedMemory::~PinnedMemory() {
 int64_t Layout::add_bytes(int64_t count, int64_t size) {
   const int64_t at = end_;
   int64_t bytes = 0;
-  if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, at + kAlignment - 1, &end_))
+  if (__builtin_mul_overflow(count, size, &bytes) || __builtin_add_overflow(bytes, at + kArrayAlignment - 1, &end_))
     fail(SIDBEAM_OUT_OF_MEMORY, "out of device memory: a size overflows");
-  end_ -= end_ % kAlignment;
+  end_ -= end_ % kArrayAlignment;
   return at;
 }
 

@@ -66,13 +66,13 @@ class Finish {
     for (uint32_t m = own(); m < static_cast<uint32_t>(entry_.live); m += kThreads) {
       const Note note = work_.notes[m];
       if (note.read) atomicAdd(&shared_.counters[kRowsRead], 1U);
-      if (note.found == Found::kNoRow) atomicExch(&shared_.no_row, 1);
-      if (note.found == Found::kBad || note.found == Found::kBadLse) {
-        uint32_t* const worst = note.found == Found::kBad ? &shared_.worst_bad : &shared_.worst_bad_lse;
+      if (note.found == RowFound::kNoRow) atomicExch(&shared_.no_row, 1);
+      if (note.found == RowFound::kBad || note.found == RowFound::kBadLse) {
+        uint32_t* const worst = note.found == RowFound::kBad ? &shared_.worst_bad : &shared_.worst_bad_lse;
         atomicMax(worst, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
         atomicAdd(&shared_.counters[kRowsBad], 1U);
       }
-      if (note.found != Found::kCandidates) continue;
+      if (note.found != RowFound::kCandidates) continue;
       if (note.read) {
         atomicAdd(&shared_.counters[kCandidates], note.count);
         atomicAdd(&shared_.counters[note.kind], 1U);
@@ -92,7 +92,7 @@ class Finish {
     const uint32_t first = few ? own() : own() / kWarp, step = few ? kThreads : kThreads / kWarp;
     for (uint32_t m = first; m < static_cast<uint32_t>(entry_.live); m += step) {
       const Note& note = work_.notes[m];
-      if (note.found != Found::kCandidates) continue;
+      if (note.found != RowFound::kCandidates) continue;
       const uint64_t* keys = work_.keys + int64_t{m} * stride;
       const uint32_t groups = note.groups;
       const bool single = note.single();
@@ -150,7 +150,7 @@ class Finish {
     const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
     const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams));
     uint32_t next = own() / kWarp;
-    Opened group;
+    OpenedGroup group;
     if (next < chosen) open(work_.chosen[next], group);
     for (;;) {
       for (int round = 0; round < kRounds && next < chosen; ++round) {
@@ -177,12 +177,12 @@ class Finish {
   }
 
   // A group that a warp goes through.
-  struct Opened {
+  struct OpenedGroup {
     BeamRow beam;
     Children children;
     uint32_t at = 0, end = 0;
   };
-  __device__ void open(uint32_t chosen, Opened& out) const {
+  __device__ void open(uint32_t chosen, OpenedGroup& out) const {
     const auto m = static_cast<int32_t>(chosen >> kNumberBits);
     const uint32_t group = number_of(chosen);
     const Note& note = work_.notes[m];

@@ -118,10 +118,10 @@ __device__ inline cpu::PartialSum partial_sum(const Terms& terms, int64_t n, flo
 // that its registers are its own. With a soft-cap one element is transformed after the other: sixteen tanh side by side
 // would not fit.
 template <int kDtype, bool kSoftCap, int kThreads>
-SIDBEAM_APART __device__ Terms sum_row_of(const Row& given, float* held) {
+SIDBEAM_APART __device__ Terms sum_row_of(const LogitsRow& given, float* held) {
   constexpr int kPer = Chunk<kDtype>::kColumns, kChunks = kColumnsOfThread / kPer;
   constexpr int64_t kTile = int64_t{kThreads} * kColumnsOfThread;
-  const Row row = given;
+  const LogitsRow row = given;
   Terms terms;
   for (int64_t tile = 0; tile < row.columns; tile += kTile) {
     float x[kColumnsOfThread];
@@ -149,13 +149,13 @@ SIDBEAM_APART __device__ Terms sum_row_of(const Row& given, float* held) {
 }
 
 template <int kDtype, int kThreads>
-__device__ Terms sum_row_of(const Row& row, float* held) {
+__device__ Terms sum_row_of(const LogitsRow& row, float* held) {
   return row.transform.soft_cap != 0.0F ? sum_row_of<kDtype, true, kThreads>(row, held)
                                         : sum_row_of<kDtype, false, kThreads>(row, held);
 }
 
 template <int kThreads>
-__device__ Terms sum_row(const Row& row, float* held) {
+__device__ Terms sum_row(const LogitsRow& row, float* held) {
   if (row.dtype == SIDBEAM_DTYPE_F32) return sum_row_of<SIDBEAM_DTYPE_F32, kThreads>(row, held);
   if (row.dtype == SIDBEAM_DTYPE_F16) return sum_row_of<SIDBEAM_DTYPE_F16, kThreads>(row, held);
   return sum_row_of<SIDBEAM_DTYPE_BF16, kThreads>(row, held);

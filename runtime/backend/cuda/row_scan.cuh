@@ -19,17 +19,17 @@ struct RowShared {
   alignas(16) float held[4];  // as many as the launch says
 };
 
-enum class Outcome { kReady, kEmpty, kBad, kBadLse };
+enum class SumOutcome { kReady, kEmpty, kBad, kBadLse };
 
-__device__ inline Outcome use_sum(const cpu::PartialSum& sum, cpu::RowScore& score) {
-  if (cpu::is_bad(sum)) return Outcome::kBad;
-  if (sum.sum == 0.0) return Outcome::kEmpty;
+__device__ inline SumOutcome use_sum(const cpu::PartialSum& sum, cpu::RowScore& score) {
+  if (cpu::is_bad(sum)) return SumOutcome::kBad;
+  if (sum.sum == 0.0) return SumOutcome::kEmpty;
   score.normalizer = cpu::log_of(sum);
   score.clamp = true;
-  return Outcome::kReady;
+  return SumOutcome::kReady;
 }
 
-__device__ inline Row relative(Row row, float origin) {
+__device__ inline LogitsRow relative(LogitsRow row, float origin) {
   row.transform.origin = origin;
   row.transform.active = row.transform.active || origin != 0.0F;
   return row;
@@ -39,7 +39,7 @@ __device__ inline Row relative(Row row, float origin) {
 template <int kThreads>
 __device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
                                        RowShared<kThreads>& shared) {
-  Row part = beam.row;
+  LogitsRow part = beam.row;
   part.data = static_cast<const char*>(part.data) + first * element_bytes(part.dtype);
   part.columns = count;
   float* held = count <= room ? shared.held : nullptr;
@@ -85,22 +85,22 @@ SIDBEAM_APART __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children
 }
 
 template <int kThreads>
-SIDBEAM_APART __device__ Outcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
-                                           const float* lse, int64_t room, RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ SumOutcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
+                                              const float* lse, int64_t room, RowShared<kThreads>& shared) {
   beam.score.clamp = false;
   beam.score.normalizer = {};
   if (lse != nullptr) {
     const float given = *lse;
-    if (!(given < kInfinity)) return Outcome::kBadLse;
-    if (given == -kInfinity) return Outcome::kEmpty;
+    if (!(given < kInfinity)) return SumOutcome::kBadLse;
+    if (given == -kInfinity) return SumOutcome::kEmpty;
     beam.score.normalizer.ref = given;
-    return Outcome::kReady;
+    return SumOutcome::kReady;
   }
   if (session.normalization == SIDBEAM_NORMALIZE_FULL)
     return use_sum(sum_columns<kThreads>(beam, 0, beam.row.columns, room, shared), beam.score);
   if (session.normalization == SIDBEAM_NORMALIZE_LEVEL)
     return use_sum(sum_level<kThreads>(beam, children, room, shared), beam.score);
-  return Outcome::kReady;
+  return SumOutcome::kReady;
 }
 
 // Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
@@ -133,8 +133,8 @@ SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam
 
 // VALID: over the children themselves.
 template <int kThreads>
-SIDBEAM_APART __device__ Outcome normalize_children(BeamRow& beam, const Children& children,
-                                                    RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ SumOutcome normalize_children(BeamRow& beam, const Children& children,
+                                                       RowShared<kThreads>& shared) {
   const auto x = [&](uint32_t i) {
     uint32_t token = 0;
     if (!children.at_number(i, token)) return -kInfinity;
@@ -175,18 +175,18 @@ __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& be
                                          RowShared<kThreads>& shared) {
   Note note;
   note.read = true;
-  Outcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
-  if (outcome == Outcome::kReady && children.probes &&
+  SumOutcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
+  if (outcome == SumOutcome::kReady && children.probes &&
       !find_best_codes<kThreads>(session.top_k, beam, children, shared))
-    outcome = Outcome::kBad;
-  if (outcome == Outcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
+    outcome = SumOutcome::kBad;
+  if (outcome == SumOutcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
     outcome = normalize_children<kThreads>(beam, children, shared);
     beam.reads_row = true;
   }
-  if (outcome != Outcome::kReady) {
-    note.found = outcome == Outcome::kBad      ? Found::kBad
-                 : outcome == Outcome::kBadLse ? Found::kBadLse
-                                               : Found::kNothing;
+  if (outcome != SumOutcome::kReady) {
+    note.found = outcome == SumOutcome::kBad      ? RowFound::kBad
+                 : outcome == SumOutcome::kBadLse ? RowFound::kBadLse
+                                                  : RowFound::kNothing;
     return note;
   }
   note.normalizer = beam.score.normalizer;
@@ -195,7 +195,7 @@ __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& be
   note.kind = kind_of(children);
   note.count = children.count;
   note.groups = groups_of(children.count, most_keys);
-  note.found = write_keys<kThreads>(beam, children, note, keys) ? Found::kBad : Found::kCandidates;
+  note.found = write_keys<kThreads>(beam, children, note, keys) ? RowFound::kBad : RowFound::kCandidates;
   return note;
 }
 

@@ -20,7 +20,7 @@ struct Transform {
   bool active = false;
 };
 
-struct Row {
+struct LogitsRow {
   const void* data = nullptr;  // column 0
   int64_t columns = 0;
   int32_t dtype = 0;
@@ -77,7 +77,7 @@ __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
 }
 
 // The x of a column. A column that the row has not (a damaged or foreign map) is no candidate.
-__device__ inline float x_at(const Row& row, int64_t column) {
+__device__ inline float x_at(const LogitsRow& row, int64_t column) {
   if (column < 0 || column >= row.columns) return -kInfinity;
   const float value = row.dtype == SIDBEAM_DTYPE_F32
                           ? static_cast<const float*>(row.data)[column]
@@ -93,7 +93,7 @@ struct Chunk {
   // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only
   // where all of it is the row's: who else writes into the first or last one is not our business, nor whether it is
   // mapped.
-  __device__ static void load(const Row& row, int64_t chunk, float* x) {
+  __device__ static void load(const LogitsRow& row, int64_t chunk, float* x) {
     const char* begin = static_cast<const char*>(row.data);
     const char* end = begin + row.columns * kElementBytes;
     const char* from = begin + chunk * kBytes;
@@ -110,7 +110,7 @@ struct Chunk {
   }
 
  private:
-  __device__ static float element(const Row& row, int64_t column) {
+  __device__ static float element(const LogitsRow& row, int64_t column) {
     if (column >= row.columns) return -kInfinity;
     if constexpr (kDtype == SIDBEAM_DTYPE_F32) {
       return static_cast<const float*>(row.data)[column];

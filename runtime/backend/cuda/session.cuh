@@ -61,12 +61,12 @@ __device__ inline int64_t history_at(const SessionView& session, int32_t slot) {
 
 // What was found of a beam's row. Its keys are those of groups of children, the best of each group: key g of children
 // [g * count / groups, (g + 1) * count / groups).
-enum class Found : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
+enum class RowFound : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {
   cpu::LogSum normalizer;
   uint64_t least = 0;  // of Children
   uint32_t count = 0, groups = 0;
-  Found found = Found::kNothing;
+  RowFound found = RowFound::kNothing;
   Counter kind = kListRows;  // how the children were found
   bool clamp = false, read = false;
 
@@ -126,7 +126,7 @@ __device__ inline uint32_t groups_of(uint32_t n, uint32_t keys) {
 
 // A beam's row, and what its children are worth.
 struct BeamRow {
-  Row row;
+  LogitsRow row;
   LevelColumns columns;
   const float* held = nullptr;  // x of columns [held_first, held_first + held_count), in shared memory
   int64_t held_first = 0, held_count = 0;

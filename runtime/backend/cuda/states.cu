@@ -244,14 +244,14 @@ __global__ void __launch_bounds__(kThreads)
   session.normalization = normalization;
   uint64_t* keys = workspace + i * topk_keys(out.k, codes);
   const Note note = scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
-  const bool good = note.found == Found::kCandidates;
+  const bool good = note.found == RowFound::kCandidates;
   const uint64_t* best = nullptr;
   uint32_t count = 0;
   if (good) {
     best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + most_children(codes), shared);
     count = shared.sort.count;
   }
-  write_topk(out, i, children, best, count, note.found == Found::kBad);
+  write_topk(out, i, children, best, count, note.found == RowFound::kBad);
 }
 
 int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }

@@ -26,7 +26,7 @@ __device__ void scan_beam(const SessionView& session, const StepView& step, cons
   const int64_t at = beams_at(session, entry.slot) + m, state = session.states[at];
   Note note;
   if (is_ended(state)) {
-    note.found = Found::kCandidates;
+    note.found = RowFound::kCandidates;
     note.count = note.groups = 1;
     if (thread_id() == 0) keys[0] = key_of(session.scores[at], place_of(m, 0));
   } else if (is_live(state)) {
@@ -44,7 +44,7 @@ __device__ void scan_beam(const SessionView& session, const StepView& step, cons
       }
       note = scan_row<kThreads>(session, beam, children, lse, room, most_keys, keys, shared);
     } else {
-      note.found = Found::kNoRow;
+      note.found = RowFound::kNoRow;
     }
   }
   if (thread_id() == 0) work.notes[m] = note;

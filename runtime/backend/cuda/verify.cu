@@ -5,7 +5,7 @@
 #include "backend/cuda/hash_key.cuh"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/launch.h"
-#include "index/find.h"
+#include "index/read/find.h"
 
 namespace sidbeam::cuda {
 namespace {

@@ -11,7 +11,7 @@ namespace bench {
 using Normalizer = sidbeam::cpu::LogSum;  // its log-sum-exp is ref + rest
 
 inline const sidbeam::cpu::Kernels& kernels() {
-  static const sidbeam::cpu::Kernels& best = *sidbeam::cpu::find_kernels(nullptr);
+  static const sidbeam::cpu::Kernels& best = sidbeam::cpu::kernels_of(sidbeam::best_cpu_target());
   return best;
 }
 

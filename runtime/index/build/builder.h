@@ -1,0 +1,37 @@
+// From a catalogue to the bytes of an index.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "index/build/plan.h"
+#include "index/index.h"
+#include "sidbeam/builder.h"
+#include "support/cpu_target.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+struct BuilderState;  // builder.cc
+
+// Behind sidbeam_builder; the functions are those of sidbeam/builder.h, with Failure for errors.
+class Builder {
+ public:
+  Builder(const sidbeam_builder_config& config, int threads, const Allocator& allocator,
+          CpuTarget target = best_cpu_target());
+  ~Builder();
+
+  void add(const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities);
+  void add_named(const int32_t* codes, const int32_t* lengths, int64_t count, const char* id_bytes,
+                 const int64_t* id_offsets, const int64_t* priorities);
+  void set_metadata(const char* key, const char* value);
+  Plan plan();
+  void write(const char* path);
+  Index finish();
+
+ private:
+  std::unique_ptr<BuilderState> state_;
+};
+
+}  // namespace sidbeam

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/build/catalogue.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "index/format.h"
+#include "support/error.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+namespace {
+
+using ll = long long;
+
+constexpr int64_t kPackRows = int64_t{1} << 15;  // rows of a task
+
+// The row number that a message names: counted over all calls.
+[[noreturn]] void bad_code(int64_t row, int level, int32_t code, uint32_t codes) {
+  fail(SIDBEAM_INVALID_ARGUMENT, "codes: row %lld, level %d: code %d, expected 0 to %u", static_cast<ll>(row), level,
+       code, codes - 1);
+}
+
+int checked_length(const Catalogue::Pairs& pairs, int64_t i, int64_t row, const KeyLayout& layout) {
+  const int32_t length = pairs.lengths == nullptr ? layout.levels : pairs.lengths[i];
+  if (length == 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "lengths: row %lld is empty, a SID has at least 1 code", static_cast<ll>(row));
+  if (!layout.variable_length && length != layout.levels)
+    fail(SIDBEAM_INVALID_ARGUMENT, "lengths: row %lld has %d codes, expected %d (variable_length is 0)",
+         static_cast<ll>(row), length, layout.levels);
+  if (length < 1 || length > layout.levels)
+    fail(SIDBEAM_INVALID_ARGUMENT, "lengths: row %lld has %d codes, expected 1 to %d", static_cast<ll>(row), length,
+         layout.levels);
+  return length;
+}
+
+}  // namespace
+
+KeyLayout::KeyLayout(int level_count, const int32_t* level_codes, bool variable)
+    : levels(level_count), variable_length(variable) {
+  int bits_of[kMaxLevels], room = 0, word = -1;
+  for (int l = 0; l < levels; ++l) {
+    codes[l] = static_cast<uint32_t>(level_codes[l]);
+    // A level of one code needs no bit, but one keeps the arithmetic free of special cases.
+    bits_of[l] = std::max(1, static_cast<int>(std::bit_width(codes[l] - (variable ? 0u : 1u))));
+    if (bits_of[l] > room) {
+      room = 64;
+      ++word;
+    }
+    room -= bits_of[l];
+    place[l].word = static_cast<uint8_t>(word);
+    place[l].bits = static_cast<uint8_t>(bits_of[l]);
+    word_bits[word] += bits_of[l];
+  }
+  words = word + 1;
+  int used[kMaxLevels] = {};
+  for (int l = 0; l < levels; ++l) {
+    const int w = place[l].word;
+    used[w] += bits_of[l];
+    place[l].shift = static_cast<uint8_t>(word_bits[w] - used[w]);
+    for (int bit = 0; bit < bits_of[l]; ++bit) level_of_bit[w][place[l].shift + bit] = static_cast<uint8_t>(l);
+  }
+}
+
+void check_config(const sidbeam_builder_config& config) {
+  if (config.levels < 1 || config.levels > SIDBEAM_MAX_LEVELS)
+    fail(SIDBEAM_INVALID_ARGUMENT, "levels is %d, expected 1 to %d", config.levels, SIDBEAM_MAX_LEVELS);
+  if (config.codes == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected %d numbers", config.levels);
+  if (config.variable_length != 0 && config.variable_length != 1)
+    fail(SIDBEAM_INVALID_ARGUMENT, "variable_length is %d, expected 0 or 1", config.variable_length);
+  const int32_t most = SIDBEAM_MAX_CODES - config.variable_length;
+  for (int l = 0; l < config.levels; ++l) {
+    if (config.codes[l] < 1 || config.codes[l] > most)
+      fail(SIDBEAM_INVALID_ARGUMENT, "codes[%d] is %d, expected 1 to %d", l, config.codes[l], most);
+  }
+  if (config.id_type < SIDBEAM_ID_I64 || config.id_type > SIDBEAM_ID_STRING)
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_type is %d, expected SIDBEAM_ID_I64, U64 or STRING (0 to 2)", config.id_type);
+  if (config.kinds < 0 || config.kinds > 15)
+    fail(SIDBEAM_INVALID_ARGUMENT, "kinds is %d, expected SIDBEAM_KIND_* or'ed (0 to 15)", config.kinds);
+  if (config.collisions < SIDBEAM_COLLISIONS_KEEP || config.collisions > SIDBEAM_COLLISIONS_FIRST)
+    fail(SIDBEAM_INVALID_ARGUMENT, "collisions is %d, expected SIDBEAM_COLLISIONS_* (0 to 2)", config.collisions);
+  if (config.threads < 0 || config.threads > kMaxThreads)
+    fail(SIDBEAM_INVALID_ARGUMENT, "threads is %d, expected 0 to %d", config.threads, kMaxThreads);
+  if (config.memory_limit_bytes < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "memory_limit_bytes is %lld, expected 0 or more",
+         static_cast<ll>(config.memory_limit_bytes));
+}
+
+Catalogue::Catalogue(const sidbeam_builder_config& config, const Allocator& caller)
+    : allocator(caller),
+      layout(config.levels, config.codes, config.variable_length != 0),
+      id_type(static_cast<IdType>(config.id_type)),
+      ids(caller),
+      names(caller),
+      priorities(caller) {
+  for (int w = 0; w < layout.words; ++w) words.emplace_back(caller);
+}
+
+int64_t Catalogue::bytes() const {
+  int64_t sum = ids.bytes() + names.bytes() + priorities.bytes();
+  for (const auto& word : words) sum += word.bytes();
+  for (const auto& chunk : name_chunks) sum += chunk.bytes();
+  return sum;
+}
+
+void Catalogue::check_ids(const Pairs& pairs) const {
+  const bool named = pairs.id_offsets != nullptr, given = pairs.ids != nullptr;
+  if (id_type != IdType::kString) {
+    if (rows > 0 && given != has_ids)
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           given ? "ids: given here, but not for the %lld rows before"
+                 : "ids: NULL here, but given for the %lld rows before",
+           static_cast<ll>(rows));
+    return;
+  }
+  if (named && pairs.count > 0 && pairs.id_offsets[0] < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets[0] is %lld, expected at least 0", static_cast<ll>(pairs.id_offsets[0]));
+  for (int64_t i = 0; named && i < pairs.count; ++i) {
+    if (pairs.id_offsets[i + 1] < pairs.id_offsets[i])
+      fail(SIDBEAM_INVALID_ARGUMENT, "id_offsets[%lld] is %lld, expected at least the entry before, %lld",
+           static_cast<ll>(i + 1), static_cast<ll>(pairs.id_offsets[i + 1]), static_cast<ll>(pairs.id_offsets[i]));
+  }
+  if (named && pairs.id_bytes == nullptr && pairs.id_offsets[pairs.count] != pairs.id_offsets[0])
+    fail(SIDBEAM_INVALID_ARGUMENT, "id_bytes is NULL, expected %lld bytes",
+         static_cast<ll>(pairs.id_offsets[pairs.count] - pairs.id_offsets[0]));
+}
+
+void Catalogue::reserve(const Pairs& pairs) {
+  const int64_t total = rows + pairs.count;
+  for (auto& word : words) word.reserve(total);
+  if (pairs.ids != nullptr) ids.reserve(total);
+  if (pairs.id_offsets != nullptr) names.reserve(total);
+  if (pairs.priorities != nullptr || has_priorities) priorities.reserve(total);
+}
+
+// Packs rows of full length into out[0 .. count). Returns whether all codes are in range: a branch a code would cost
+// more than the packing.
+bool Catalogue::pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const {
+  int first = 0;
+  while (layout.place[first].word != word) ++first;
+  int last = first + 1;
+  while (last < layout.levels && layout.place[last].word == word) ++last;
+  bool good = true;
+  for (int64_t i = 0; i < count; ++i, codes += layout.levels) {
+    uint64_t key = 0;
+    for (int l = first; l < last; ++l) {
+      const auto code = static_cast<uint32_t>(codes[l]);
+      good &= code < layout.codes[l];
+      key = key << layout.place[l].bits | code;
+    }
+    out[i] = key;
+  }
+  return good;
+}
+
+// One row, with every check of its own.
+void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
+  const int64_t row = rows + i;
+  const int length = checked_length(pairs, i, row, layout);
+  const int32_t* codes = pairs.codes + i * layout.levels;
+  uint64_t key = 0;
+  for (int l = 0; l < layout.levels; ++l) {
+    uint32_t code = layout.codes[l];
+    if (l < length) {
+      if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) >= code) bad_code(row, l, codes[l], code);
+      code = static_cast<uint32_t>(codes[l]);
+    }
+    key = key << layout.place[l].bits | code;
+    if (layout.place[l].shift == 0) {
+      words[layout.place[l].word][row] = key;
+      key = 0;
+    }
+  }
+}
+
+// Rows [begin, end) of the call, into room that is not counted yet.
+void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end) {
+  for (int64_t i = begin, piece = 0; i < end; i += piece) {
+    piece = std::min(end - i, words[0].run(rows + i));  // every array has the same chunks
+    bool good = pairs.lengths == nullptr;
+    for (int w = 0; w < layout.words && good; ++w)
+      good = pack_word(pairs.codes + i * layout.levels, piece, w, &words[static_cast<size_t>(w)][rows + i]);
+    for (int64_t k = i; k < i + piece && !good; ++k) pack_row(pairs, k);
+    if (pairs.ids != nullptr) std::copy(pairs.ids + i, pairs.ids + i + piece, &ids[rows + i]);
+    if (pairs.priorities != nullptr) {
+      std::copy(pairs.priorities + i, pairs.priorities + i + piece, &priorities[rows + i]);
+    } else if (has_priorities) {
+      std::fill_n(&priorities[rows + i], piece, 0);
+    }
+  }
+}
+
+// Names of one call lie side by side, so that each is a plain string_view.
+void Catalogue::copy_names(const Pairs& pairs) {
+  const int64_t first = pairs.id_offsets[0], bytes = pairs.id_offsets[pairs.count] - first;
+  if (bytes > name_room_ || name_chunks.empty()) {
+    constexpr int64_t kLeast = 4096, kMost = int64_t{1} << 26;
+    const int64_t last = name_chunks.empty() ? 0 : name_chunks.back().size();
+    name_chunks.reserve(name_chunks.size() + 1);
+    name_chunks.push_back(Buffer<char>(allocator, std::max(bytes, std::clamp(2 * last, kLeast, kMost))));
+    name_room_ = name_chunks.back().size();
+  }
+  char* to = name_chunks.back().end() - name_room_;
+  if (bytes > 0) std::memcpy(to, pairs.id_bytes + first, static_cast<size_t>(bytes));
+  for (int64_t i = 0; i < pairs.count; ++i) {
+    const auto length = static_cast<size_t>(pairs.id_offsets[i + 1] - pairs.id_offsets[i]);
+    names[rows + i] = {to + (pairs.id_offsets[i] - first), length};
+  }
+  name_room_ -= bytes;
+}
+
+void Catalogue::add(const Pairs& pairs, int threads) {
+  if (static_cast<uint64_t>(rows) + static_cast<uint64_t>(pairs.count) >= kMaxItems)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld after %lld rows, an index holds fewer than 2^40",
+         static_cast<ll>(pairs.count), static_cast<ll>(rows));
+  check_ids(pairs);
+  reserve(pairs);
+  const auto tasks = static_cast<int64_t>(divide_up(static_cast<uint64_t>(pairs.count), kPackRows));
+  parallel_for(threads, tasks,
+               [&](int64_t task) { pack(pairs, task * kPackRows, std::min(pairs.count, (task + 1) * kPackRows)); });
+  if (pairs.id_offsets != nullptr) copy_names(pairs);
+  if (pairs.priorities != nullptr && !has_priorities) {
+    // The rows before had the priority 0.
+    for (int64_t row = 0; row < rows; ++row) priorities[row] = 0;
+    has_priorities = true;
+  }
+  has_ids = pairs.ids != nullptr;
+  rows += pairs.count;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,16 @@
+// The digests that a fingerprint is made of, when it is built.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "index/build/sorted.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+
+// [levels] XXH3-128 of a level's codes as u32.
+std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config,
+                                    CpuTarget target, int threads);
+
+}  // namespace sidbeam

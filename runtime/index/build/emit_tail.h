@@ -1,0 +1,22 @@
+// The tail of a compact trie, when it is built (tail.h reads it).
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "index/build/progress.h"
+#include "index/build/scan.h"
+
+namespace sidbeam {
+
+// The first level after the root at which no node has more than kMaxRun SIDs, or 0 where no level has that.
+int first_tail_level(const SortedCatalogue& sorted);
+// The same as it is expected of SIDs drawn uniformly, from the counts of `shape`.
+int expected_tail_level(const Shape& shape);
+
+// Fills the sections of the tail, the ordinals of its level among them. One pass over the SIDs.
+void emit_tail(const SortedCatalogue& sorted, const LevelScan& scan, const std::vector<Section>& sections,
+               uint8_t* base, int threads, Progress& progress);
+
+}  // namespace sidbeam

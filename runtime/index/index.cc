@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/index.h"
+
+#include "index/header.h"
+#include "support/mapped_file.h"
+
+namespace sidbeam {
+
+IndexMemory::IndexMemory(const Allocator& allocator, int64_t bytes) : allocator_(allocator), bytes_(bytes) {
+  data_ = static_cast<uint8_t*>(allocator_.allocate(bytes, kIndexAlignment));
+  advise_huge_pages(data_, bytes);
+}
+
+IndexMemory::~IndexMemory() {
+  if (data_ != nullptr) allocator_.release(data_, bytes_, kIndexAlignment);
+}
+
+void IndexMemory::discard(int64_t offset, int64_t bytes) {
+  if (is_default(allocator_)) discard_pages(data_ + offset, bytes);
+}
+
+IndexBytes IndexMemory::release() {
+  const Allocator allocator = allocator_;
+  uint8_t* data = data_;
+  const int64_t size = bytes_;
+  IndexBytes bytes(data, size, [allocator, data, size] { allocator.release(data, size, kIndexAlignment); });
+  data_ = nullptr;
+  return bytes;
+}
+
+Index make_index(const FileHeader& header, IndexBytes bytes) {
+  Index index;
+  index.header = header_info(header);
+  index.view = view_of(header, bytes.data());
+  index.bytes = std::move(bytes);
+  return index;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,20 @@
+// What may follow a prefix, for tools and tests; a step has its own, faster, ways.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "index/views.h"
+
+namespace sidbeam {
+
+struct ChildCount {
+  int64_t count = 0;
+  bool end = false;  // the prefix is itself a SID
+};
+
+// Counts the codes that may follow a prefix of `length` < levels codes and writes the first `capacity` of them, rising.
+ChildCount children_of(const IndexView& index, const int32_t* prefix, int32_t length, int32_t* tokens,
+                       int64_t capacity);
+
+}  // namespace sidbeam

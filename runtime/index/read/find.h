@@ -1,0 +1,145 @@
+// Finding SIDs and ordinals: what the kernels of a device share with lookups on the CPU. All are safe on damaged contents.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "index/read/state.h"
+#include "index/views.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+
+struct OrdinalRange {
+  uint64_t lo = 0, hi = 0;
+};
+
+// The first i in [lo, hi) for which holds(i), where it does not turn false again; hi where there is none.
+template <class Holds>
+SIDBEAM_HD uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
+  while (lo < hi) {
+    const uint64_t middle = lo + (hi - lo) / 2;
+    if (holds(middle)) {
+      hi = middle;
+    } else {
+      lo = middle + 1;
+    }
+  }
+  return lo;
+}
+
+// SIDs in [lo, hi) that have `token` (V_l: the end) at `level`, where all of [lo, hi) share the codes before.
+SIDBEAM_HD inline OrdinalRange column_range(const IndexView& index, int level, OrdinalRange within, uint32_t token) {
+  const UintArray& column = index.level[level].column;
+  const uint64_t end = std::min(within.hi, index.sids);
+  const uint64_t lo = first_where(within.lo, end, [&](uint64_t i) { return column[i] >= token; });
+  const uint64_t hi = first_where(lo, end, [&](uint64_t i) { return column[i] > token; });
+  return {lo, hi};
+}
+
+SIDBEAM_HD inline OrdinalRange prefix_in_columns(const IndexView& index, const int32_t* prefix, int length) {
+  OrdinalRange range{0, index.sids};
+  for (int l = 0; l < length; ++l) {
+    if (!is_code(index.level[l], prefix[l])) return {};
+    range = column_range(index, l, range, static_cast<uint32_t>(prefix[l]));
+  }
+  return range;
+}
+
+// The ordinal of the end that is edge `edge` of level `level`; sids where it is none.
+SIDBEAM_HD inline uint64_t end_ordinal(const IndexView& index, int level, uint64_t edge) {
+  const LevelView& at = index.level[level];
+  if (at.ends == 0) return index.sids;
+  const uint64_t i = first_where(0, at.ends, [&](uint64_t k) { return at.end_edges[k] >= edge; });
+  if (i == at.ends || at.end_edges[i] != edge) return index.sids;
+  return std::min(at.end_ordinals[i], index.sids);
+}
+
+// The ordinal of a leaf: an edge of the last level, seen as node of level `levels`.
+SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
+  if (!index.variable_length || index.ends == 0) return std::min(node, index.sids);
+  const int last = index.levels - 1;
+  if (is_end_node(index, index.levels, node)) return end_ordinal(index, last, node);
+  const LevelView& level = index.level[last];
+  uint64_t leaf = node;
+  if (level.ends != 0) leaf -= first_where(0, level.ends, [&](uint64_t i) { return level.end_edges[i] >= node; });
+  // Ends that come before the leaf are those with at most `leaf` full-length SIDs before them.
+  const uint64_t ends = first_where(0, index.ends, [&](uint64_t i) {
+    const uint64_t ordinal = index.end_ordinals[i];
+    return ordinal >= i && ordinal - i > leaf;
+  });
+  return std::min(leaf + ends, index.sids);
+}
+
+// The ordinal of a state of the trie that is a whole SID: ended, or at the last level; sids where damage hides it.
+SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
+  if (state.kind == NodeKind::kTail) return std::min(unpack_run(state.node).lo, index.sids);
+  return state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);
+}
+
+// Item rows of an ordinal < sids, clamped to the items.
+SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordinal) {
+  if (!index.item_offsets) return {ordinal, ordinal + 1};
+  const uint64_t lo = std::min(index.item_offsets[ordinal], index.items);
+  return {lo, std::clamp(index.item_offsets[ordinal + 1], lo, index.items)};
+}
+
+SIDBEAM_HD inline int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
+  State state;
+  if (!follow_prefix(index, codes, length, state)) return -1;
+  if (length < index.levels && !follow(index, state, index.level[length].codes)) return -1;
+  const uint64_t ordinal = sid_ordinal(index, state);
+  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
+}
+
+SIDBEAM_HD inline int64_t find_sid_in_columns(const IndexView& index, const int32_t* codes, int length) {
+  OrdinalRange range = prefix_in_columns(index, codes, length);
+  if (length < index.levels) range = column_range(index, length, range, index.level[length].codes);
+  return range.lo < range.hi ? static_cast<int64_t>(range.lo) : -1;
+}
+
+SIDBEAM_HD inline bool matches(const IndexView& index, uint64_t ordinal, const int32_t* codes) {
+  for (int l = 0; l < index.levels; ++l) {
+    if (index.level[l].column[ordinal] != static_cast<uint32_t>(codes[l])) return false;
+  }
+  return true;
+}
+
+// The slot walk of the hash set, which is bounded: a crowd of SIDs that begin at one slot cannot make it long.
+// hash_key(index, codes) gives the key of a SID.
+template <class Key>
+SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const Key& hash_key) {
+  for (int l = 0; l < index.levels; ++l) {
+    // Mixed radix is unambiguous only for codes in range.
+    const uint32_t most = index.level[l].codes - (index.variable_length ? 0 : 1);
+    if (codes[l] < 0 || static_cast<uint32_t>(codes[l]) > most) return -1;
+  }
+  const uint64_t key = hash_key(index, codes), slots = index.hash.capacity - 1, probes = index.hash.probes;
+  for (uint64_t probe = 0, slot = mix_key(index.hash.mix, key) & slots; probe < probes;
+       ++probe, slot = (slot + 1) & slots) {
+    const uint64_t found = index.hash.keys[slot];
+    if (found == ~uint64_t{0}) return -1;
+    if (found != key) continue;
+    const uint64_t ordinal = index.hash.ordinals[slot];
+    if (ordinal < index.sids && (!index.hash.hashed || matches(index, ordinal, codes)))
+      return static_cast<int64_t>(ordinal);
+  }
+  return -1;
+}
+
+// The ordinal of a whole SID, or -1; from the trie, the hash set or the columns, whichever is there.
+template <class Key>
+SIDBEAM_HD int64_t find_sid(const IndexView& index, const int32_t* codes, int length, const Key& hash_key) {
+  if (length < 1 || length > index.levels || (length < index.levels && !index.variable_length)) return -1;
+  if (index.has_trie) return find_sid_in_trie(index, codes, length);
+  if (index.hash.keys == nullptr) return find_sid_in_columns(index, codes, length);
+  int32_t whole[kMaxLevels] = {};
+  for (int l = 0; l < index.levels; ++l) {
+    if (l < length && !is_code(index.level[l], codes[l])) return -1;
+    whole[l] = l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);
+  }
+  return hash_find(index, whole, hash_key);
+}
+
+}  // namespace sidbeam

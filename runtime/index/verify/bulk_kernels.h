@@ -1,0 +1,316 @@
+// The loops of the verify_*.cc files, compiled for an instruction set: included by one file for each, which is all that
+// it differs in. Nothing may be in here that another file could be linked with: no function of the standard library.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "index/verify/bulk_slots.h"
+#include "support/cpu_target.h"
+#ifdef __AVX512BW__
+#include <immintrin.h>
+#endif
+
+namespace sidbeam {
+
+// Whether a SID begins an edge: all ones, or 0. As wide as most codes, so that loops over both keep step.
+using EdgeFlag = uint16_t;
+inline constexpr uint32_t kFalls = ~uint32_t{0};
+inline constexpr uint32_t kPointers = 32;  // that follow() looks at together
+
+// The top bit of a word of a compact trie's tail: a SID begins an edge.
+template <class Word>
+inline constexpr Word kMark = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
+
+// Of each the form for 2, 4 and 8 bytes, where there is one.
+struct BulkKernels {
+  CpuTarget target;  // that they are compiled for
+  bool (*counts_u32)(const uint32_t*, uint64_t count, uint64_t first);
+  bool (*counts_u64)(const uint64_t*, uint64_t count, uint64_t first);
+  uint32_t (*follow_u32)(const uint32_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
+                         uint64_t& widest);
+  uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
+                         uint64_t& widest);
+  bool (*rise_u32)(const uint32_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
+  bool (*rise_u64)(const uint64_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
+  uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
+  uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
+  uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u16)(const uint16_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
+  uint32_t (*expand_u32)(const uint32_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
+  uint32_t (*most)(const uint32_t*, uint32_t count);
+  bool (*equal_u16)(const uint16_t*, const uint32_t*, uint32_t count);
+  bool (*equal_u32)(const uint32_t*, const uint32_t*, uint32_t count);
+  uint32_t (*begins_u16)(const uint16_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*begins_u32)(const uint32_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*list)(const EdgeFlag*, uint32_t count, uint16_t* out);
+  uint32_t (*widest_gap)(const uint16_t*, uint32_t count);
+  void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride);
+  uint32_t (*unmark_u16)(const uint16_t*, uint32_t count, uint32_t* out, bool& all_marked);
+  uint32_t (*unmark_u32)(const uint32_t*, uint32_t count, uint32_t* out, bool& all_marked);
+  bool (*are_marks_u16)(const uint16_t*, const EdgeFlag*, uint32_t count);
+  bool (*are_marks_u32)(const uint32_t*, const EdgeFlag*, uint32_t count);
+  uint32_t (*used_u32)(const uint64_t* keys, const uint32_t* ordinals, uint32_t count, UsedSlots& out);
+  uint32_t (*used_u64)(const uint64_t* keys, const uint64_t* ordinals, uint32_t count, UsedSlots& out);
+  bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, const Probing& probing, uint64_t& sum);
+  void (*add_digits)(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys);
+  uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
+};
+
+// Of an instruction set; only where the machine has it.
+extern const BulkKernels kAvx2BulkKernels, kAvx512BulkKernels;
+
+const BulkKernels& bulk_kernels(CpuTarget target);
+
+namespace {
+
+// Whether they are first, first + 1, ...
+template <class T>
+bool counts(const T* values, uint64_t count, uint64_t first) {
+  T differs = 0;
+  for (uint64_t i = 0; i < count; ++i) differs |= static_cast<T>(values[i] ^ static_cast<T>(first + i));
+  return differs == 0;
+}
+
+// Pointers [0 .. count) into out, less `base`; adds how many are < last to `below` and how far each is from the one before
+// to `widest`. Returns whether all rise.
+template <class T>
+__attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32_t count, T base, T last, uint16_t* out,
+                                                       uint32_t& below, T& widest) {
+  T falls = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const T pointer = pointers[i], before = (pointers - 1)[i], gap = pointer - before;
+    falls |= pointer <= before ? 1 : 0;
+    widest = gap > widest ? gap : widest;
+    below += pointer < last;
+    out[i] = static_cast<uint16_t>(pointer - base);
+  }
+  return falls == 0;
+}
+
+// Pointers that rise, also from the one before them: writes those < last, less `base`, and returns how many, with the
+// greatest difference between neighbours. kFalls where they do not rise, or the last is < last. May look at some that
+// come after, which should rise too, and write as many too many.
+template <class T>
+uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest) {
+  const T base_of = static_cast<T>(base), last_of = static_cast<T>(last);
+  uint32_t below = 0;
+  T gap = 0;
+  for (uint64_t done = 0; done < count;) {
+    const auto some = static_cast<uint32_t>(count - done < kPointers ? count - done : kPointers);
+    // The two differ in what the compiler knows.
+    const bool rise = some == kPointers
+                          ? follow_some(pointers + done, kPointers, base_of, last_of, out + done, below, gap)
+                          : follow_some(pointers + done, some, base_of, last_of, out + done, below, gap);
+    done += some;
+    if (!rise) return kFalls;
+    if (below == done) continue;
+    widest = gap > widest ? gap : widest;
+    return below;
+  }
+  return kFalls;
+}
+
+// Whether all rise from the one before, values[-1] the first of these: adds how many do by more than 1.
+template <class T>
+bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
+  T falls = 0, by_more = 0, most = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const T value = values[i], before = (values - 1)[i], gap = value - before;
+    falls |= value <= before ? 1 : 0;
+    by_more += gap > 1 ? 1 : 0;
+    most = gap > most ? gap : most;
+  }
+  jumps += by_more;
+  widest = most > widest ? most : widest;
+  return falls == 0;
+}
+
+// Of values[0 .. count), how many do not rise from the one before; reads values[-1].
+template <class T>
+uint32_t falls(const T* values, uint32_t count) {
+  uint32_t falls = 0;
+  for (uint32_t i = 0; i < count; ++i) falls += values[i] <= (values - 1)[i];
+  return falls;
+}
+
+// Returns the greatest.
+uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t value = in[i];
+    out[i] = value;
+    most = value > most ? value : most;
+  }
+  return most;
+}
+
+// Writes each value from where it starts to where the next does, starts[count] for the last; returns the greatest.
+// Eight are written at a time: runs are short, and what is too much is written over.
+template <class T>
+uint32_t expand(const T* values, const uint16_t* starts, uint32_t count, uint32_t* out) {
+  using Eight = uint32_t __attribute__((vector_size(32)));
+  uint32_t most = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    const uint32_t value = values[k];
+    const Eight eight = value - Eight{};
+    most = value > most ? value : most;
+    __builtin_memcpy(out + starts[k], &eight, sizeof eight);
+    for (uint32_t i = starts[k] + 8u, end = starts[k + 1]; i < end; i += 8)
+      __builtin_memcpy(out + i, &eight, sizeof eight);
+  }
+  return most;
+}
+
+uint32_t most(const uint32_t* values, uint32_t count) {
+  uint32_t most = 0;
+  for (uint32_t i = 0; i < count; ++i) most = values[i] > most ? values[i] : most;
+  return most;
+}
+
+template <class T>
+bool equal(const T* values, const uint32_t* others, uint32_t count) {
+  uint32_t differs = 0;
+  for (uint32_t i = 0; i < count; ++i) differs |= values[i] ^ others[i];
+  return differs == 0;
+}
+
+// Which of count < 2^16 SIDs begin an edge: those that begin one above, and those whose code is not the one before.
+// Returns their number; kFalls where a code falls though its SID begins nothing above.
+template <class T>
+uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out) {
+  out[0] = static_cast<EdgeFlag>(above[0] | (codes[0] != before ? 0xffff : 0));
+  auto falls = static_cast<uint16_t>(codes[0] < before ? ~above[0] : 0);
+  auto begun = static_cast<uint16_t>(out[0] & 1);
+  for (uint32_t i = 1; i < count; ++i) {
+    const T code = codes[i], last = (codes - 1)[i];
+    const auto begin = static_cast<uint16_t>(above[i] | (code != last ? 0xffff : 0));
+    falls = static_cast<uint16_t>(falls | ((code < last ? 0xffff : 0) & ~above[i]));
+    begun = static_cast<uint16_t>(begun - begin);
+    out[i] = begin;
+  }
+  return falls != 0 ? kFalls : begun;
+}
+
+// Where flags are set, without branches: that is random. Returns how many; may write sixteen too many.
+uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
+  uint32_t set = 0, i = 0;
+#ifdef __AVX512BW__
+  __m512i places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (; i + 16 <= count; i += 16) {
+    const __mmask16 mask = _mm256_movepi16_mask(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(flags + i)));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + set),
+                        _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(mask, places)));
+    places = _mm512_add_epi32(places, _mm512_set1_epi32(16));
+    set += static_cast<uint32_t>(__builtin_popcount(mask));
+  }
+#endif
+  for (; i < count; ++i) {
+    out[set] = static_cast<uint16_t>(i);
+    set += flags[i] & 1;
+  }
+  return set;
+}
+
+// The greatest difference between neighbours, which rise.
+uint32_t widest_gap(const uint16_t* values, uint32_t count) {
+  uint16_t widest = 0;
+  for (uint32_t i = 1; i < count; ++i) {
+    const auto gap = static_cast<uint16_t>(values[i] - (values - 1)[i]);
+    widest = gap > widest ? gap : widest;
+  }
+  return widest;
+}
+
+// Two vectors of eight.
+using Words = uint16_t __attribute__((vector_size(32)));
+
+// By reference: baseline x86-64 has no registers for them, and no settled way to pass them by value. Joined from two
+// halves, since what was stored in two does not load in one before it is in the cache.
+inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) {
+  using Half = uint16_t __attribute__((vector_size(16)));
+  Half low, high;
+  __builtin_memcpy(&low, first, sizeof low);
+  __builtin_memcpy(&high, second, sizeof high);
+  out = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+// Of each half, the lower or the upper words of a and b in turns.
+inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
+  low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27);
+  high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
+}
+
+// Of rows of `width` words the first eight columns, each to its own `stride`. Whole sixteens of rows only. Reads eight
+// words of every row, which may be more than it has.
+void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride) {
+  for (uint32_t i = 0; i + 16 <= count; i += 16) {
+    Words from[8], to[8];
+    for (uint32_t r = 0; r < 8; ++r, rows += width) load_two(rows, rows + 8 * width, from[r]);
+    rows += 8 * width;
+    // Each time column c of row r goes to where the bits of (c, r) have been turned by one; three times swap them.
+    for (int turn = 0; turn < 3; ++turn) {
+      for (uint32_t r = 0; r < 4; ++r) zip(from[r], from[r + 4], to[2 * r], to[2 * r + 1]);
+      for (uint32_t r = 0; r < 8; ++r) from[r] = to[r];
+    }
+    for (uint32_t c = 0; c < 8; ++c) __builtin_memcpy(columns + c * stride + i, &from[c], sizeof from[c]);
+  }
+}
+
+// Words without their top bits, the marks; returns the greatest.
+template <class T>
+uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked) {
+  T most = 0, all = kMark<T>;
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto code = static_cast<T>(words[i] & ~kMark<T>);
+    out[i] = code;
+    most = code > most ? code : most;
+    all &= words[i];
+  }
+  all_marked = all != 0;
+  return most;
+}
+
+// Whether marks are where the flags are.
+template <class T>
+bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
+  uint16_t differs = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto flag = static_cast<EdgeFlag>(words[i] >= kMark<T> ? 0xffff : 0);
+    differs = static_cast<uint16_t>(differs | (flag ^ flags[i]));
+  }
+  return differs == 0;
+}
+
+constexpr BulkKernels kTheseBulkKernels = {kCompiledFor,
+                                           counts<uint32_t>,
+                                           counts<uint64_t>,
+                                           follow<uint32_t>,
+                                           follow<uint64_t>,
+                                           rise<uint32_t>,
+                                           rise<uint64_t>,
+                                           falls<uint16_t>,
+                                           falls<uint32_t>,
+                                           widen,
+                                           expand<uint16_t>,
+                                           expand<uint32_t>,
+                                           most,
+                                           equal<uint16_t>,
+                                           equal<uint32_t>,
+                                           begins<uint16_t>,
+                                           begins<uint32_t>,
+                                           list,
+                                           widest_gap,
+                                           transpose,
+                                           unmark<uint16_t>,
+                                           unmark<uint32_t>,
+                                           are_marks<uint16_t>,
+                                           are_marks<uint32_t>,
+                                           used<uint32_t>,
+                                           used<uint64_t>,
+                                           are_reached,
+                                           add_digits,
+                                           sum_pairs};
+
+}  // namespace
+}  // namespace sidbeam

@@ -1,0 +1,17 @@
+// The fingerprint that the header says, against what the contents give.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "index/index.h"
+#include "index/verify/section_sums.h"
+#include "support/hashing.h"
+
+namespace sidbeam {
+
+bool is_fingerprint(const Index& index, const Hash128& fingerprint);
+// The same of what the digests of the columns make; adds the ids to the sums.
+bool is_fingerprint_of(const Index& index, const std::vector<Stream128>& digests, SectionSums& sums);
+
+}  // namespace sidbeam

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/verify/need_count.h"
+
+#include "support/error.h"
+
+namespace sidbeam {
+
+void need_count(const char* what, int level, uint64_t header, uint64_t found) {
+  if (header == found) return;
+  if (level < 0)
+    fail(SIDBEAM_CORRUPT, "the header's %s is %llu, the SIDs give %llu", what, static_cast<unsigned long long>(header),
+         static_cast<unsigned long long>(found));
+  fail(SIDBEAM_CORRUPT, "the header's %s of level %d is %llu, the SIDs give %llu", what, level,
+       static_cast<unsigned long long>(header), static_cast<unsigned long long>(found));
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,14 @@
+// The shortcut of verification for columns without a trie.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "index/index.h"
+#include "index/verify/section_sums.h"
+#include "index/verify/sid_pairs.h"
+
+namespace sidbeam {
+
+// As has_plain_sids(), of an index with columns only.
+bool has_plain_columns(const Index& index, SectionSums& sums, SidPairs& pairs);
+
+}  // namespace sidbeam

@@ -1,0 +1,278 @@
+// The same questions as verify_trie.cc, verify_tail.cc and verify_sids.cc ask, of tries with SIDs of one length only, and
+// without saying what is wrong: one pass in blocks, with loops without branches, many times faster. Where the answer is
+// no, those find the reason. Nothing is trusted but the header's counts: the checksums may be wrong still.
+// SPDX-License-Identifier: Apache-2.0
+#include "index/verify/plain_trie.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "index/tail.h"
+#include "index/verify/header_fingerprint.h"
+#include "index/verify/sid_edges.h"
+#include "index/verify/verify_tail.h"
+
+namespace sidbeam {
+namespace {
+
+bool counts_from(const BulkKernels& kernels, const UintArray& array, uint64_t at, uint64_t count, uint64_t first) {
+  if (array.width == 4) return kernels.counts_u32(static_cast<const uint32_t*>(array.data) + at, count, first);
+  return kernels.counts_u64(static_cast<const uint64_t*>(array.data) + at, count, first);
+}
+
+struct SummedLevel {
+  Summed row_pointers, tokens, ordinals, column;
+};
+
+// Walks the SIDs in blocks. Of each level it has the edges that the SIDs of a block go through, and where among these
+// SIDs each edge begins.
+class BlockWalk {
+ public:
+  BlockWalk(const IndexView& index, SectionSums& sums)
+      : index_(index),
+        kernels_(bulk_kernels(index.target)),
+        digests_(static_cast<size_t>(index.levels), Stream128(index.target)),
+        tail_(kernels_),
+        summed_tail_(sums, index.tail.tokens) {
+    for (uint32_t i = 0; i <= kSids; ++i) each_[i] = static_cast<uint16_t>(i);
+    for (int l = 0; l < index.levels; ++l) {
+      const LevelView& level = index.level[l];
+      summed_[l] = {{sums, level.row_pointers}, {sums, level.tokens}, {sums, level.ordinals}, {sums, level.column}};
+    }
+  }
+
+  // SIDs [begin, end), the next. False where a section does not agree with the others.
+  bool next(uint64_t begin, uint64_t end) {
+    begin_ = first_edge_ = begin;
+    count_ = edges_ = static_cast<uint32_t>(end - begin);
+    starts_ = each_;
+    fresh_ = next_fresh_ = true;
+    if (index_.csr_levels < index_.levels && !tail_agrees()) return false;
+    for (int l = index_.csr_levels - 1; l >= 0; --l) {
+      const LevelView& level = index_.level[l];
+      if (first_edge_ + edges_ > level.edges) return false;
+      summed_[l].tokens.reach(first_edge_ + edges_);
+      if (!codes_agree(l, expand(level.tokens)) || !go_up(level.row_pointers, summed_[l].row_pointers, l)) return false;
+      if (!one_each_ && !tokens_rise(level.tokens)) return false;
+      if (!ordinals_agree(l)) return false;
+    }
+    return true;
+  }
+
+  // After the last: whether that was all there is.
+  bool at_end() const {
+    for (int l = 0; l < index_.levels; ++l) {
+      const LevelView& level = index_.level[l];
+      const bool good = is_tail_level(index_, l)
+                            ? tail_.edges(l) == level.edges && tail_.longest(l) == level.max_children
+                            : node_[l] == level.nodes && longest_[l] == level.max_children;
+      if (!good) return false;
+    }
+    return true;
+  }
+  const std::vector<Stream128>& digests() const { return digests_; }
+
+ private:
+  // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
+  bool go_up(const UintArray& pointers, const Summed& summed, int l) {
+    const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
+    if (node >= nodes) return false;
+    summed.reach(std::min(node + edges_, nodes) + 1);
+    row_begins_ = pointers[node] == first_edge_;
+    one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
+    longest_row_ = 1;
+    if (one_each_) {
+      if (!counts_from(kernels_, pointers, node, edges_, first_edge_)) return false;
+    } else {
+      if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
+      // The first edge goes on or begins here.
+      const uint32_t more = follow(pointers, node + 1, nodes - node, last);
+      if (more == kFalls) return false;
+      edges_ = 1 + more;
+      start_rows();
+    }
+    fresh_ = fresh_ && row_begins_;
+    // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
+    next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
+    longest_[l] = std::max(longest_[l], longest_row_);
+    edges_below_ = last - first_edge_;
+    first_below_ = first_edge_;
+    first_edge_ = node;
+    node_[l] = node + edges_ - (next_fresh_ ? 0 : 1);
+    return true;
+  }
+
+  uint32_t follow(const UintArray& pointers, uint64_t at, uint64_t count, uint64_t last) {
+    if (pointers.width == 4)
+      return kernels_.follow_u32(static_cast<const uint32_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                                 longest_row_);
+    return kernels_.follow_u64(static_cast<const uint64_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
+                               longest_row_);
+  }
+
+  // From the edges where rows begin to the SIDs where they do.
+  void start_rows() {
+    if (starts_ == each_) {
+      std::copy(rows_, rows_ + edges_, row_starts_);
+    } else {
+      for (uint32_t k = 0; k < edges_; ++k) row_starts_[k] = row_starts_[rows_[k]];
+    }
+    row_starts_[edges_] = static_cast<uint16_t>(count_);
+    starts_ = row_starts_;
+  }
+
+  // Whether tokens rise within rows: as many of them as do not, begin a row.
+  bool tokens_rise(const UintArray& all_tokens) const {
+    const auto rise = [&](const auto* all, auto falls) {
+      const auto* tokens = all + first_below_;
+      // The first of all has none before it.
+      const uint32_t skipped = first_below_ == 0 ? 1 : 0;
+      uint32_t allowed = skipped == 0 && row_begins_ && tokens[0] <= tokens[-1] ? 1 : 0;
+      for (uint32_t k = 1; k < edges_; ++k) allowed += tokens[rows_[k]] <= (tokens - 1)[rows_[k]];
+      return falls(tokens + skipped, static_cast<uint32_t>(edges_below_) - skipped) == allowed;
+    };
+    if (all_tokens.width == 2) return rise(static_cast<const uint16_t*>(all_tokens.data), kernels_.falls_u16);
+    return rise(static_cast<const uint32_t*>(all_tokens.data), kernels_.falls_u32);
+  }
+
+  // The codes of the SIDs at a level; returns the greatest.
+  uint32_t expand(const UintArray& all_tokens) {
+    if (all_tokens.width == 2 && edges_ == count_)
+      return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
+    if (all_tokens.width == 2)
+      return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
+    return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
+  }
+
+  bool codes_agree(int l, uint32_t most) {
+    if (most >= index_.level[l].codes) return false;
+    digests_[static_cast<size_t>(l)].add(codes_, count_ * sizeof(uint32_t));
+    const UintArray& column = index_.level[l].column;
+    if (!index_.has_columns) return true;
+    summed_[l].column.reach(begin_ + count_);
+    if (column.width == 2)
+      return kernels_.equal_u16(static_cast<const uint16_t*>(column.data) + begin_, codes_, count_);
+    return kernels_.equal_u32(static_cast<const uint32_t*>(column.data) + begin_, codes_, count_);
+  }
+
+  // Ordinals of the nodes.
+  bool ordinals_agree(int l) const {
+    const UintArray& ordinals = index_.level[l].ordinals;
+    if (!ordinals) return true;
+    summed_[l].ordinals.reach(first_edge_ + edges_ + 1);
+    for (uint32_t k = fresh_ ? 0 : 1; k < edges_; ++k) {
+      if (ordinals[first_edge_ + k] != begin_ + starts_[k]) return false;
+    }
+    return true;
+  }
+
+  // Goes up to the first level of the tail, of which ordinals are the row pointers, then down through it.
+  bool tail_agrees() {
+    const int first = index_.csr_levels;
+    summed_tail_.add((begin_ + count_) * tail_width(index_));
+    if (!go_up(index_.level[first].ordinals, summed_[first].ordinals, first) || longest_row_ > kMaxRun) return false;
+    const uint32_t gone_on = row_begins_ ? 0 : 1;
+    tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
+    for (int l = first; l < index_.levels; l += kColumns) {
+      if (!levels_agree(l, std::min(l + kColumns, index_.levels))) return false;
+    }
+    return tail_.all_begin();  // no SID twice
+  }
+
+  // Of the levels of the tail as many as are read together.
+  bool levels_agree(int first, int end) {
+    const bool in_words = index_.tail.tokens.width == 2 && index_.tail.splits == nullptr;
+    if (in_words) read_columns(first, end);
+    for (int l = first; l < end; ++l) {
+      summed_tail_.fetch(begin_ * tail_width(index_) +
+                         uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
+      if (!in_words) read_column(l, 0, wide_column_);
+      if (!(in_words ? level_agrees(l, columns_[l - first]) : level_agrees(l, wide_column_))) return false;
+    }
+    return true;
+  }
+
+  void read_columns(int first, int end) {
+    const uint64_t width = tail_width(index_), at = tail_entry(index_, begin_, first);
+    const uint64_t words = index_.sids * width - at;
+    uint32_t done = 0;
+    if (words >= kColumns) {
+      done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
+      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0], kStride);
+    }
+    for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
+  }
+
+  // Of the SIDs from `done` on; with marks where edges begin.
+  template <class Word>
+  void read_column(int l, uint32_t done, Word* words) const {
+    const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
+    read_tail(index_.tail, [&](const auto& entries) {
+      for (uint32_t i = done; i < count_; ++i)
+        words[i] =
+            static_cast<Word>(entries.token(first + i * width) | (entries.split(first + i * width) ? kMark<Word> : 0));
+    });
+  }
+
+  // A level whose words are marked where edges begin.
+  template <class Word>
+  bool level_agrees(int l, const Word* words) {
+    bool all_marked = false;
+    const uint32_t most = unmark(words, all_marked);
+    if (!codes_agree(l, most) || !tail_.add_level(l, codes_)) return false;
+    return tail_.all_begin() ? all_marked : are_marks(words);
+  }
+  uint32_t unmark(const uint16_t* words, bool& all) { return kernels_.unmark_u16(words, count_, codes_, all); }
+  uint32_t unmark(const uint32_t* words, bool& all) { return kernels_.unmark_u32(words, count_, codes_, all); }
+  bool are_marks(const uint16_t* words) const { return kernels_.are_marks_u16(words, tail_.begins(), count_); }
+  bool are_marks(const uint32_t* words) const { return kernels_.are_marks_u32(words, tail_.begins(), count_); }
+
+  static constexpr int kColumns = 8;
+  static constexpr uint32_t kStride =
+      kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
+  alignas(64) uint16_t columns_[kColumns][kStride];
+  alignas(64) uint32_t wide_column_[kSids];
+  alignas(64) uint32_t codes_[kSids + 8];
+  const IndexView& index_;
+  const BulkKernels& kernels_;
+  std::vector<Stream128> digests_;
+  SidEdges tail_;
+  SummedLevel summed_[kMaxLevels];
+  Summed summed_tail_;
+  uint64_t node_[kMaxLevels] = {};  // the first that the next block goes through
+  uint64_t longest_[kMaxLevels] = {}, longest_row_ = 0;
+  uint64_t begin_ = 0, first_edge_ = 0, first_below_ = 0, edges_below_ = 0;
+  uint32_t count_ = 0, edges_ = 0;
+  bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
+  bool one_each_ = false, row_begins_ = false;
+  // Where the edges begin among the block's SIDs, with their number at last: at each of them, or not.
+  const uint16_t* starts_ = each_;
+  uint16_t each_[kSids + 1], row_starts_[kSids + 1];
+  uint16_t rows_[1 + kSids + kPointers] = {};  // where the nodes' rows begin among the edges; only where not one_each_
+};
+
+bool has_outer_entries(const IndexView& index, int l) {
+  const LevelView& level = index.level[l];
+  if (level.ordinals && (level.ordinals[0] != 0 || level.ordinals[level.nodes] != index.sids)) return false;
+  if (level.ends != 0) return false;
+  return is_tail_level(index, l) || (level.row_pointers[0] == 0 && level.row_pointers[level.nodes] == level.edges);
+}
+
+}  // namespace
+
+bool has_plain_trie(const Index& index, SectionSums& sums, SidPairs& pairs) {
+  const IndexView& view = index.view;
+  for (int l = 0; l < view.levels; ++l) {
+    if (!has_outer_entries(view, l)) return false;
+  }
+  if (view.csr_levels < view.levels && has_tail_padding(view)) return false;
+  BlockWalk walk(view, sums);
+  for (uint64_t begin = 0; begin < view.sids; begin += kSids) {
+    const uint64_t end = std::min<uint64_t>(view.sids, begin + kSids);
+    if (!walk.next(begin, end)) return false;
+    pairs.reach(end);
+  }
+  return walk.at_end() && is_fingerprint_of(index, walk.digests(), sums);
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,12 @@
+// The hash set. Throws Failure(CORRUPT) with section and position.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "index/views.h"
+
+namespace sidbeam {
+
+// Every used slot against the SID that it names.
+void verify_hash(const IndexView& index);
+
+}  // namespace sidbeam

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/verify/verify_sids.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "index/fingerprint.h"
+#include "index/read/lookup.h"
+#include "index/tail.h"
+#include "index/verify/corrupt.h"
+#include "index/verify/header_fingerprint.h"
+#include "index/verify/need_count.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+using format::SectionKind;
+using ull = unsigned long long;
+
+// The SIDs of an index, one after the other. The trie must be verified; columns are checked on the way.
+class SidWalk {
+ public:
+  explicit SidWalk(const IndexView& index) : index_(index) {}
+
+  uint32_t codes[kMaxLevels] = {};  // V_l from the end on
+  int length = 0;
+  int first_new = 0;  // the first level in which this SID differs from the one before
+
+  // Moves to `ordinal`, the one after the last.
+  void next(uint64_t ordinal) {
+    if (index_.has_trie) {
+      next_in_trie(ordinal);
+      if (index_.has_columns) compare_columns(ordinal);
+    } else {
+      next_in_columns(ordinal);
+    }
+  }
+  // The edge of `level` that this SID goes through; with a trie, and level up to where it ends or the tail begins.
+  uint64_t edge(int level) const { return edge_[level]; }
+
+ private:
+  void enter(int level, uint64_t node) {
+    edge_[level] = index_.level[level].row_pointers[node];
+    row_end_[level] = index_.level[level].row_pointers[node + 1];
+  }
+
+  void next_in_trie(uint64_t ordinal) {
+    int l = 0;
+    if (ordinal == 0) {
+      enter(0, 0);
+    } else if (ordinal < run_end_) {
+      return next_in_tail(ordinal);
+    } else {
+      l = leaf_level_;
+      while (l > 0 && edge_[l] + 1 == row_end_[l]) --l;
+      ++edge_[l];
+    }
+    const int changed = first_new = l;
+    for (;; ++l) {
+      const LevelView& level = index_.level[l];
+      codes[l] = static_cast<uint32_t>(level.tokens[edge_[l]]);
+      const bool end = index_.variable_length && codes[l] == level.codes;
+      length = end ? l : l + 1;
+      leaf_level_ = l;
+      for (int k = l + 1; end && k < index_.levels; ++k) codes[k] = index_.level[k].codes;
+      if (end || l + 1 == index_.levels) return;
+      if (is_tail_level(index_, l + 1)) {
+        const Run run = run_of(index_, l + 1, edge_[l]);
+        run_end_ = run.lo + run.count;
+        next_in_tail(ordinal);
+        first_new = changed;
+        return;
+      }
+      enter(l + 1, edge_[l]);
+    }
+  }
+
+  // The levels of the tail, which is verified; the others stay as they are.
+  void next_in_tail(uint64_t ordinal) {
+    const uint64_t first = tail_entry(index_, ordinal, index_.csr_levels);
+    int32_t tail[kMaxLevels];
+    length = tail_codes(index_, ordinal, tail);
+    for (int l = index_.csr_levels; l < index_.levels; ++l)
+      codes[l] = l < length ? static_cast<uint32_t>(tail[l]) : index_.level[l].codes;
+    first_new = read_tail(index_.tail, [&](const auto& entries) {
+      int l = index_.csr_levels;
+      while (l + 1 < index_.levels && !entries.split(first + static_cast<uint64_t>(l - index_.csr_levels))) ++l;
+      return l;
+    });
+  }
+
+  void next_in_columns(uint64_t ordinal) {
+    bool differs = ordinal == 0;
+    first_new = 0;
+    length = index_.levels;
+    for (int l = 0; l < index_.levels; ++l) {
+      const LevelView& level = index_.level[l];
+      const uint64_t code = level.column[ordinal];
+      const bool may_end = index_.variable_length && l > 0;
+      if (code >= uint64_t{level.codes} + (may_end ? 1 : 0) || (length < l && code != level.codes))
+        corrupt(SectionKind::Columns, l, "entry %llu is %llu, expected %s %u", static_cast<ull>(ordinal),
+                static_cast<ull>(code), length < l ? "the end," : "less than",
+                length < l ? level.codes : level.codes + (may_end ? 1u : 0u));
+      if (code == level.codes && length > l) length = l;
+      if (!differs && code != codes[l]) {
+        if (code < codes[l])
+          corrupt(SectionKind::Columns, l, "entry %llu falls (%llu after %u)", static_cast<ull>(ordinal),
+                  static_cast<ull>(code), codes[l]);
+        differs = true;
+        first_new = l;
+      }
+      codes[l] = static_cast<uint32_t>(code);
+    }
+    if (!differs) corrupt(SectionKind::Columns, 0, "SID %llu is there twice", static_cast<ull>(ordinal));
+  }
+
+  void compare_columns(uint64_t ordinal) const {
+    for (int l = 0; l < index_.levels; ++l) {
+      if (index_.level[l].column[ordinal] != codes[l])
+        corrupt(SectionKind::Columns, l, "entry %llu is %llu, the trie has %u", static_cast<ull>(ordinal),
+                static_cast<ull>(index_.level[l].column[ordinal]), codes[l]);
+    }
+  }
+
+  const IndexView& index_;
+  uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
+  int leaf_level_ = 0;    // of the last edge that is no entry of the tail
+  uint64_t run_end_ = 0;  // past the SIDs below that edge, where it leads into the tail
+};
+
+// XXH3-128 of each column as u32, as it was when the index was built.
+class ColumnDigests {
+ public:
+  explicit ColumnDigests(const IndexView& index)
+      : streams_(static_cast<size_t>(index.levels), Stream128(index.target)),
+        blocks_(static_cast<size_t>(index.levels) * kDigested) {}
+  void add(const uint32_t* codes) {
+    for (size_t l = 0; l < streams_.size(); ++l) blocks_[l * kDigested + used_] = codes[l];
+    if (++used_ == kDigested) flush();
+  }
+  std::vector<Hash128> values() {
+    flush();
+    std::vector<Hash128> out;
+    for (const Stream128& stream : streams_) out.push_back(stream.value());
+    return out;
+  }
+
+ private:
+  static constexpr size_t kDigested = 1024;
+  void flush() {
+    for (size_t l = 0; l < streams_.size(); ++l) streams_[l].add(&blocks_[l * kDigested], used_ * sizeof(uint32_t));
+    used_ = 0;
+  }
+  std::vector<Stream128> streams_;
+  std::vector<uint32_t> blocks_;
+  size_t used_ = 0;
+};
+
+// The header's counts, counted again.
+struct SidCounts {
+  uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {}, row[kMaxLevels] = {}, longest_row[kMaxLevels] = {};
+  uint64_t all_ends = 0;
+  int shortest = kMaxLevels, longest = 0;
+
+  void add(const SidWalk& sid, int levels) {
+    for (int l = sid.first_new; l <= std::min(sid.length, levels - 1); ++l) {
+      if (l > sid.first_new) row[l] = 0;
+      ++edges[l];
+      longest_row[l] = std::max(longest_row[l], ++row[l]);
+    }
+    if (sid.length < levels) {
+      ++ends[sid.length];
+      ++all_ends;
+    }
+    shortest = std::min(shortest, sid.length);
+    longest = std::max(longest, sid.length);
+  }
+};
+
+void need_ordinal(SectionKind kind, int level, uint64_t entry, uint64_t found, uint64_t expected) {
+  if (found != expected)
+    corrupt(kind, level, "entry %llu is %llu, expected %llu", static_cast<ull>(entry), static_cast<ull>(found),
+            static_cast<ull>(expected));
+}
+
+// The ordinals that a trie keeps of nodes and ends that are first met at this SID; `counts` is without it.
+void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const SidCounts& counts) {
+  for (int l = sid.first_new + 1; l <= std::min({sid.length + 1, index.levels - 1, index.csr_levels}); ++l) {
+    const UintArray& ordinals = index.level[l].ordinals;
+    if (ordinals) need_ordinal(SectionKind::Ordinals, l, sid.edge(l - 1), ordinals[sid.edge(l - 1)], ordinal);
+  }
+  if (sid.length >= index.csr_levels) return;
+  const uint64_t end = counts.ends[sid.length];
+  need_ordinal(SectionKind::EndOrdinals, sid.length, end, index.level[sid.length].end_ordinals[end], ordinal);
+  if (index.ends == 0) return;
+  need_ordinal(SectionKind::EndOrdinals, -1, counts.all_ends, index.end_ordinals[counts.all_ends], ordinal);
+}
+
+void verify_outer_ordinals(const IndexView& index) {
+  for (int l = 0; l < index.levels; ++l) {
+    const LevelView& level = index.level[l];
+    if (!level.ordinals) continue;
+    if (l == 0) need_ordinal(SectionKind::Ordinals, 0, 0, level.ordinals[0], 0);
+    need_ordinal(SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
+  }
+}
+
+void verify_counts(const Index& index, const SidCounts& counts) {
+  const IndexView& view = index.view;
+  for (int l = 0; l < view.levels; ++l) {
+    need_count("edges", l, view.level[l].edges, counts.edges[l]);
+    need_count("ends", l, view.level[l].ends, counts.ends[l]);
+    need_count("max_children", l, view.level[l].max_children, counts.longest_row[l]);
+  }
+  need_count("shortest", -1, static_cast<uint64_t>(index.header.info.shortest), static_cast<uint64_t>(counts.shortest));
+  need_count("longest", -1, static_cast<uint64_t>(index.header.info.longest), static_cast<uint64_t>(counts.longest));
+}
+
+}  // namespace
+
+void verify_sids(const Index& index) {
+  const IndexView& view = index.view;
+  SidWalk sid(view);
+  SidCounts counts;
+  ColumnDigests digests(view);
+  if (view.has_trie) verify_outer_ordinals(view);
+  for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
+    sid.next(ordinal);
+    if (view.has_trie) verify_ordinals(view, sid, ordinal, counts);
+    counts.add(sid, view.levels);
+    digests.add(sid.codes);
+  }
+  verify_counts(index, counts);
+  const Hash128 found = fingerprint(view, digests.values());
+  if (!is_fingerprint(index, found))
+    fail(SIDBEAM_CORRUPT, "the header's fingerprint is %s, the contents give %016llx%016llx",
+         index.header.info.fingerprint, static_cast<ull>(found.high), static_cast<ull>(found.low));
+}
+
+}  // namespace sidbeam
