@@ -30,8 +30,11 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
     for path in folder.glob("*.py"):
         if path.stem == "__init__":  # the package itself, which every module is a part of
             continue
-        found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.level == 1]
-        imports[path.stem] = {name for node in found for name in ([node.module] if node.module else [alias.name for alias in node.names])}
+        nodes = ast.walk(ast.parse(path.read_text()))
+        found = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 1]
+        imports[path.stem] = {
+            name for node in found for name in ([node.module] if node.module else [alias.name for alias in node.names])
+        }
     left = dict(imports)
     while free := {module for module, needed in left.items() if not needed & left.keys()}:
         left = {module: needed for module, needed in left.items() if module not in free}
