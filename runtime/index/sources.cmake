@@ -22,10 +22,8 @@ target_sources(sidbeam_core PRIVATE
   index/read/prefix_states.cc
   index/read/used_codes.cc
   index/verify/bulk_kernels.cc
-  index/verify/corrupt.cc
+  index/verify/explain.cc
   index/verify/header_fingerprint.cc
-  index/verify/need_count.cc
-  index/verify/plain_columns.cc
   index/verify/plain_hash.cc
   index/verify/plain_sids.cc
   index/verify/plain_trie.cc
@@ -36,7 +34,6 @@ target_sources(sidbeam_core PRIVATE
   index/verify/verify_hash.cc
   index/verify/verify_items.cc
   index/verify/verify_sids.cc
-  index/verify/verify_tail.cc
   index/verify/verify_trie.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

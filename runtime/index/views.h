@@ -31,6 +31,14 @@ struct UintArray {
   }
 };
 
+// visit(values), by their type.
+template <class Visit>
+void with_type(const UintArray& array, Visit&& visit) {
+  if (array.width == 2) return visit(static_cast<const uint16_t*>(array.data));
+  if (array.width == 4) return visit(static_cast<const uint32_t*>(array.data));
+  visit(static_cast<const uint64_t*>(array.data));
+}
+
 // The edges that leave the nodes of one level.
 struct LevelView {
   uint32_t codes = 0;         // V_l, the end not counted

@@ -166,27 +166,27 @@ class IndexVerifyKernels : public ::testing::Test {
 
 TEST_F(IndexVerifyKernels, AgreeOnPointers) {
   for_each_target([&](const BulkKernels& kernels, uint32_t count) {
-    expect_same_pointers<uint32_t>(count, std::pair(kBaseline.follow_u32, kernels.follow_u32),
-                                   std::pair(kBaseline.rise_u32, kernels.rise_u32),
-                                   std::pair(kBaseline.counts_u32, kernels.counts_u32));
-    expect_same_pointers<uint64_t>(count, std::pair(kBaseline.follow_u64, kernels.follow_u64),
-                                   std::pair(kBaseline.rise_u64, kernels.rise_u64),
-                                   std::pair(kBaseline.counts_u64, kernels.counts_u64));
+    expect_same_pointers<uint32_t>(count, std::pair(kBaseline.pointers_32.follow, kernels.pointers_32.follow),
+                                   std::pair(kBaseline.pointers_32.rise, kernels.pointers_32.rise),
+                                   std::pair(kBaseline.pointers_32.counts, kernels.pointers_32.counts));
+    expect_same_pointers<uint64_t>(count, std::pair(kBaseline.pointers_64.follow, kernels.pointers_64.follow),
+                                   std::pair(kBaseline.pointers_64.rise, kernels.pointers_64.rise),
+                                   std::pair(kBaseline.pointers_64.counts, kernels.pointers_64.counts));
   });
 }
 
 TEST_F(IndexVerifyKernels, AgreeOnCodes) {
   for_each_target([&](const BulkKernels& kernels, uint32_t count) {
-    expect_same_codes<uint16_t>(count, std::pair(kBaseline.begins_u16, kernels.begins_u16),
-                                std::pair(kBaseline.expand_u16, kernels.expand_u16),
-                                std::pair(kBaseline.equal_u16, kernels.equal_u16));
-    expect_same_codes<uint32_t>(count, std::pair(kBaseline.begins_u32, kernels.begins_u32),
-                                std::pair(kBaseline.expand_u32, kernels.expand_u32),
-                                std::pair(kBaseline.equal_u32, kernels.equal_u32));
+    expect_same_codes<uint16_t>(count, std::pair(kBaseline.codes_16.begins, kernels.codes_16.begins),
+                                std::pair(kBaseline.codes_16.expand, kernels.codes_16.expand),
+                                std::pair(kBaseline.codes_16.equal, kernels.codes_16.equal));
+    expect_same_codes<uint32_t>(count, std::pair(kBaseline.codes_32.begins, kernels.codes_32.begins),
+                                std::pair(kBaseline.codes_32.expand, kernels.codes_32.expand),
+                                std::pair(kBaseline.codes_32.equal, kernels.codes_32.equal));
     const std::vector<uint16_t> codes = draw<uint16_t>(count + 1, 65536);
     const std::vector<uint32_t> others(codes.begin(), codes.end());
-    EXPECT_EQ(kernels.falls_u16(codes.data() + 1, count), kBaseline.falls_u16(codes.data() + 1, count));
-    EXPECT_EQ(kernels.falls_u32(others.data() + 1, count), kBaseline.falls_u32(others.data() + 1, count));
+    EXPECT_EQ(kernels.codes_16.falls(codes.data() + 1, count), kBaseline.codes_16.falls(codes.data() + 1, count));
+    EXPECT_EQ(kernels.codes_32.falls(others.data() + 1, count), kBaseline.codes_32.falls(others.data() + 1, count));
     std::vector<uint32_t> wide[2] = {std::vector<uint32_t>(count), std::vector<uint32_t>(count)};
     EXPECT_EQ(kernels.widen(codes.data(), count, wide[1].data()), kBaseline.widen(codes.data(), count, wide[0].data()));
     EXPECT_EQ(wide[1], wide[0]);
@@ -205,10 +205,10 @@ TEST_F(IndexVerifyKernels, AgreeOnCodes) {
 
 TEST_F(IndexVerifyKernels, AgreeOnTails) {
   for_each_target([&](const BulkKernels& kernels, uint32_t count) {
-    expect_same_marks<uint16_t>(count, std::pair(kBaseline.unmark_u16, kernels.unmark_u16),
-                                std::pair(kBaseline.are_marks_u16, kernels.are_marks_u16));
-    expect_same_marks<uint32_t>(count, std::pair(kBaseline.unmark_u32, kernels.unmark_u32),
-                                std::pair(kBaseline.are_marks_u32, kernels.are_marks_u32));
+    expect_same_marks<uint16_t>(count, std::pair(kBaseline.codes_16.unmark, kernels.codes_16.unmark),
+                                std::pair(kBaseline.codes_16.are_marks, kernels.codes_16.are_marks));
+    expect_same_marks<uint32_t>(count, std::pair(kBaseline.codes_32.unmark, kernels.codes_32.unmark),
+                                std::pair(kBaseline.codes_32.are_marks, kernels.codes_32.are_marks));
     const auto width = 1 + below<uint64_t>(11);
     const std::vector<uint16_t> rows = draw<uint16_t>(count * width + 8, 65536);
     std::vector<uint16_t> columns[2] = {std::vector<uint16_t>(size_t{8} * count),
@@ -221,8 +221,8 @@ TEST_F(IndexVerifyKernels, AgreeOnTails) {
 
 TEST_F(IndexVerifyKernels, AgreeOnSlots) {
   for_each_target([&](const BulkKernels& kernels, uint32_t count) {
-    expect_same_slots<uint32_t>(kernels, count, std::pair(kBaseline.used_u32, kernels.used_u32));
-    expect_same_slots<uint64_t>(kernels, count, std::pair(kBaseline.used_u64, kernels.used_u64));
+    expect_same_slots<uint32_t>(kernels, count, std::pair(kBaseline.pointers_32.used, kernels.pointers_32.used));
+    expect_same_slots<uint64_t>(kernels, count, std::pair(kBaseline.pointers_64.used, kernels.pointers_64.used));
     const std::vector<uint32_t> digits = draw<uint32_t>(count, 3000);
     std::vector<uint64_t> keys[2];
     keys[0] = keys[1] = draw<uint64_t>(count, uint64_t{1} << 50);

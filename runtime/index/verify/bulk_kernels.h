@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "index/verify/bulk_slots.h"
+#include "index/verify/invariants.h"
 #include "support/cpu_target.h"
 #ifdef __AVX512BW__
 #include <immintrin.h>
@@ -22,36 +23,37 @@ inline constexpr uint32_t kPointers = 32;  // that follow() looks at together
 template <class Word>
 inline constexpr Word kMark = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
 
-// Of each the form for 2, 4 and 8 bytes, where there is one.
+// Of codes, which have 2 or 4 bytes.
+template <class Code>
+struct CodeLoops {
+  uint32_t (*falls)(const Code*, uint32_t count);
+  uint32_t (*expand)(const Code*, const uint16_t* starts, uint32_t count, uint32_t* out);
+  bool (*equal)(const Code*, const uint32_t*, uint32_t count);
+  uint32_t (*begins)(const Code*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
+  uint32_t (*unmark)(const Code*, uint32_t count, uint32_t* out, bool& all_marked);
+  bool (*are_marks)(const Code*, const EdgeFlag*, uint32_t count);
+};
+
+// Of pointers and ordinals, which have 4 or 8 bytes.
+template <class Pointer>
+struct PointerLoops {
+  bool (*counts)(const Pointer*, uint64_t count, uint64_t first);
+  uint32_t (*follow)(const Pointer*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest);
+  bool (*rise)(const Pointer*, uint64_t count, uint64_t& jumps, uint64_t& widest);
+  uint32_t (*used)(const uint64_t* keys, const Pointer* ordinals, uint32_t count, UsedSlots& out);
+};
+
 struct BulkKernels {
   CpuTarget target;  // that they are compiled for
-  bool (*counts_u32)(const uint32_t*, uint64_t count, uint64_t first);
-  bool (*counts_u64)(const uint64_t*, uint64_t count, uint64_t first);
-  uint32_t (*follow_u32)(const uint32_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
-                         uint64_t& widest);
-  uint32_t (*follow_u64)(const uint64_t*, uint64_t count, uint64_t base, uint64_t last, uint16_t* out,
-                         uint64_t& widest);
-  bool (*rise_u32)(const uint32_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
-  bool (*rise_u64)(const uint64_t*, uint64_t count, uint64_t& jumps, uint64_t& widest);
-  uint32_t (*falls_u16)(const uint16_t*, uint32_t count);
-  uint32_t (*falls_u32)(const uint32_t*, uint32_t count);
+  CodeLoops<uint16_t> codes_16;
+  CodeLoops<uint32_t> codes_32;
+  PointerLoops<uint32_t> pointers_32;
+  PointerLoops<uint64_t> pointers_64;
   uint32_t (*widen)(const uint16_t*, uint32_t count, uint32_t* out);
-  uint32_t (*expand_u16)(const uint16_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
-  uint32_t (*expand_u32)(const uint32_t*, const uint16_t* starts, uint32_t count, uint32_t* out);
   uint32_t (*most)(const uint32_t*, uint32_t count);
-  bool (*equal_u16)(const uint16_t*, const uint32_t*, uint32_t count);
-  bool (*equal_u32)(const uint32_t*, const uint32_t*, uint32_t count);
-  uint32_t (*begins_u16)(const uint16_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
-  uint32_t (*begins_u32)(const uint32_t*, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out);
   uint32_t (*list)(const EdgeFlag*, uint32_t count, uint16_t* out);
   uint32_t (*widest_gap)(const uint16_t*, uint32_t count);
   void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride);
-  uint32_t (*unmark_u16)(const uint16_t*, uint32_t count, uint32_t* out, bool& all_marked);
-  uint32_t (*unmark_u32)(const uint32_t*, uint32_t count, uint32_t* out, bool& all_marked);
-  bool (*are_marks_u16)(const uint16_t*, const EdgeFlag*, uint32_t count);
-  bool (*are_marks_u32)(const uint32_t*, const EdgeFlag*, uint32_t count);
-  uint32_t (*used_u32)(const uint64_t* keys, const uint32_t* ordinals, uint32_t count, UsedSlots& out);
-  uint32_t (*used_u64)(const uint64_t* keys, const uint64_t* ordinals, uint32_t count, UsedSlots& out);
   bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, const Probing& probing, uint64_t& sum);
   void (*add_digits)(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys);
   uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
@@ -80,7 +82,7 @@ __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32
   T falls = 0;
   for (uint32_t i = 0; i < count; ++i) {
     const T pointer = pointers[i], before = (pointers - 1)[i], gap = pointer - before;
-    falls |= pointer <= before ? 1 : 0;
+    falls |= rises(before, pointer) ? 0 : 1;
     widest = gap > widest ? gap : widest;
     below += pointer < last;
     out[i] = static_cast<uint16_t>(pointer - base);
@@ -117,7 +119,7 @@ bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
   T falls = 0, by_more = 0, most = 0;
   for (uint64_t i = 0; i < count; ++i) {
     const T value = values[i], before = (values - 1)[i], gap = value - before;
-    falls |= value <= before ? 1 : 0;
+    falls |= rises(before, value) ? 0 : 1;
     by_more += gap > 1 ? 1 : 0;
     most = gap > most ? gap : most;
   }
@@ -130,7 +132,7 @@ bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
 template <class T>
 uint32_t falls(const T* values, uint32_t count) {
   uint32_t falls = 0;
-  for (uint32_t i = 0; i < count; ++i) falls += values[i] <= (values - 1)[i];
+  for (uint32_t i = 0; i < count; ++i) falls += !rises((values - 1)[i], values[i]);
   return falls;
 }
 
@@ -179,13 +181,13 @@ bool equal(const T* values, const uint32_t* others, uint32_t count) {
 // Returns their number; kFalls where a code falls though its SID begins nothing above.
 template <class T>
 uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out) {
-  out[0] = static_cast<EdgeFlag>(above[0] | (codes[0] != before ? 0xffff : 0));
-  auto falls = static_cast<uint16_t>(codes[0] < before ? ~above[0] : 0);
+  out[0] = begins_edge(above[0] != 0, before, uint32_t{codes[0]}) ? 0xffff : 0;
+  auto falls = static_cast<uint16_t>(is_in_order(above[0] != 0, before, uint32_t{codes[0]}) ? 0 : 0xffff);
   auto begun = static_cast<uint16_t>(out[0] & 1);
   for (uint32_t i = 1; i < count; ++i) {
     const T code = codes[i], last = (codes - 1)[i];
-    const auto begin = static_cast<uint16_t>(above[i] | (code != last ? 0xffff : 0));
-    falls = static_cast<uint16_t>(falls | ((code < last ? 0xffff : 0) & ~above[i]));
+    const auto begin = static_cast<uint16_t>(above[i] | (begins_edge(false, last, code) ? 0xffff : 0));
+    falls = static_cast<uint16_t>(falls | ((is_in_order(false, last, code) ? 0 : 0xffff) & ~above[i]));
     begun = static_cast<uint16_t>(begun - begin);
     out[i] = begin;
   }
@@ -282,32 +284,21 @@ bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
   return differs == 0;
 }
 
+template <class T>
+constexpr CodeLoops<T> kCodeLoops = {falls<T>, expand<T>, equal<T>, begins<T>, unmark<T>, are_marks<T>};
+template <class T>
+constexpr PointerLoops<T> kPointerLoops = {counts<T>, follow<T>, rise<T>, used<T>};
+
 constexpr BulkKernels kTheseBulkKernels = {kCompiledFor,
-                                           counts<uint32_t>,
-                                           counts<uint64_t>,
-                                           follow<uint32_t>,
-                                           follow<uint64_t>,
-                                           rise<uint32_t>,
-                                           rise<uint64_t>,
-                                           falls<uint16_t>,
-                                           falls<uint32_t>,
+                                           kCodeLoops<uint16_t>,
+                                           kCodeLoops<uint32_t>,
+                                           kPointerLoops<uint32_t>,
+                                           kPointerLoops<uint64_t>,
                                            widen,
-                                           expand<uint16_t>,
-                                           expand<uint32_t>,
                                            most,
-                                           equal<uint16_t>,
-                                           equal<uint32_t>,
-                                           begins<uint16_t>,
-                                           begins<uint32_t>,
                                            list,
                                            widest_gap,
                                            transpose,
-                                           unmark<uint16_t>,
-                                           unmark<uint32_t>,
-                                           are_marks<uint16_t>,
-                                           are_marks<uint32_t>,
-                                           used<uint32_t>,
-                                           used<uint64_t>,
                                            are_reached,
                                            add_digits,
                                            sum_pairs};

@@ -1,9 +1,10 @@
-// The loops of verify_hash.cc, compiled for an instruction set like those of verify_kernels.h, which includes them.
+// The loops over a hash set, compiled for an instruction set like those of verify_kernels.h, which includes them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 
+#include "index/verify/invariants.h"
 #include "support/hashing.h"
 #ifdef __AVX512DQ__
 #include <immintrin.h>
@@ -13,6 +14,7 @@ namespace sidbeam {
 
 // Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
 inline constexpr uint32_t kSids = 512;
+inline constexpr uint32_t kSidStride = kSids + 32;  // 2^n bytes would put all columns into the same few sets of a cache
 
 // How the slots of a set are gone through.
 struct Probing {
@@ -20,7 +22,6 @@ struct Probing {
   uint64_t mask, furthest;  // of the capacity; from where a key begins
 };
 
-inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
 inline constexpr uint32_t kStray = ~uint32_t{0};
 
 // The used slots of a block of a hash set: which they are, how many used ones are before each in one run, and what they
@@ -47,22 +48,22 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
     } else {
       ordinal = _mm512_loadu_si512(ordinals + i);
     }
-    const __mmask8 is_used = _mm512_cmpneq_epi64_mask(key, _mm512_set1_epi64(-1));
-    strays = _mm512_mask_or_epi64(strays, static_cast<__mmask8>(~is_used), strays, ordinal);
-    _mm512_storeu_si512(out.keys + used, _mm512_maskz_compress_epi64(is_used, key));
-    _mm512_storeu_si512(out.ordinals + used, _mm512_maskz_compress_epi64(is_used, ordinal));
-    _mm512_storeu_si512(out.slots + used, _mm512_maskz_compress_epi64(is_used, slots));
+    const __mmask8 at_key = _mm512_cmpneq_epi64_mask(key, _mm512_set1_epi64(static_cast<int64_t>(kEmptySlot)));
+    strays = _mm512_mask_or_epi64(strays, static_cast<__mmask8>(~at_key), strays, ordinal);
+    _mm512_storeu_si512(out.keys + used, _mm512_maskz_compress_epi64(at_key, key));
+    _mm512_storeu_si512(out.ordinals + used, _mm512_maskz_compress_epi64(at_key, ordinal));
+    _mm512_storeu_si512(out.slots + used, _mm512_maskz_compress_epi64(at_key, slots));
     slots = _mm512_add_epi64(slots, _mm512_set1_epi64(8));
-    used += static_cast<uint32_t>(__builtin_popcount(is_used));
+    used += static_cast<uint32_t>(__builtin_popcount(at_key));
   }
   stray = static_cast<T>(_mm512_reduce_or_epi64(strays));
 #endif
   const uint32_t done = used;
   for (; i < count; ++i) {
     out.slots[used] = i;
-    const uint32_t is_used = keys[i] != kEmptySlot;
-    stray |= ordinals[i] & (T{is_used} - 1);
-    used += is_used;
+    const bool at_key = is_used(keys[i]);
+    stray |= stray_ordinal(at_key, ordinals[i]);
+    used += at_key;
   }
   for (uint32_t k = done; k < used; ++k) {
     out.keys[k] = keys[out.slots[k]];
@@ -86,7 +87,8 @@ bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Pr
   uint64_t cut_off = 0, pairs = 0;
   for (uint32_t k = 0; k < count; ++k) {
     const uint64_t mixed = mix_key(by.mix, used.keys[k]), run = used.run[k];
-    cut_off |= ((begin + used.slots[k] - mixed) & by.mask) > (run < by.furthest ? run : by.furthest) ? 1 : 0;
+    const uint64_t distance = (begin + used.slots[k] - mixed) & by.mask;
+    cut_off |= is_reached(distance, run, by.furthest) ? 0 : 1;
     pairs += pair_number(mixed, used.ordinals[k]);
   }
   sum += pairs;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "index/verify/bulk_kernels.h"
+#include "index/verify/bulk_arrays.h"
 
 namespace sidbeam {
 namespace {
@@ -21,7 +21,7 @@ class SlotWalk {
   // False where a slot is cut off from where its key begins, or an empty one has an ordinal.
   bool run() {
     uint64_t before = 0;  // used slots at the end, from where runs go on at the beginning
-    while (before < hash_.capacity && hash_.keys[probing_.mask - before] != kEmptySlot) ++before;
+    while (before < hash_.capacity && is_used(hash_.keys[probing_.mask - before])) ++before;
     first_ = 0 - before;
     last_ = ~uint64_t{0};
     for (uint64_t begin = 0; begin < hash_.capacity; begin += kSids) {
@@ -36,11 +36,9 @@ class SlotWalk {
   bool next(uint64_t begin, uint32_t count) {
     summed_keys_.reach(begin + count);
     summed_ordinals_.reach(begin + count);
-    const uint64_t* keys = hash_.keys + begin;
-    const uint32_t used =
-        hash_.ordinals.width == 4
-            ? kernels_.used_u32(keys, static_cast<const uint32_t*>(hash_.ordinals.data) + begin, count, slots_)
-            : kernels_.used_u64(keys, static_cast<const uint64_t*>(hash_.ordinals.data) + begin, count, slots_);
+    const uint32_t used = with_pointers(kernels_, hash_.ordinals, [&](const auto* all, const auto& loops) {
+      return loops.used(hash_.keys + begin, all + begin, count, slots_);
+    });
     if (used == kStray) return false;
     used_ += used;
     measure_runs(begin, used);

@@ -1,4 +1,4 @@
-// The same questions as verify_trie.cc, verify_tail.cc and verify_sids.cc ask, of tries with SIDs of one length only, and
+// The same questions as verify_trie.cc and verify_sids.cc ask, of tries with SIDs of one length only, and
 // without saying what is wrong: one pass in blocks, with loops without branches, many times faster. Where the answer is
 // no, those find the reason. Nothing is trusted but the header's counts: the checksums may be wrong still.
 // SPDX-License-Identifier: Apache-2.0
@@ -8,17 +8,13 @@
 #include <vector>
 
 #include "index/tail.h"
+#include "index/verify/bulk_arrays.h"
+#include "index/verify/checks.h"
 #include "index/verify/header_fingerprint.h"
 #include "index/verify/sid_edges.h"
-#include "index/verify/verify_tail.h"
 
 namespace sidbeam {
 namespace {
-
-bool counts_from(const BulkKernels& kernels, const UintArray& array, uint64_t at, uint64_t count, uint64_t first) {
-  if (array.width == 4) return kernels.counts_u32(static_cast<const uint32_t*>(array.data) + at, count, first);
-  return kernels.counts_u64(static_cast<const uint64_t*>(array.data) + at, count, first);
-}
 
 struct SummedLevel {
   Summed row_pointers, tokens, ordinals, column;
@@ -82,7 +78,10 @@ class BlockWalk {
     one_each_ = node + edges_ <= nodes && row_begins_ && pointers[node + edges_] == last;
     longest_row_ = 1;
     if (one_each_) {
-      if (!counts_from(kernels_, pointers, node, edges_, first_edge_)) return false;
+      const bool counts = with_pointers(kernels_, pointers, [&](const auto* all, const auto& loops) {
+        return loops.counts(all + node, edges_, first_edge_);
+      });
+      if (!counts) return false;
     } else {
       if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
       // The first edge goes on or begins here.
@@ -103,11 +102,9 @@ class BlockWalk {
   }
 
   uint32_t follow(const UintArray& pointers, uint64_t at, uint64_t count, uint64_t last) {
-    if (pointers.width == 4)
-      return kernels_.follow_u32(static_cast<const uint32_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
-                                 longest_row_);
-    return kernels_.follow_u64(static_cast<const uint64_t*>(pointers.data) + at, count, first_edge_, last, rows_ + 1,
-                               longest_row_);
+    return with_pointers(kernels_, pointers, [&](const auto* all, const auto& loops) {
+      return loops.follow(all + at, count, first_edge_, last, rows_ + 1, longest_row_);
+    });
   }
 
   // From the edges where rows begin to the SIDs where they do.
@@ -123,25 +120,23 @@ class BlockWalk {
 
   // Whether tokens rise within rows: as many of them as do not, begin a row.
   bool tokens_rise(const UintArray& all_tokens) const {
-    const auto rise = [&](const auto* all, auto falls) {
+    return with_codes(kernels_, all_tokens, [&](const auto* all, const auto& loops) {
       const auto* tokens = all + first_below_;
       // The first of all has none before it.
       const uint32_t skipped = first_below_ == 0 ? 1 : 0;
-      uint32_t allowed = skipped == 0 && row_begins_ && tokens[0] <= tokens[-1] ? 1 : 0;
-      for (uint32_t k = 1; k < edges_; ++k) allowed += tokens[rows_[k]] <= (tokens - 1)[rows_[k]];
-      return falls(tokens + skipped, static_cast<uint32_t>(edges_below_) - skipped) == allowed;
-    };
-    if (all_tokens.width == 2) return rise(static_cast<const uint16_t*>(all_tokens.data), kernels_.falls_u16);
-    return rise(static_cast<const uint32_t*>(all_tokens.data), kernels_.falls_u32);
+      uint32_t allowed = skipped == 0 && row_begins_ && !rises(tokens[-1], tokens[0]) ? 1 : 0;
+      for (uint32_t k = 1; k < edges_; ++k) allowed += !rises((tokens - 1)[rows_[k]], tokens[rows_[k]]);
+      return loops.falls(tokens + skipped, static_cast<uint32_t>(edges_below_) - skipped) == allowed;
+    });
   }
 
   // The codes of the SIDs at a level; returns the greatest.
   uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
-    if (all_tokens.width == 2)
-      return kernels_.expand_u16(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
-    return kernels_.expand_u32(static_cast<const uint32_t*>(all_tokens.data) + first_edge_, starts_, edges_, codes_);
+    return with_codes(kernels_, all_tokens, [&](const auto* all, const auto& loops) {
+      return loops.expand(all + first_edge_, starts_, edges_, codes_);
+    });
   }
 
   bool codes_agree(int l, uint32_t most) {
@@ -150,9 +145,8 @@ class BlockWalk {
     const UintArray& column = index_.level[l].column;
     if (!index_.has_columns) return true;
     summed_[l].column.reach(begin_ + count_);
-    if (column.width == 2)
-      return kernels_.equal_u16(static_cast<const uint16_t*>(column.data) + begin_, codes_, count_);
-    return kernels_.equal_u32(static_cast<const uint32_t*>(column.data) + begin_, codes_, count_);
+    return with_codes(kernels_, column,
+                      [&](const auto* all, const auto& loops) { return loops.equal(all + begin_, codes_, count_); });
   }
 
   // Ordinals of the nodes.
@@ -173,8 +167,8 @@ class BlockWalk {
     if (!go_up(index_.level[first].ordinals, summed_[first].ordinals, first) || longest_row_ > kMaxRun) return false;
     const uint32_t gone_on = row_begins_ ? 0 : 1;
     tail_.begin_block(count_, starts_ + gone_on, edges_ - gone_on);
-    for (int l = first; l < index_.levels; l += kColumns) {
-      if (!levels_agree(l, std::min(l + kColumns, index_.levels))) return false;
+    for (int l = first; l < index_.levels; l += kTransposed) {
+      if (!levels_agree(l, std::min(l + kTransposed, index_.levels))) return false;
     }
     return tail_.all_begin();  // no SID twice
   }
@@ -187,7 +181,9 @@ class BlockWalk {
       summed_tail_.fetch(begin_ * tail_width(index_) +
                          uint64_t{count_} * static_cast<uint64_t>(l + 1 - index_.csr_levels));
       if (!in_words) read_column(l, 0, wide_column_);
-      if (!(in_words ? level_agrees(l, columns_[l - first]) : level_agrees(l, wide_column_))) return false;
+      if (!(in_words ? level_agrees(l, columns_[l - first], kernels_.codes_16)
+                     : level_agrees(l, wide_column_, kernels_.codes_32)))
+        return false;
     }
     return true;
   }
@@ -196,9 +192,10 @@ class BlockWalk {
     const uint64_t width = tail_width(index_), at = tail_entry(index_, begin_, first);
     const uint64_t words = index_.sids * width - at;
     uint32_t done = 0;
-    if (words >= kColumns) {
-      done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kColumns) / width + 1)) & ~15u;
-      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0], kStride);
+    if (words >= kTransposed) {
+      done = static_cast<uint32_t>(std::min<uint64_t>(count_, (words - kTransposed) / width + 1)) & ~15u;
+      kernels_.transpose(static_cast<const uint16_t*>(index_.tail.tokens.data) + at, width, done, columns_[0],
+                         kSidStride);
     }
     for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
   }
@@ -216,21 +213,15 @@ class BlockWalk {
 
   // A level whose words are marked where edges begin.
   template <class Word>
-  bool level_agrees(int l, const Word* words) {
+  bool level_agrees(int l, const Word* words, const CodeLoops<Word>& loops) {
     bool all_marked = false;
-    const uint32_t most = unmark(words, all_marked);
+    const uint32_t most = loops.unmark(words, count_, codes_, all_marked);
     if (!codes_agree(l, most) || !tail_.add_level(l, codes_)) return false;
-    return tail_.all_begin() ? all_marked : are_marks(words);
+    return tail_.all_begin() ? all_marked : loops.are_marks(words, tail_.begins(), count_);
   }
-  uint32_t unmark(const uint16_t* words, bool& all) { return kernels_.unmark_u16(words, count_, codes_, all); }
-  uint32_t unmark(const uint32_t* words, bool& all) { return kernels_.unmark_u32(words, count_, codes_, all); }
-  bool are_marks(const uint16_t* words) const { return kernels_.are_marks_u16(words, tail_.begins(), count_); }
-  bool are_marks(const uint32_t* words) const { return kernels_.are_marks_u32(words, tail_.begins(), count_); }
 
-  static constexpr int kColumns = 8;
-  static constexpr uint32_t kStride =
-      kSids + 32;  // 2^n bytes would put all columns into the same few sets of the cache
-  alignas(64) uint16_t columns_[kColumns][kStride];
+  static constexpr int kTransposed = 8;
+  alignas(64) uint16_t columns_[kTransposed][kSidStride];
   alignas(64) uint32_t wide_column_[kSids];
   alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;

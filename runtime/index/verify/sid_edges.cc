@@ -35,9 +35,9 @@ bool SidEdges::add(int l, const Code* codes, Begins find_begins) {
   return true;
 }
 
-bool SidEdges::add_level(int l, const uint16_t* codes) { return add(l, codes, kernels_.begins_u16); }
+bool SidEdges::add_level(int l, const uint16_t* codes) { return add(l, codes, kernels_.codes_16.begins); }
 
-bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, kernels_.begins_u32); }
+bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, kernels_.codes_32.begins); }
 
 // A row is the edges from where one of the level above begins to where the next does.
 void SidEdges::measure_rows(int l, uint32_t begun) {

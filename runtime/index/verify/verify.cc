@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "index/format.h"
-#include "index/verify/corrupt.h"
+#include "index/verify/explain.h"
 #include "index/verify/plain_hash.h"
 #include "index/verify/plain_sids.h"
 #include "index/verify/section_sums.h"
@@ -12,7 +12,6 @@
 #include "index/verify/verify_hash.h"
 #include "index/verify/verify_items.h"
 #include "index/verify/verify_sids.h"
-#include "index/verify/verify_tail.h"
 #include "index/verify/verify_trie.h"
 #include "support/error.h"
 #include "support/parallel.h"

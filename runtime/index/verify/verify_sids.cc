@@ -7,9 +7,8 @@
 #include "index/fingerprint.h"
 #include "index/read/lookup.h"
 #include "index/tail.h"
-#include "index/verify/corrupt.h"
+#include "index/verify/explain.h"
 #include "index/verify/header_fingerprint.h"
-#include "index/verify/need_count.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -97,22 +96,16 @@ class SidWalk {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];
       const uint64_t code = level.column[ordinal];
-      const bool may_end = index_.variable_length && l > 0;
-      if (code >= uint64_t{level.codes} + (may_end ? 1 : 0) || (length < l && code != level.codes))
-        corrupt(SectionKind::Columns, l, "entry %llu is %llu, expected %s %u", static_cast<ull>(ordinal),
-                static_cast<ull>(code), length < l ? "the end," : "less than",
-                length < l ? level.codes : level.codes + (may_end ? 1u : 0u));
+      check_code(kExplain, index_, l, ordinal, code, length < l);
+      check_code_order(kExplain, l, ordinal, differs, uint64_t{codes[l]}, code);
       if (code == level.codes && length > l) length = l;
-      if (!differs && code != codes[l]) {
-        if (code < codes[l])
-          corrupt(SectionKind::Columns, l, "entry %llu falls (%llu after %u)", static_cast<ull>(ordinal),
-                  static_cast<ull>(code), codes[l]);
+      if (!differs && begins_edge(false, uint64_t{codes[l]}, code)) {
         differs = true;
         first_new = l;
       }
       codes[l] = static_cast<uint32_t>(code);
     }
-    if (!differs) corrupt(SectionKind::Columns, 0, "SID %llu is there twice", static_cast<ull>(ordinal));
+    check_distinct(kExplain, ordinal, differs);
   }
 
   void compare_columns(uint64_t ordinal) const {
@@ -178,32 +171,17 @@ struct SidCounts {
   }
 };
 
-void need_ordinal(SectionKind kind, int level, uint64_t entry, uint64_t found, uint64_t expected) {
-  if (found != expected)
-    corrupt(kind, level, "entry %llu is %llu, expected %llu", static_cast<ull>(entry), static_cast<ull>(found),
-            static_cast<ull>(expected));
-}
-
 // The ordinals that a trie keeps of nodes and ends that are first met at this SID; `counts` is without it.
 void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const SidCounts& counts) {
   for (int l = sid.first_new + 1; l <= std::min({sid.length + 1, index.levels - 1, index.csr_levels}); ++l) {
     const UintArray& ordinals = index.level[l].ordinals;
-    if (ordinals) need_ordinal(SectionKind::Ordinals, l, sid.edge(l - 1), ordinals[sid.edge(l - 1)], ordinal);
+    if (ordinals) check_entry(kExplain, SectionKind::Ordinals, l, sid.edge(l - 1), ordinals[sid.edge(l - 1)], ordinal);
   }
   if (sid.length >= index.csr_levels) return;
   const uint64_t end = counts.ends[sid.length];
-  need_ordinal(SectionKind::EndOrdinals, sid.length, end, index.level[sid.length].end_ordinals[end], ordinal);
+  check_entry(kExplain, SectionKind::EndOrdinals, sid.length, end, index.level[sid.length].end_ordinals[end], ordinal);
   if (index.ends == 0) return;
-  need_ordinal(SectionKind::EndOrdinals, -1, counts.all_ends, index.end_ordinals[counts.all_ends], ordinal);
-}
-
-void verify_outer_ordinals(const IndexView& index) {
-  for (int l = 0; l < index.levels; ++l) {
-    const LevelView& level = index.level[l];
-    if (!level.ordinals) continue;
-    if (l == 0) need_ordinal(SectionKind::Ordinals, 0, 0, level.ordinals[0], 0);
-    need_ordinal(SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
-  }
+  check_entry(kExplain, SectionKind::EndOrdinals, -1, counts.all_ends, index.end_ordinals[counts.all_ends], ordinal);
 }
 
 void verify_counts(const Index& index, const SidCounts& counts) {
@@ -224,7 +202,7 @@ void verify_sids(const Index& index) {
   SidWalk sid(view);
   SidCounts counts;
   ColumnDigests digests(view);
-  if (view.has_trie) verify_outer_ordinals(view);
+  for (int l = 0; view.has_trie && l < view.levels; ++l) check_outer_ordinals(kExplain, view, l);
   for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
     sid.next(ordinal);
     if (view.has_trie) verify_ordinals(view, sid, ordinal, counts);

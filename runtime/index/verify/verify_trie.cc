@@ -3,8 +3,7 @@
 
 #include <bit>
 
-#include "index/trie.h"
-#include "index/verify/corrupt.h"
+#include "index/verify/explain.h"
 
 namespace sidbeam {
 namespace {
@@ -12,95 +11,65 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
-void verify_row_pointers(const LevelView& level, int l) {
-  const UintArray& pointers = level.row_pointers;
-  if (pointers[0] != 0)
-    corrupt(SectionKind::RowPointers, l, "entry 0 is %llu, expected 0", static_cast<ull>(pointers[0]));
-  uint64_t before = 0;
-  for (uint64_t n = 1; n <= level.nodes; ++n) {
-    const uint64_t pointer = pointers[n];
-    if (pointer < before)
-      corrupt(SectionKind::RowPointers, l, "entry %llu falls (%llu after %llu)", static_cast<ull>(n),
-              static_cast<ull>(pointer), static_cast<ull>(before));
-    if (pointer > level.edges)
-      corrupt(SectionKind::RowPointers, l, "entry %llu is %llu, expected at most the %llu edges", static_cast<ull>(n),
-              static_cast<ull>(pointer), static_cast<ull>(level.edges));
-    before = pointer;
-  }
-  if (before != level.edges)
-    corrupt(SectionKind::RowPointers, l, "the last entry is %llu, expected the %llu edges", static_cast<ull>(before),
-            static_cast<ull>(level.edges));
-}
-
-// Children rise and stay below the bound; ends have none and others some. Row pointers are verified.
-void verify_rows(const IndexView& index, int l) {
+template <class Pointers, class Tokens>
+void verify_rows(const IndexView& index, int l, const Pointers& pointers, const Tokens& tokens) {
   const LevelView& level = index.level[l];
-  const uint64_t bound = uint64_t{level.codes} + (index.variable_length && l > 0 ? 1 : 0);
-  for (uint64_t node = 0; node < level.nodes; ++node) {
-    const uint64_t begin = level.row_pointers[node], end = level.row_pointers[node + 1];
-    if ((begin == end) != is_end_node(index, l, node))
-      corrupt(
-          SectionKind::RowPointers, l,
-          begin == end ? "node %llu has no children, though no SID ends there" : "node %llu has children below an end",
-          static_cast<ull>(node));
-    uint64_t before = 0;
-    for (uint64_t edge = begin; edge < end; ++edge) {
-      const uint64_t token = level.tokens[edge];
-      if (edge > begin && token <= before)
-        corrupt(SectionKind::Tokens, l, "entry %llu does not rise (%llu after %llu)", static_cast<ull>(edge),
-                static_cast<ull>(token), static_cast<ull>(before));
-      if (token >= bound)
-        corrupt(SectionKind::Tokens, l, "entry %llu is %llu, expected less than %llu", static_cast<ull>(edge),
-                static_cast<ull>(token), static_cast<ull>(bound));
-      before = token;
-    }
-  }
-}
-
-void verify_end_edges(const IndexView& index, int l) {
-  const LevelView& level = index.level[l];
+  for (uint64_t n = 0; n <= level.nodes; ++n) check_row_pointer(kExplain, level, l, pointers, n);
+  for (uint64_t node = 0; node < level.nodes; ++node) check_row(kExplain, index, l, pointers, tokens, node);
   if (!index.variable_length) return;
   uint64_t ends = 0;
   for (uint64_t edge = 0; edge < level.edges; ++edge) {
-    if (level.tokens[edge] != level.codes) continue;
-    if (ends == level.ends)
-      corrupt(SectionKind::Tokens, l, "more than the header's %llu ends", static_cast<ull>(level.ends));
-    if (level.end_edges[ends] != edge)
-      corrupt(SectionKind::EndEdges, l, "entry %llu is %llu, expected %llu", static_cast<ull>(ends),
-              static_cast<ull>(level.end_edges[ends]), static_cast<ull>(edge));
-    ++ends;
+    if (tokens[edge] == level.codes) check_end(kExplain, level, l, ends++, edge);
   }
-  if (ends != level.ends)
-    corrupt(SectionKind::Tokens, l, "%llu ends, the header says %llu", static_cast<ull>(ends),
-            static_cast<ull>(level.ends));
+  check_end_count(kExplain, level, l, ends);
 }
 
-template <class Token>
-bool are_set(const uint64_t* mask, const Token* tokens, uint64_t count) {
-  uint64_t set = 1;
-  for (uint64_t i = 0; i < count; ++i) set &= mask[tokens[i] / 64] >> tokens[i] % 64;
-  return set != 0;
-}
+// Goes through the SIDs of a tail along with the nodes of its first level.
+class TailWalk {
+ public:
+  explicit TailWalk(const IndexView& index) : index_(index), level_(index.csr_levels) {}
 
-// Every child's bit is set, and as many bits as there are children: the mask is the list.
-void verify_mask(const LevelView& level, int l, uint64_t node, uint64_t dense) {
-  const uint64_t* mask = level.masks + dense * level.mask_words();
-  const uint32_t* ranks = level.mask_ranks + dense * level.mask_rank_count();
-  const uint64_t begin = level.row_pointers[node], end = level.row_pointers[node + 1];
-  uint64_t set = 0;
-  for (uint64_t w = 0; w < level.mask_words(); ++w) {
-    if (w % (kRankBits / 64) == 0 && ranks[w / (kRankBits / 64)] != set)
-      corrupt(SectionKind::DenseMaskRanks, l, "rank %llu of node %llu is %u, expected %llu",
-              static_cast<ull>(w / (kRankBits / 64)), static_cast<ull>(node), ranks[w / (kRankBits / 64)],
-              static_cast<ull>(set));
-    set += bits_set(mask[w]);
+  void run() {
+    read_tail(index_.tail, [&](const auto& entries) {
+      for (uint64_t i = 0; i < index_.sids; ++i) {
+        const Place place = place_of(i);
+        check_tail_row(kExplain, index_, entries, i, place != Place::kGoesOn, place == Place::kEndedAbove);
+      }
+    });
+    const LevelView& level = index_.level[level_];
+    if (node_ != level.nodes || level.ordinals[node_] != index_.sids)
+      corrupt(SectionKind::Ordinals, level_, "entry %llu is %llu, expected the next node's first ordinal, or %llu last",
+              static_cast<ull>(node_), static_cast<ull>(level.ordinals[node_]), static_cast<ull>(index_.sids));
   }
-  const bool in_mask = level.tokens.width == 2
-                           ? are_set(mask, static_cast<const uint16_t*>(level.tokens.data) + begin, end - begin)
-                           : are_set(mask, static_cast<const uint32_t*>(level.tokens.data) + begin, end - begin);
-  if (set != end - begin || !in_mask)
-    corrupt(SectionKind::DenseMasks, l, "the mask of node %llu is not its children", static_cast<ull>(node));
-}
+
+ private:
+  // How a SID comes after the one before it.
+  enum class Place { kBegins, kGoesOn, kEndedAbove };
+
+  Place place_of(uint64_t i) {
+    const LevelView& level = index_.level[level_];
+    if (node_ < level.nodes && level.ordinals[node_] == i) {
+      run_ = 1;
+      open_ = !is_end_node(index_, level_, node_++);
+      return open_ ? Place::kBegins : Place::kEndedAbove;
+    }
+    if (ended_above_tail(index_, i)) {
+      open_ = false;
+      return Place::kEndedAbove;
+    }
+    if (!open_)
+      corrupt(SectionKind::Ordinals, level_, "entry %llu is %llu, expected %llu: no node has that SID",
+              static_cast<ull>(node_), static_cast<ull>(level.ordinals[node_]), static_cast<ull>(i));
+    check_run(kExplain, index_, node_ - 1, ++run_);
+    return Place::kGoesOn;
+  }
+
+  const IndexView& index_;
+  int level_;
+  uint64_t node_ = 0;  // the next one
+  uint32_t run_ = 0;   // SIDs of the one before it
+  bool open_ = false;  // it may have more
+};
 
 }  // namespace
 
@@ -108,28 +77,29 @@ void verify_dense(const LevelView& level, int l) {
   if (level.dense_nodes == 0) return;
   uint64_t dense = 0;
   for (uint64_t w = 0; w < divide_up(level.nodes, 64); ++w) {
-    const uint64_t rank = w / (kRankBits / 64);
-    if (w % (kRankBits / 64) == 0 && level.dense_ranks[rank] != dense)
-      corrupt(SectionKind::DenseNodeRanks, l, "entry %llu is %u, expected %llu", static_cast<ull>(rank),
-              level.dense_ranks[rank], static_cast<ull>(dense));
+    if (w % (kRankBits / 64) == 0) check_dense_rank(kExplain, level, l, w / (kRankBits / 64), dense);
     for (uint64_t bits = level.dense_bits[w]; bits != 0; bits &= bits - 1) {
       const uint64_t node = w * 64 + static_cast<uint64_t>(std::countr_zero(bits));
-      if (node >= level.nodes || dense == level.dense_nodes)
-        corrupt(SectionKind::DenseNodes, l, "bit %llu is set, there are %llu nodes and %llu of them are dense",
-                static_cast<ull>(node), static_cast<ull>(level.nodes), static_cast<ull>(level.dense_nodes));
-      verify_mask(level, l, node, dense++);
+      check_dense_bit(kExplain, level, l, node, dense);
+      check_mask(kExplain, level, l, node, dense++);
     }
   }
-  if (dense != level.dense_nodes)
-    corrupt(SectionKind::DenseNodes, l, "%llu bits are set, the header says %llu", static_cast<ull>(dense),
-            static_cast<ull>(level.dense_nodes));
+  check_dense_count(kExplain, level, l, dense);
 }
 
-void verify_trie_level(const IndexView& index, int level) {
-  verify_row_pointers(index.level[level], level);
-  verify_rows(index, level);
-  verify_end_edges(index, level);
-  verify_dense(index.level[level], level);
+void verify_trie_level(const IndexView& index, int l) {
+  const LevelView& level = index.level[l];
+  with_type(level.row_pointers, [&](const auto* pointers) {
+    with_type(level.tokens, [&](const auto* tokens) { verify_rows(index, l, pointers, tokens); });
+  });
+  verify_dense(level, l);
+}
+
+void verify_tail(const IndexView& index) {
+  TailWalk(index).run();
+  if (has_tail_padding(index))
+    corrupt(SectionKind::TailSplits, index.csr_levels, "bits past the last, %llu, are set",
+            static_cast<ull>(index.sids * tail_width(index)));
 }
 
 }  // namespace sidbeam
