@@ -36,6 +36,22 @@ __device__ void for_each(uint64_t n, const Visit& visit) {
   for (uint64_t i = uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < n; i += step) visit(i);
 }
 
+__device__ void check_rows(const IndexView& index, int l, Damage& damage) {
+  const LevelView& level = index.level[l];
+  for_each(1, [&](uint64_t) {
+    check_first_pointer(damage, level, l);
+    check_last_pointer(damage, level, l);
+  });
+  for_each(level.nodes, [&](uint64_t node) {
+    const uint64_t before = level.row_pointers[node], pointer = level.row_pointers[node + 1];
+    check_row_pointer(damage, level, l, node + 1, before, pointer);
+    // Of more children than the bound one breaks a rule, and long rows are few, or none.
+    const uint64_t begin = std::min(before, level.edges);
+    const uint64_t end = std::clamp(pointer, begin, std::min(level.edges, begin + tokens_of(index, l) + 1));
+    check_row(damage, index, l, node, begin, end, level.tokens);
+  });
+}
+
 // The list of ends names every end once: as many as there are, each an end, rising.
 __device__ void check_ends(const IndexView& index, int l, Damage& damage) {
   const LevelView& level = index.level[l];
@@ -144,11 +160,7 @@ __device__ void check_level(const IndexView& index, int l, Damage& damage) {
   if (!index.has_trie) return;
   check_ordinals(index, l, damage);
   if (l >= index.csr_levels) return;
-  for_each(index.level[l].nodes + 1,
-           [&](uint64_t n) { check_row_pointer(damage, index.level[l], l, index.level[l].row_pointers, n); });
-  for_each(index.level[l].nodes, [&](uint64_t node) {
-    check_row(damage, index, l, index.level[l].row_pointers, index.level[l].tokens, node);
-  });
+  check_rows(index, l, damage);
   check_ends(index, l, damage);
   check_dense(index.level[l], l, damage);
 }

@@ -7,6 +7,7 @@
 #include "index/fingerprint.h"
 #include "index/read/lookup.h"
 #include "index/tail.h"
+#include "index/verify/bulk_arrays.h"
 #include "index/verify/explain.h"
 #include "index/verify/header_fingerprint.h"
 #include "support/error.h"
@@ -17,7 +18,7 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
-// The SIDs of an index, one after the other. The trie must be verified; columns are checked on the way.
+// The SIDs of an index, one after the other. The trie must be verified; without one, columns are checked on the way.
 class SidWalk {
  public:
   explicit SidWalk(const IndexView& index) : index_(index) {}
@@ -30,7 +31,6 @@ class SidWalk {
   void next(uint64_t ordinal) {
     if (index_.has_trie) {
       next_in_trie(ordinal);
-      if (index_.has_columns) compare_columns(ordinal);
     } else {
       next_in_columns(ordinal);
     }
@@ -108,31 +108,25 @@ class SidWalk {
     check_distinct(kExplain, ordinal, differs);
   }
 
-  void compare_columns(uint64_t ordinal) const {
-    for (int l = 0; l < index_.levels; ++l) {
-      if (index_.level[l].column[ordinal] != codes[l])
-        corrupt(SectionKind::Columns, l, "entry %llu is %llu, the trie has %u", static_cast<ull>(ordinal),
-                static_cast<ull>(index_.level[l].column[ordinal]), codes[l]);
-    }
-  }
-
   const IndexView& index_;
   uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
   int leaf_level_ = 0;    // of the last edge that is no entry of the tail
   uint64_t run_end_ = 0;  // past the SIDs below that edge, where it leads into the tail
 };
 
-// XXH3-128 of each column as u32, as it was when the index was built.
-class ColumnDigests {
+// The codes of all SIDs, in blocks by level: their digests (XXH3-128 of each column as u32, as when the index was built),
+// and with a trie that the columns have the same codes.
+class CodeBlocks {
  public:
-  explicit ColumnDigests(const IndexView& index)
-      : streams_(static_cast<size_t>(index.levels), Stream128(index.target)),
-        blocks_(static_cast<size_t>(index.levels) * kDigested) {}
+  explicit CodeBlocks(const IndexView& index)
+      : index_(index),
+        streams_(static_cast<size_t>(index.levels), Stream128(index.target)),
+        codes_(static_cast<size_t>(index.levels) * kSids) {}
   void add(const uint32_t* codes) {
-    for (size_t l = 0; l < streams_.size(); ++l) blocks_[l * kDigested + used_] = codes[l];
-    if (++used_ == kDigested) flush();
+    for (size_t l = 0; l < streams_.size(); ++l) codes_[l * kSids + used_] = codes[l];
+    if (++used_ == kSids) flush();
   }
-  std::vector<Hash128> values() {
+  std::vector<Hash128> digests() {
     flush();
     std::vector<Hash128> out;
     for (const Stream128& stream : streams_) out.push_back(stream.value());
@@ -140,14 +134,35 @@ class ColumnDigests {
   }
 
  private:
-  static constexpr size_t kDigested = 1024;
   void flush() {
-    for (size_t l = 0; l < streams_.size(); ++l) streams_[l].add(&blocks_[l * kDigested], used_ * sizeof(uint32_t));
+    for (size_t l = 0; l < streams_.size(); ++l) streams_[l].add(&codes_[l * kSids], used_ * sizeof(uint32_t));
+    if (index_.has_trie && index_.has_columns && !are_in_columns()) explain();
+    begin_ += used_;
     used_ = 0;
   }
+  bool are_in_columns() const {
+    const BulkKernels& kernels = bulk_kernels(index_.target);
+    for (size_t l = 0; l < streams_.size(); ++l) {
+      const bool equal = with_codes(kernels, index_.level[l].column, [&](const auto* all, const auto& loops) {
+        return loops.equal(all + begin_, &codes_[l * kSids], used_);
+      });
+      if (!equal) return false;
+    }
+    return true;
+  }
+  void explain() const {
+    for (uint32_t i = 0; i < used_; ++i) {
+      for (int l = 0; l < index_.levels; ++l)
+        check_code_of_trie(kExplain, l, begin_ + i, index_.level[l].column[begin_ + i],
+                           codes_[static_cast<size_t>(l) * kSids + i]);
+    }
+  }
+
+  const IndexView& index_;
   std::vector<Stream128> streams_;
-  std::vector<uint32_t> blocks_;
-  size_t used_ = 0;
+  std::vector<uint32_t> codes_;  // [levels, kSids]
+  uint64_t begin_ = 0;           // the block's first SID
+  uint32_t used_ = 0;
 };
 
 // The header's counts, counted again.
@@ -201,16 +216,17 @@ void verify_sids(const Index& index) {
   const IndexView& view = index.view;
   SidWalk sid(view);
   SidCounts counts;
-  ColumnDigests digests(view);
+  CodeBlocks blocks(view);
   for (int l = 0; view.has_trie && l < view.levels; ++l) check_outer_ordinals(kExplain, view, l);
   for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
     sid.next(ordinal);
     if (view.has_trie) verify_ordinals(view, sid, ordinal, counts);
     counts.add(sid, view.levels);
-    digests.add(sid.codes);
+    blocks.add(sid.codes);
   }
+  const std::vector<Hash128> digests = blocks.digests();
   verify_counts(index, counts);
-  const Hash128 found = fingerprint(view, digests.values());
+  const Hash128 found = fingerprint(view, digests);
   if (!is_fingerprint(index, found))
     fail(SIDBEAM_CORRUPT, "the header's fingerprint is %s, the contents give %016llx%016llx",
          index.header.info.fingerprint, static_cast<ull>(found.high), static_cast<ull>(found.low));

@@ -14,8 +14,11 @@ using ull = unsigned long long;
 template <class Pointers, class Tokens>
 void verify_rows(const IndexView& index, int l, const Pointers& pointers, const Tokens& tokens) {
   const LevelView& level = index.level[l];
-  for (uint64_t n = 0; n <= level.nodes; ++n) check_row_pointer(kExplain, level, l, pointers, n);
-  for (uint64_t node = 0; node < level.nodes; ++node) check_row(kExplain, index, l, pointers, tokens, node);
+  check_first_pointer(kExplain, level, l);
+  for (uint64_t n = 1; n <= level.nodes; ++n) check_row_pointer(kExplain, level, l, n, pointers[n - 1], pointers[n]);
+  check_last_pointer(kExplain, level, l);
+  for (uint64_t node = 0; node < level.nodes; ++node)
+    check_row(kExplain, index, l, node, pointers[node], pointers[node + 1], tokens);
   if (!index.variable_length) return;
   uint64_t ends = 0;
   for (uint64_t edge = 0; edge < level.edges; ++edge) {
