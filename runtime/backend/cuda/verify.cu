@@ -25,7 +25,7 @@ struct Damage {
   }
   // The Report of checks.h: which rule does not hold is not said.
   template <class Kind, class... Numbers>
-  __device__ bool need(bool holds, Kind, int, Message<sizeof...(Numbers)>, Numbers...) {
+  __device__ bool need(bool holds, Kind, int, Message<Numbers...>, Numbers...) {
     return need(holds);
   }
 };

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "index/format.h"
 #include "index/tail.h"
@@ -18,19 +20,22 @@
 namespace sidbeam {
 
 // Text with one %llu per number; anything else does not compile.
-template <int kNumbers>
-struct Message {
+template <class... Numbers>
+struct MessageOf {
   const char* text;
-  consteval Message(const char* given) : text(given) {  // NOLINT(google-explicit-constructor): literals are messages
-    int numbers = 0;
+  consteval MessageOf(const char* given) : text(given) {  // NOLINT(google-explicit-constructor): literals are messages
+    size_t numbers = 0;
     for (const char* at = given; *at != '\0'; ++at) {
       if (*at != '%') continue;
       if (at[1] != 'l' || at[2] != 'l' || at[3] != 'u') throw "a message takes %llu alone";
       ++numbers;
     }
-    if (numbers != kNumbers) throw "a message takes one %llu per number";
+    if (numbers != sizeof...(Numbers)) throw "a message takes one %llu per number";
   }
 };
+// By another name, so that the numbers alone say how many there are.
+template <class... Numbers>
+using Message = std::type_identity_t<MessageOf<Numbers...>>;
 
 // Of arrays whose entries all follow from something else: ordinals, ends, ranks.
 template <class Report>

@@ -19,8 +19,7 @@ void need_count(const char* what, int level, uint64_t header, uint64_t found);
 // The Report of checks.h that throws Failure(CORRUPT) at the first rule that does not hold.
 struct Explain {
   template <class... Numbers>
-  bool need(bool holds, format::SectionKind kind, int level, Message<sizeof...(Numbers)> message,
-            Numbers... numbers) const {
+  bool need(bool holds, format::SectionKind kind, int level, Message<Numbers...> message, Numbers... numbers) const {
     if (!holds) [[unlikely]]
       corrupt(kind, level, message.text, static_cast<unsigned long long>(numbers)...);
     return true;

@@ -277,6 +277,40 @@ static void hash_sets_of_before_1_2_are_sound_on_the_device(void) {
   check_nothing_is_left();
 }
 
+/* Items' ids are as good as any others, and what they are called the device never sees. */
+static int is_checked(const char* kind) {
+  return strncmp(kind, "item_id", 7) != 0 && strncmp(kind, "item_name", 9) != 0;
+}
+
+/* The device runs the rules of every section that it reads, whatever the kind of index. */
+static void damage_in_every_section_is_found_on_the_device(void) {
+  static const int32_t kinds[] = {ALL_KINDS, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED};
+  const catalogue* const from[] = {&small, &small_variable};
+  int32_t checked = 0;
+  for (size_t c = 0; c < COUNT(from) * COUNT(kinds); ++c) {
+    for (int64_t i = 0;; ++i) {
+      int64_t count = 0;
+      unsigned char* bytes = index_bytes(from[c / COUNT(kinds)], kinds[c % COUNT(kinds)], &count);
+      sidbeam_runtime* runtime = make_runtime();
+      sidbeam_index* index = NULL;
+      CHECK_OK(sidbeam_index_open_memory(runtime, bytes, count, NULL, NULL, NULL, &index, &err));
+      sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
+      const int past_the_last = sidbeam_index_get_section(index, i, &section, NULL) != SIDBEAM_OK;
+      if (!past_the_last && is_checked(section.kind)) {
+        damage(bytes, index, section.kind, section.level);
+        CHECK_FAILS(sidbeam_index_upload(index, NULL, &err), SIDBEAM_CORRUPT, "device 0", "faults");
+        ++checked;
+      }
+      sidbeam_index_release(index);
+      sidbeam_runtime_release(runtime);
+      free(bytes);
+      if (past_the_last) break;
+    }
+  }
+  CHECK(checked > 40);
+  check_nothing_is_left();
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(an_upload_tells_its_kinds_and_bytes_and_is_made_once),
@@ -289,6 +323,7 @@ int main(void) {
       TEST(an_error_of_earlier_work_is_reported_as_such),
       TEST(devices_have_copies_of_their_own),
       TEST(damage_is_found_on_the_device_where_it_is_looked_for),
+      TEST(damage_in_every_section_is_found_on_the_device),
       TEST(hash_sets_of_before_1_2_are_sound_on_the_device),
   };
   return RUN_TESTS(tests);
