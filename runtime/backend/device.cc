@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include "backend/device_session.h"
+#include "backend/device_set.h"
 #include "backend/plugin.h"
 
 namespace sidbeam {
@@ -8,6 +10,15 @@ namespace sidbeam {
 Device::Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator)
     : plugin_(plugin), id_(id) {
   call_plugin(plugin.open, id, allocator, &handle_);
+}
+
+std::unique_ptr<SessionBackend> Device::make_session(const SessionShape& shape, Constraint& constraint,
+                                                     const Allocator& /*allocator*/) {
+  return make_device_session(Ref<Device>::share(this), shape, constraint);
+}
+
+std::unique_ptr<SetBackend> Device::make_set(const SetShape& shape, const Allocator& /*allocator*/) {
+  return make_device_set(Ref<Device>::share(this), shape);
 }
 
 const DevicePlugin& Device::plugin() const {

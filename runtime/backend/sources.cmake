@@ -5,10 +5,16 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/kernels.cc
   backend/cpu/row_scan.cc
   backend/cpu/selection.cc
+  backend/cpu/session.cc
+  backend/cpu/session_items.cc
+  backend/cpu/session_step.cc
   backend/cpu/stepper.cc
   backend/cpu/sum_ahead.cc
   backend/cpu/write_beams.cc
   backend/device.cc
+  backend/device_session.cc
   backend/device_set.cc
   backend/plugin.cc
+  backend/settings.cc
+  backend/upload.cc
 )

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/row_scan.h"
+#include "backend/cpu/step_job.h"
 
 namespace sidbeam::cpu {
 

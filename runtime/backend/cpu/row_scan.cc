@@ -7,16 +7,14 @@
 #include <numeric>
 
 #include "backend/cpu/distinct_codes.h"
-#include "backend/cpu/half.h"
-#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/sum_ahead.h"
+#include "backend/half.h"
+#include "backend/partial_sum.h"
 
 namespace sidbeam::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-enum class Outcome { kReady, kEmpty, kBad };
 
 // A row while it is scanned.
 struct Scan {
@@ -91,13 +89,7 @@ const float* slice_x(const Scan& scan, const Slice& slice) {
   return scan.workspace.x.data();
 }
 
-Outcome use_computed(RowScore& row) {
-  row.clamp = true;
-  if (std::isnan(row.normalizer.ref)) return Outcome::kBad;
-  return row.normalizer.ref == -kInfinity ? Outcome::kEmpty : Outcome::kReady;
-}
-
-Outcome use_sum(const PartialSum& sum, RowScore& row) {
+RowOutcome use_sum(const PartialSum& sum, RowScore& row) {
   row.normalizer = log_of(sum);
   return use_computed(row);
 }
@@ -113,31 +105,17 @@ PartialSum sum_level(const Scan& scan, Slice* slice) {
 }
 
 // The normaliser, but for NORMALIZE_VALID, which waits for the children.
-Outcome normalize(const Scan& scan, Slice* slice) {
+RowOutcome normalize(const Scan& scan, Slice* slice) {
   RowTask& task = scan.task;
   if (scan.slot.sums_ahead) {
     // With FULL and a map the slice is a copy, whose blocks are others than the row's.
     if (slice != nullptr && scan.slot.columns.map == nullptr) slice->maxima = task.maxima;
     return use_computed(task.row);
   }
-  task.row.clamp = false;
-  task.row.normalizer = {};
-  if (task.lse != nullptr) {
-    if (std::isnan(*task.lse) || *task.lse == kInfinity) return Outcome::kBad;
-    if (*task.lse == -kInfinity) return Outcome::kEmpty;
-    task.row.normalizer.ref = *task.lse;
-    return Outcome::kReady;
-  }
+  if (!scan.slot.reads_row) return use_given(task.lse, task.row);
   if (scan.slot.normalization == SIDBEAM_NORMALIZE_FULL)
     return use_sum(sum_of(scan.kernels, scan.elements(0), scan.slot.column_count), task.row);
-  if (scan.slot.normalization == SIDBEAM_NORMALIZE_LEVEL) return use_sum(sum_level(scan, slice), task.row);
-  return Outcome::kReady;
-}
-
-// Whether x, the largest read without a normaliser over the row, is NaN or +inf or makes a score of +inf. Rounding is
-// monotone: the largest x tells.
-bool is_bad_value(const RowScore& row, float x) {
-  return !(x < kInfinity) || row.score + (x - row.normalizer.ref) == kInfinity;
+  return use_sum(sum_level(scan, slice), task.row);
 }
 
 // Scores the children in the workspace: tokens [n], x [n].
@@ -145,8 +123,8 @@ bool append_children(const Scan& scan, int32_t n) {
   const float* x = scan.workspace.x.data();
   if (!scan.slot.reads_row) {
     if (scan.task.lse == nullptr && scan.slot.normalization == SIDBEAM_NORMALIZE_VALID) {
-      const Outcome outcome = use_sum(sum_of(scan.kernels, {x, SIDBEAM_DTYPE_F32, 1.0F, 0.0F}, n), scan.task.row);
-      if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+      const RowOutcome outcome = use_sum(sum_of(scan.kernels, {x, SIDBEAM_DTYPE_F32, 1.0F, 0.0F}, n), scan.task.row);
+      if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
     } else if (is_bad_value(scan.task.row, scan.kernels.largest(x, n))) {
       return false;
     }
@@ -202,8 +180,8 @@ bool scan_list(const Scan& scan, const Row& children, bool with_end) {
 
 // A node of the tail of a compact trie: few children, always by list.
 bool scan_tail(const Scan& scan) {
-  const Outcome outcome = normalize(scan, nullptr);
-  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  const RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
   const IndexView& index = *scan.slot.index;
   const Run run = run_of(index, scan.slot.level, scan.task.node);
   if (run.count == 0) return true;
@@ -227,13 +205,13 @@ bool scan_trie(const Scan& scan) {
   const bool all = scan.slot.reads_row && codes == level.codes;
   const int64_t dense = scan.slot.reads_row && !all ? scan.task.found->dense : -1;
   if (!all && dense < 0) {
-    const Outcome outcome = normalize(scan, nullptr);
-    if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+    const RowOutcome outcome = normalize(scan, nullptr);
+    if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
     return children.count == 0 || scan_list(scan, children, with_end);
   }
   Slice slice = level_slice(scan);
-  const Outcome outcome = normalize(scan, &slice);
-  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  const RowOutcome outcome = normalize(scan, &slice);
+  if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
   if (dense >= 0) slice.mask = mask_of(level, dense);
   slice.valid = codes;
   ++(dense >= 0 ? scan.counters.dense_rows : scan.counters.unconstrained_rows);
@@ -301,8 +279,8 @@ bool scan_probed(const Scan& scan) {
 
 bool scan_all(const Scan& scan) {
   Slice slice = level_slice(scan);
-  const Outcome outcome = normalize(scan, &slice);
-  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  const RowOutcome outcome = normalize(scan, &slice);
+  if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
   ++scan.counters.unconstrained_rows;
   scan.counters.candidates += scan.level.codes;
   return append_slice(scan, slice, false);
@@ -342,14 +320,12 @@ bool scan_single(const SlotScan& slot, RowTask& task, uint32_t token, Selection&
   elements.data = task.data;
   const float x = element_at(elements, slot.columns.offset + token);
   if (slot.reads_row) {
-    const Outcome outcome = use_computed(row);
-    if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+    const RowOutcome outcome = use_computed(row);
+    if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
   } else {
-    const float lse = task.lse != nullptr ? *task.lse : 0.0F;
-    row.clamp = false;
-    row.normalizer = {lse, 0.0F};
-    if (lse == -kInfinity) return true;
-    if (!(lse < kInfinity) || is_bad_value(row, x)) return false;
+    const RowOutcome outcome = use_given(task.lse, row);
+    if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
+    if (is_bad_value(row, x)) return false;
   }
   selection.push(score_of_one(row, x), row.place_base | token);
   return true;
@@ -363,8 +339,8 @@ bool scan_row(const SlotScan& slot, RowTask& task, RowWorkspace& workspace, Sele
                       (slot.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1);
   const bool all = slot.strategy != SIDBEAM_STRATEGY_SORTED || (slot.reads_row && follows_all(scan));
   if (!probes && all) return scan_all(scan);
-  const Outcome outcome = normalize(scan, nullptr);
-  if (outcome != Outcome::kReady) return outcome == Outcome::kEmpty;
+  const RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome != RowOutcome::kReady) return outcome == RowOutcome::kEmpty;
   return probes ? scan_probed(scan) : scan_sorted(scan);
 }
 

@@ -5,9 +5,10 @@
 #include <cstdint>
 
 #include "backend/backend.h"
-#include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/selection.h"
+#include "backend/cpu/step_job.h"
+#include "backend/half.h"
 #include "index/lookup.h"
 #include "index/tail.h"
 #include "index/trie.h"

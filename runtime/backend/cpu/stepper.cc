@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backend/beams.h"
 #include "backend/cpu/chain.h"
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/write_beams.h"
@@ -14,14 +15,6 @@
 
 namespace sidbeam::cpu {
 namespace {
-
-// Codes [0, slot.level) of a beam, walking its parents back.
-void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
-  for (int32_t level = slot.level - 1; level >= 0; --level) {
-    codes[level] = slot.history_tokens[int64_t{level} * beams + beam];
-    beam = slot.history_parents[int64_t{level} * beams + beam];
-  }
-}
 
 SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
   SlotScan scan;
@@ -33,7 +26,7 @@ SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slo
   scan.top_k = job.top_k;
   scan.columns = job.columns[slot.level];
   scan.column_count = job.rows->columns;
-  scan.elements = {job.rows->data, job.rows->dtype, slot.inverse_temperature, slot.soft_cap};
+  scan.elements = {job.rows->data, job.rows->dtype, slot.settings.inverse_temperature, slot.settings.soft_cap};
   decide(scan, job.lse != nullptr);
   return scan;
 }
@@ -354,7 +347,7 @@ void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piec
     ++lane.counters.candidates;
   } else {
     if (job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1) {
-      beam_codes(slot, job.beams, m, lane.prefix.data());
+      tokens_of_beam({slot.history_parents, slot.history_tokens, job.beams}, slot.level, m, lane.prefix.data());
       task.prefix = lane.prefix.data();
     }
     task.found = &piece.found->rows[m];
@@ -372,9 +365,8 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   lane.counters.shrinks += selection.shrinks();
   lane.counters.dead_beams += slot.width - count;
   ++lane.counters.slot_steps;
-  const auto matters = [&](float bad) {
-    return !std::isnan(bad) && (count < slot.width || bad >= slot.scores[count - 1]);
-  };
+  const float last = count > 0 ? slot.scores[count - 1] : -std::numeric_limits<float>::infinity();
+  const auto matters = [&](float bad) { return !std::isnan(bad) && bad_row_matters(bad, last, count, slot.width); };
   if (matters(whole.best_bad.row)) *slot.error |= SIDBEAM_SLOT_BAD_ROW;
   if (matters(whole.best_bad.lse)) *slot.error |= SIDBEAM_SLOT_BAD_LSE;
 }

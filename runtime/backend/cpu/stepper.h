@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/found.h"
 #include "backend/cpu/row_scan.h"
+#include "backend/cpu/step_job.h"
 #include "backend/cpu/sum_ahead.h"
 #include "support/executor.h"
 
@@ -49,15 +50,16 @@ struct alignas(128) Lane {
   int64_t memory_bytes() const;
 };
 
-class CpuStepper final : public Stepper {
+class CpuStepper {
  public:
   // `executor` may be null; `grain` elements of logits are worth a thread.
   CpuStepper(const Kernels& kernels, const Allocator& allocator, Executor* executor, int64_t grain)
       : kernels_(kernels), allocator_(allocator), executor_(executor), grain_(grain) {}
 
-  void reserve(const StepLimits& limits) override;
-  void step(const StepJob& job, StepCounters& counters) override;
-  int64_t memory_bytes() const override;
+  // Takes memory; on failure what was there is still usable.
+  void reserve(const StepLimits& limits);
+  void step(const StepJob& job, StepCounters& counters);
+  int64_t memory_bytes() const;
 
  private:
   int64_t lanes_for(const StepJob& job, int64_t rows) const;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/partial_sum.h"
+#include "backend/partial_sum.h"
 
 namespace sidbeam::cpu {
 namespace {

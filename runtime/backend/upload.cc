@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/upload.h"
+#include "backend/upload.h"
 
 #include <algorithm>
 #include <chrono>
