@@ -54,7 +54,8 @@ class Devices {
  public:
   // Before the first open().
   void configure(const char* library, const sidbeam_device_allocator* allocator);
-  Ref<Device> open(int32_t id);
+  // The device stays as long as this, in this process.
+  Device& open(int32_t id);
 
  private:
   struct Opened {

@@ -3,7 +3,9 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/cpu_backend.cc
   backend/cpu/cpu_set.cc
   backend/cpu/kernels.cc
+  backend/cpu/plan.cc
   backend/cpu/row_scan.cc
+  backend/cpu/scan.cc
   backend/cpu/selection.cc
   backend/cpu/session.cc
   backend/cpu/session_items.cc

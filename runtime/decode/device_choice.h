@@ -19,7 +19,7 @@ inline void check_device_choice(int32_t device_type, int32_t device_id) {
 // The runtime's backend there; it stays as long as the runtime. Throws where there is no such device.
 inline Backend& backend_on(sidbeam_runtime& runtime, int32_t device_type, int32_t device_id) {
   if (device_type == SIDBEAM_DEVICE_CPU) return *runtime.cpu;
-  return *runtime.devices.open(device_id);
+  return runtime.devices.open(device_id);
 }
 
 }  // namespace sidbeam

@@ -78,37 +78,37 @@ struct Workspace {
   Selection selection;
 };
 
-bool scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization, int64_t i,
-                Workspace& workspace) {
-  if (!is_live(row.state) || is_ended(row.state)) return true;
+// Nothing is appended unless the outcome is kReady.
+RowOutcome scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization,
+                      int64_t i, Workspace& workspace) {
+  if (!is_live(row.state) || is_ended(row.state)) return RowOutcome::kEmpty;
   const State state = decode_state(row.state);
-  if (state.level >= row.index->levels) return true;
-  SlotScan scan;
-  scan.kernels = &kernels;
-  scan.index = row.index;
-  scan.level = state.level;
-  scan.strategy = SIDBEAM_STRATEGY_TRIE;
-  scan.normalization = normalization;
-  scan.columns = row.columns[state.level];
-  scan.column_count = rows.columns;
-  scan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
-  decide(scan, false);
+  if (state.level >= row.index->levels) return RowOutcome::kEmpty;
+  SlotPlan plan;
+  plan.kernels = &kernels;
+  plan.index = row.index;
+  plan.level = state.level;
+  plan.strategy = SIDBEAM_STRATEGY_TRIE;
+  plan.columns = row.columns[state.level];
+  plan.column_count = rows.columns;
+  plan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
+  decide(plan, normalization, false);
   RowTask task;
   task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
   task.node = state.node;
   NodeRow found;
-  if (scan.by_row) found = node_row(row.index->level[state.level], state.node);
+  if (!plan.in_tail()) found = node_row(row.index->level[state.level], state.node);
   task.found = &found;
-  if (scan.sums_ahead) {
+  if (plan.sums_ahead()) {
     RowsToSum sums;
-    sums.elements = scan.elements;
+    sums.elements = plan.elements;
     sums.elements.data = task.data;
     sums.count = 1;
     sums.stride = rows.row_stride * element_bytes(rows.dtype);  // the next row is fetched
-    task.maxima = sum_ahead(scan, sums, workspace.rows, &task.row.normalizer);
+    task.maxima = sum_ahead(plan, sums, workspace.rows, &task.row.normalizer);
   }
   StepCounters counters;
-  return scan_row(scan, task, workspace.rows, workspace.selection, counters);
+  return scan_row(plan, task, workspace.rows, workspace.selection, counters);
 }
 
 void write_topk(const StateRow& row, const Selection& selection, int32_t count, int32_t k, int32_t* codes,
@@ -174,11 +174,11 @@ class CpuSet final : public SetBackend {
     for (int64_t i = 0; i < call.count; ++i) {
       workspace.selection.reset(width);
       const StateRow row = state_row(call, i, states[i]);
-      const bool good = scan_state(kernels_, row, rows, normalization, i, workspace);
-      const int32_t count = good ? workspace.selection.finish() : 0;
+      const RowOutcome outcome = scan_state(kernels_, row, rows, normalization, i, workspace);
+      const int32_t count = outcome == RowOutcome::kReady ? workspace.selection.finish() : 0;
       write_topk(row, workspace.selection, count, k, codes + i * k, log_probs + i * k,
                  next != nullptr ? next + i * k : nullptr);
-      if (!good) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
+      if (outcome == RowOutcome::kBad) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 
