@@ -107,8 +107,7 @@ SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const B
 template <class Key>
 SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int32_t level, int32_t beam, int64_t state,
                             const Key& hash_key, BeamSid& sid) {
-  const bool lives = index != nullptr && is_live(state);
-  level = lives ? std::min(level, index->levels) : 0;
+  level = index != nullptr && is_live(state) ? std::min(level, index->levels) : 0;
   tokens_of_beam(history, level, beam, sid.codes);
   for (int32_t l = 0; l < kMaxLevels; ++l) {
     if (l < level && is_code(index->level[l], sid.codes[l])) {
@@ -117,7 +116,7 @@ SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int3
       sid.codes[l] = -1;
     }
   }
-  if (lives) sid.ordinal = ordinal_of_beam(*index, state, sid, hash_key);
+  if (level > 0) sid.ordinal = ordinal_of_beam(*index, state, sid, hash_key);
 }
 
 // What a caller wants of the item rows of one SID: how many there are, and how many of them a limit per SID leaves.

@@ -2,6 +2,7 @@
 #include "backend/cpu/scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backend/beams.h"
@@ -56,7 +57,7 @@ SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotStep& sl
   return plan;
 }
 
-// Takes note of a beam whose row gave nothing.
+// Takes note of a beam whose row is bad.
 void note_bad(const Group& group, int32_t m, RowOutcome outcome) {
   if (outcome != RowOutcome::kBad && outcome != RowOutcome::kBadLse) return;
   ++group.lane.counters.rows_bad;
@@ -147,34 +148,48 @@ int32_t push_chain(const Group& group, const Chain& chain, const uint32_t* edges
   return done;
 }
 
-// The same one by one, for all dtypes and numbers, from beam first + i up to one that has not one child; returns where.
+// An only child whose x, normaliser or score is not finite is no candidate; its row may be bad.
+void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float* lse, float x) {
+  RowScore row{group.slot.scores[m], {}, false, 0};
+  if (rows.sums != nullptr) {
+    row.normalizer = rows.sums[m - group.first];
+    return note_bad(group, m, use_computed(row));
+  }
+  const RowOutcome outcome = use_given(lse, row);
+  note_bad(group, m, outcome == RowOutcome::kReady && is_bad_value(row, x) ? RowOutcome::kBad : outcome);
+}
+
+// The same one by one, for all dtypes and numbers, from beam first + begin up to one that has not one child; returns where.
+// Where all are taken anyway they are put where they belong: each push would wait for the count that the one before left.
 template <class Element>
-int32_t push_each(const Group& group, const ChildRows& rows, const uint32_t* only, const int32_t begin) {
+int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only, const int32_t begin) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const auto* elements = static_cast<const Element*>(rows.data);
-  int32_t i = begin, skipped = 0;
+  const float* before = group.slot.scores + group.first;
+  Selection& selection = group.selection();
+  const Room room = selection.room_for(group.n - begin);
+  int32_t i = begin, skipped = 0, kept = 0;
   for (; i < group.n && only[i] != kNotOne; ++i) {
-    const int32_t m = group.first + i;
-    if (group.may_skip(m)) {
+    if (room.count == 0 && group.may_skip(group.first + i)) {
       ++skipped;
       continue;
     }
     const int64_t number = rows.row(i);
+    const float* lse = rows.lse != nullptr ? rows.lse + number : nullptr;
     const float x = float_of(elements[number * rows.stride + only[i]]);
-    RowScore row{group.slot.scores[m], {}, false, place_of(m, only[i])};
-    RowOutcome outcome;
-    if (rows.sums != nullptr) {
-      row.normalizer = rows.sums[i];
-      outcome = use_computed(row);
+    const LogSum normalizer = rows.sums != nullptr ? rows.sums[i] : LogSum{lse != nullptr ? *lse : 0.0F, 0.0F};
+    const float score = score_of_one({before[i], normalizer, rows.sums != nullptr, 0}, x);
+    const uint32_t place = place_of(group.first + i, only[i]);
+    if (!(x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity)) {
+      note_odd(group, group.first + i, rows, lse, x);
+    } else if (room.count > 0) {
+      room.scores[kept] = score;
+      room.places[kept++] = place;
     } else {
-      outcome = use_given(rows.lse != nullptr ? rows.lse + number : nullptr, row);
-      if (outcome == RowOutcome::kReady && is_bad_value(row, x)) outcome = RowOutcome::kBad;
-    }
-    if (outcome == RowOutcome::kReady) {
-      group.selection().push(score_of_one(row, x), row.place_base);
-    } else {
-      note_bad(group, m, outcome);
+      selection.push(score, place);
     }
   }
+  selection.take(kept);
   group.lane.counters.rows_skipped += skipped;
   count_only_children(group, i - begin - skipped);
   return i;
@@ -212,7 +227,7 @@ void scan_chains(const Group& group) {
     group.plan.kernels->find_rows(group.level(), states + done, n - done, only + done,
                                   group.found().rows.data() + group.first + done);
   for (int32_t i = done; i < n; ++i) {
-    i = push_only_children(group, rows, only, i);
+    if (only[i] != kNotOne) i = push_only_children(group, rows, only, i);
     if (i == n) return;
     group.found().all_only = false;
     take_row(group, i);
