@@ -1,12 +1,14 @@
-// What decode/ asks of a device. A backend computes; what is to be computed is decided, and every argument checked,
-// before it is called. SPDX-License-Identifier: Apache-2.0
+// What decode/ asks of a device. What is to be computed is decided before, and arguments are checked as far as the host
+// can; a backend holds the beams and computes. The CPU (cpu/) and CUDA devices (device_*, by the plugin in cuda/) have the
+// same calls; which one a session or a set talks to is chosen once, when it is made.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
 #include "backend/level_columns.h"
-#include "index/views.h"
+#include "backend/rows.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
 #include "support/cpu_target.h"
@@ -16,18 +18,7 @@
 
 namespace sidbeam {
 
-SIDBEAM_HD inline int64_t element_bytes(int32_t dtype) { return dtype == SIDBEAM_DTYPE_F32 ? 4 : 2; }
-
-// Whether a strategy walks the sorted columns, with a range of ordinals for a state.
-SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
-  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
-}
-
-// How logits rows become log-probabilities.
-struct RowRule {
-  int32_t normalization = 0;
-  float inverse_temperature = 1.0F, soft_cap = 0.0F;
-};
+class Constraint;  // backend/constraint.h
 
 // What steps count. Hosts see the ones of sidbeam_stats as fields and all others by name; a device has them as an array
 // in this order.
@@ -43,52 +34,6 @@ struct StepCounters {
   int64_t split_slots = 0;  // slots whose rows were divided among threads
 };
 
-// One slot of a step: the beams of the level before, replaced by those of this level. Arrays are [M].
-struct SlotStep {
-  const IndexView* index = nullptr;
-  int32_t level = 0;  // that is decided now
-  int32_t width = 0;
-  int64_t slot = 0;   // of the session
-  int64_t batch = 0;  // which rows are its own
-  float inverse_temperature = 1.0F, soft_cap = 0.0F;
-  int32_t rows = 0;  // the backend's: how many of them there are to scan
-  int64_t* states = nullptr;
-  uint64_t* range_ends = nullptr;  // sorted strategies: end of a beam's ordinals
-  float* scores = nullptr;
-  int32_t *parents = nullptr, *tokens = nullptr;
-  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M] by level, which the step adds to
-  int32_t *live = nullptr, *active = nullptr, *error = nullptr;   // one each
-};
-
-struct StepJob {
-  SlotStep* slots = nullptr;
-  int64_t slot_count = 0;
-  int32_t beams = 0;  // M
-  int32_t strategy = 0, top_k = 0;
-  bool may_skip = false;  // log-probs never exceed 0
-  int32_t normalization = 0;
-  const LevelColumns* columns = nullptr;  // [L]
-  const sidbeam_rows* rows = nullptr;     // strides resolved
-  const int32_t* row_map = nullptr;
-  const float* lse = nullptr;
-};
-
-// What a stepper must be able to hold.
-struct StepLimits {
-  int32_t beams = 0, levels = 0, top_k = 0;
-  uint32_t codes = 0;  // widest level of any constraint, the end not counted
-};
-
-// Steps the slots of one session. One thread at a time.
-class Stepper {
- public:
-  virtual ~Stepper() = default;
-  // Takes memory; on failure what was there is still usable.
-  virtual void reserve(const StepLimits& limits) = 0;
-  virtual void step(const StepJob& job, StepCounters& counters) = 0;
-  virtual int64_t memory_bytes() const = 0;
-};
-
 // Codes of prefixes, one prefix per entry of a call. Stride 0: one for all.
 struct PrefixArray {
   const int32_t* codes = nullptr;
@@ -98,15 +43,64 @@ struct PrefixArray {
   SIDBEAM_HD const int32_t* of(int64_t i) const { return codes != nullptr ? codes + i * stride : nullptr; }
 };
 
-// What the calls of a constraint set have in common; borrowed. At least one index.
-struct SetView {
-  const IndexView* const* indexes = nullptr;
-  int32_t count = 0;
-  const LevelColumns* columns = nullptr;  // by level
-  uint32_t codes = 0;                     // of the widest level of any index, the end not counted
+// Where the codes of each level stand in a logits row. Columns and maps are the host's; borrowed.
+struct VocabularyView {
+  const LevelColumns* columns = nullptr;  // [levels]
+  const int64_t* map_codes = nullptr;     // [levels] codes that a map covers
+  int32_t levels = 0;
 };
 
-// Whom the entries of a call follow: which[i], or index 0 where it is null.
+// What a session is made with. The vocabulary must outlive the backend.
+struct SessionShape {
+  int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
+  int32_t strategy = 0, normalization = 0, top_k = 0;
+  bool log_probs_promised = false;
+  VocabularyView vocabulary;
+};
+
+// A slot to be started.
+struct SlotStart {
+  Constraint* constraint = nullptr;
+  int32_t slot = 0, width = 0;
+  RowSettings settings{0.0F, 0.0F};  // 0: not given
+  int32_t prefix_length = 0;
+  const int32_t* prefix = nullptr;  // the host's
+};
+
+struct SessionCounts {
+  StepCounters counters;
+  int64_t memory_bytes = 0;
+};
+
+// The slots of one session with their beams, where these are: what sidbeam/session.h says, for arguments that have been
+// checked as far as the host can without knowing what the slots hold. One thread at a time.
+class SessionBackend {
+ public:
+  virtual ~SessionBackend() = default;
+  // Throws where the host cannot read a list, which `name` names in messages.
+  virtual void check_host(const void* list, const char* name) const = 0;
+  // Each slot is named once. All of them or, where it throws, none.
+  virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
+  virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
+  // args.count is what it stands for, and strides are resolved. Checks what hangs on the slots.
+  virtual void step(const sidbeam_step_args& args) = 0;
+  virtual sidbeam_beams beams() const = 0;
+  // Beams that the host can read, once the stream has got there.
+  virtual sidbeam_beams fetch(void* stream) = 0;
+  // `slots` is the host's; nullptr: all in order.
+  virtual void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const = 0;
+  virtual SessionCounts counts() const = 0;
+};
+
+// What a set is made with; borrowed, and must outlive the backend. At least one constraint.
+struct SetShape {
+  Constraint* const* constraints = nullptr;
+  int32_t count = 0;
+  VocabularyView vocabulary;
+  uint32_t codes = 0;  // of the widest level of any constraint, the end not counted
+};
+
+// Which constraint the entries of a call follow: which[i], or constraint 0 where that is null.
 struct SetCall {
   const int32_t* which = nullptr;
   int64_t count = 0;
@@ -129,12 +123,14 @@ class SetBackend {
                     int32_t k, int32_t* codes, float* log_probs, int64_t* next) const = 0;
 };
 
+// A device, the CPU among them: made once, and asked for every session and every set on it.
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const = 0;
-  // The view must outlive it.
-  virtual std::unique_ptr<SetBackend> make_set(const SetView& view, const Allocator& allocator) const = 0;
+  // Slots that name no constraint follow `constraint`.
+  virtual std::unique_ptr<SessionBackend> make_session(const SessionShape& shape, Constraint& constraint,
+                                                       const Allocator& allocator) = 0;
+  virtual std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) = 0;
 };
 
 // The CPU, with the kernels of a target that this machine has. Steps use the executor (nullptr: the caller's thread

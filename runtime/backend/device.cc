@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include "backend/device_session.h"
+#include "backend/device_set.h"
 #include "backend/plugin.h"
 
 namespace sidbeam {
@@ -8,6 +10,15 @@ namespace sidbeam {
 Device::Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator)
     : plugin_(plugin), id_(id) {
   call_plugin(plugin.open, id, allocator, &handle_);
+}
+
+std::unique_ptr<SessionBackend> Device::make_session(const SessionShape& shape, Constraint& constraint,
+                                                     const Allocator& /*allocator*/) {
+  return make_device_session(Ref<Device>::share(this), shape, constraint);
+}
+
+std::unique_ptr<SetBackend> Device::make_set(const SetShape& shape, const Allocator& /*allocator*/) {
+  return make_device_set(Ref<Device>::share(this), shape);
 }
 
 const DevicePlugin& Device::plugin() const {
@@ -22,16 +33,14 @@ void Devices::configure(const char* library, const sidbeam_device_allocator* all
   if (allocator != nullptr) allocator_ = *allocator;
 }
 
-Ref<Device> Devices::open(int32_t id) {
+Device& Devices::open(int32_t id) {
   Opened& opened = opened_.get();
   const std::lock_guard lock(opened.mutex);
   if (opened.plugin == nullptr) opened.plugin = &load_cuda_plugin(library_);
-  const auto found = opened.devices.find(id);
-  if (found != opened.devices.end()) return Ref<Device>::share(found->second.get());
-  Ref<Device> device =
-      Ref<Device>::adopt(new Device(*opened.plugin, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
-  opened.devices[id] = Ref<Device>::share(device.get());
-  return device;
+  Ref<Device>& device = opened.devices[id];
+  if (!device)
+    device = Ref<Device>::adopt(new Device(*opened.plugin, id, allocator_.struct_size != 0 ? &allocator_ : nullptr));
+  return *device;
 }
 
 Upload::Upload(Ref<Device> device, int32_t kinds, int64_t bytes, int64_t chunk_bytes, void* stream)

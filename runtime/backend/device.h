@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -23,12 +24,15 @@ void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... argumen
 
 // A forked child has what its parent has of devices, but CUDA works for it on none: there objects of a device are let go
 // of without a word to the plugin, and asking for the plugin fails.
-class Device final : public RefCounted<Device> {
+class Device final : public RefCounted<Device>, public Backend {
  public:
   Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device() { let_go(&DevicePlugin::close, handle_); }
+  ~Device() override { let_go(&DevicePlugin::close, handle_); }
+  std::unique_ptr<SessionBackend> make_session(const SessionShape& shape, Constraint& constraint,
+                                               const Allocator& allocator) override;
+  std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) override;
   const DevicePlugin& plugin() const;
   // Calls the plugin's function that frees an object of this device.
   template <class Handle>
@@ -50,7 +54,8 @@ class Devices {
  public:
   // Before the first open().
   void configure(const char* library, const sidbeam_device_allocator* allocator);
-  Ref<Device> open(int32_t id);
+  // The device stays as long as this, in this process.
+  Device& open(int32_t id);
 
  private:
   struct Opened {

@@ -31,22 +31,9 @@ inline constexpr int64_t kUploadAlignment = 256;
 inline constexpr int64_t kUploadHeaderBytes =
     (static_cast<int64_t>(sizeof(IndexView)) + 8 + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
 
-// Columns and maps are the host's.
-struct DeviceVocabulary {
-  const LevelColumns* columns = nullptr;  // [levels]
-  const int64_t* map_codes = nullptr;     // [levels]
-  int32_t levels = 0;
-};
-
-struct DeviceSessionShape {
-  int32_t slots = 0, beams = 0, levels = 0;
-  int32_t strategy = 0, normalization = 0, top_k = 0;
-  DeviceVocabulary vocabulary;
-};
-
 struct DeviceStart {
   int32_t slot = 0, width = 0;
-  float inverse_temperature = 0.0F, soft_cap = 0.0F;
+  RowSettings settings{0.0F, 0.0F};          // 0: not given
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   UploadHandle* upload = nullptr;
 };
@@ -75,7 +62,7 @@ struct DevicePlugin {
   // Fails where a list that the host is to read is in a device's memory.
   sidbeam_status (*check_host)(const void* address, const char* name, sidbeam_error* err);
 
-  sidbeam_status (*session_create)(DeviceHandle* device, const DeviceSessionShape* shape, DeviceSessionHandle** out,
+  sidbeam_status (*session_create)(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,
                                    sidbeam_error* err);
   sidbeam_status (*session_start)(DeviceSessionHandle* session, const DeviceStart* starts, int64_t count,
                                   const int32_t* codes, void* stream, sidbeam_error* err);
@@ -94,7 +81,7 @@ struct DevicePlugin {
 
   // See SetBackend in backend/backend.h.
   sidbeam_status (*set_create)(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
-                               const DeviceVocabulary* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
+                               const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
   // Waits for the device first.
   void (*set_destroy)(DeviceSetHandle* set);
   sidbeam_status (*set_prefixes)(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,

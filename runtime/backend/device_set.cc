@@ -2,18 +2,23 @@
 #include "backend/device_set.h"
 
 #include <utility>
+#include <vector>
+
+#include "backend/constraint.h"
+#include "sidbeam/builder.h"
 
 namespace sidbeam {
 namespace {
 
 class DeviceSet final : public SetBackend {
  public:
-  DeviceSet(Ref<Device> device, std::vector<Ref<Upload>> uploads, uint32_t codes, const DeviceVocabulary& vocabulary)
-      : device_(std::move(device)), uploads_(std::move(uploads)), codes_(codes) {
+  DeviceSet(Ref<Device> device, const SetShape& shape) : device_(std::move(device)), codes_(shape.codes) {
     std::vector<UploadHandle*> handles;
-    for (const Ref<Upload>& upload : uploads_) handles.push_back(upload->handle());
-    call_plugin(plugin().set_create, device_->handle(), handles.data(), static_cast<int32_t>(handles.size()),
-                &vocabulary, &handle_);
+    for (int32_t i = 0; i < shape.count; ++i) {
+      uploads_.push_back(shape.constraints[i]->bring_upload(device_->id(), SIDBEAM_KIND_TRIE));
+      handles.push_back(uploads_.back()->handle());
+    }
+    call_plugin(plugin().set_create, device_->handle(), handles.data(), shape.count, &shape.vocabulary, &handle_);
   }
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
@@ -48,9 +53,8 @@ class DeviceSet final : public SetBackend {
 
 }  // namespace
 
-std::unique_ptr<SetBackend> make_device_set(Ref<Device> device, std::vector<Ref<Upload>> uploads, const SetView& view,
-                                            const DeviceVocabulary& vocabulary) {
-  return std::make_unique<DeviceSet>(std::move(device), std::move(uploads), view.codes, vocabulary);
+std::unique_ptr<SetBackend> make_device_set(Ref<Device> device, const SetShape& shape) {
+  return std::make_unique<DeviceSet>(std::move(device), shape);
 }
 
 }  // namespace sidbeam

@@ -3,15 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "backend/backend.h"
 #include "backend/device.h"
 
 namespace sidbeam {
 
-// The uploads are those of view.indexes, in their order; kept.
-std::unique_ptr<SetBackend> make_device_set(Ref<Device> device, std::vector<Ref<Upload>> uploads, const SetView& view,
-                                            const DeviceVocabulary& vocabulary);
+// Brings the tries of the set's indexes to the device.
+std::unique_ptr<SetBackend> make_device_set(Ref<Device> device, const SetShape& shape);
 
 }  // namespace sidbeam

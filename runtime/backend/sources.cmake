@@ -3,12 +3,20 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/cpu_backend.cc
   backend/cpu/cpu_set.cc
   backend/cpu/kernels.cc
+  backend/cpu/plan.cc
   backend/cpu/row_scan.cc
+  backend/cpu/scan.cc
   backend/cpu/selection.cc
+  backend/cpu/session.cc
+  backend/cpu/session_items.cc
+  backend/cpu/session_step.cc
   backend/cpu/stepper.cc
   backend/cpu/sum_ahead.cc
   backend/cpu/write_beams.cc
   backend/device.cc
+  backend/device_session.cc
   backend/device_set.cc
   backend/plugin.cc
+  backend/settings.cc
+  backend/upload.cc
 )

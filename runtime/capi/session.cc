@@ -44,7 +44,7 @@ sidbeam_status sidbeam_session_get_beams(const sidbeam_session* session, sidbeam
   return guarded(err, [&] {
     require(session, "session");
     check_output(out, "out");
-    write_struct(beams_of(*session), out);
+    write_struct(session->backend->beams(), out);
   });
 }
 
@@ -52,7 +52,7 @@ sidbeam_status sidbeam_session_fetch(sidbeam_session* session, sidbeam_beams* ou
   return guarded(err, [&] {
     require(session, "session");
     check_output(out, "out");
-    write_struct(fetch_beams(*session, stream), out);
+    write_struct(session->backend->fetch(stream), out);
   });
 }
 

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
-#include "backend/device_set.h"
 #include "decode/device_choice.h"
 #include "decode/rows.h"
 #include "decode/strides.h"
@@ -38,27 +36,15 @@ void check_constraints(const sidbeam_constraint_set_config& config) {
 void hold_constraints(const sidbeam_constraint_set_config& config, sidbeam_constraint_set& set) {
   for (int64_t i = 0; i < config.constraint_count; ++i) {
     set.constraints.push_back(Ref<sidbeam_constraint>::share(config.constraints[i]));
-    set.indexes.push_back(&config.constraints[i]->view());
+    set.views.push_back(config.constraints[i]);
     set.levels = std::max(set.levels, config.constraints[i]->view().levels);
   }
 }
 
-std::vector<Ref<Upload>> bring_uploads(const sidbeam_constraint_set& set) {
-  sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
-  config.device_id = set.device_id;
-  config.kinds = SIDBEAM_KIND_TRIE;
-  std::vector<Ref<Upload>> uploads;
-  for (const Ref<sidbeam_constraint>& constraint : set.constraints) {
-    sidbeam_index& index = *constraint->index;
-    uploads.push_back(index.uploads.bring(index.runtime->devices, index.index, config));
-  }
-  return uploads;
-}
-
 // Throws where some level of some constraint has codes past `columns`, which `what` is the number of.
 void check_columns(const sidbeam_constraint_set& set, const char* what, int64_t columns) {
-  for (size_t i = 0; i < set.indexes.size(); ++i) {
-    const IndexView& index = *set.indexes[i];
+  for (size_t i = 0; i < set.constraints.size(); ++i) {
+    const IndexView& index = set.constraints[i]->view();
     for (int32_t l = 0; l < index.levels; ++l) {
       const int64_t needed = columns_needed(set.vocabulary, index, l);
       if (columns < needed)
@@ -80,17 +66,12 @@ std::unique_ptr<sidbeam_constraint_set> make_constraint_set(sidbeam_runtime* run
   set->device_id = config.device_id;
   hold_constraints(config, *set);
   set->vocabulary = make_vocabulary(config.vocabulary, set->levels, &runtime->allocator);
-  SetView view{set->indexes.data(), static_cast<int32_t>(set->indexes.size()), set->vocabulary.columns, 0};
+  SetShape shape{set->views.data(), static_cast<int32_t>(set->views.size()), view_of(set->vocabulary), 0};
   for (const Ref<sidbeam_constraint>& constraint : set->constraints) {
     check_vocabulary(set->vocabulary, *constraint, "a constraint");
-    view.codes = std::max(view.codes, widest_level(constraint->view()));
+    shape.codes = std::max(shape.codes, widest_level(constraint->view()));
   }
-  if (config.device_type == SIDBEAM_DEVICE_CUDA) {
-    Ref<Device> device = runtime->devices.open(config.device_id);
-    set->backend = make_device_set(std::move(device), bring_uploads(*set), view, device_vocabulary(set->vocabulary));
-  } else {
-    set->backend = runtime->cpu->make_set(view, runtime->allocator);
-  }
+  set->backend = backend_on(*runtime, config.device_type, config.device_id).make_set(shape, runtime->allocator);
   return set;
 }
 

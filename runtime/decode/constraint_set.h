@@ -14,7 +14,7 @@
 struct sidbeam_constraint_set {
   sidbeam::Ref<sidbeam_runtime> runtime;
   std::vector<sidbeam::Ref<sidbeam_constraint>> constraints;
-  std::vector<const sidbeam::IndexView*> indexes;  // of the constraints
+  std::vector<sidbeam::Constraint*> views;  // the same, for the backend
   sidbeam::Vocabulary vocabulary;
   int32_t levels = 0;  // the most of any constraint
   int32_t device_type = 0, device_id = 0;

@@ -5,28 +5,6 @@
 namespace sidbeam {
 namespace {
 
-struct Counted {
-  StepCounters counters;
-  int64_t memory_bytes = 0;
-};
-
-int64_t host_bytes(const sidbeam_session& session) {
-  return session.stepper->memory_bytes() + session.vocabulary.maps.bytes() + session.states.bytes() +
-         session.range_ends.bytes() + session.scores.bytes() + session.parents.bytes() + session.tokens.bytes() +
-         session.history_parents.bytes() + session.history_tokens.bytes() + session.live.bytes() +
-         session.active.bytes() + session.level.bytes() + session.errors.bytes() + session.marks.bytes() +
-         session.steps.bytes() + session.start_states.bytes() + session.start_range_ends.bytes() +
-         session.slot_constraints.bytes() + session.widths.bytes() + session.inverse_temperatures.bytes() +
-         session.soft_caps.bytes();
-}
-
-Counted counted(const sidbeam_session& session) {
-  if (session.device == nullptr) return {session.counters, host_bytes(session)};
-  Counted there;
-  get_counters_of_device(session, there.counters, there.memory_bytes);
-  return there;
-}
-
 struct NamedCounter {
   const char* name;
   int64_t StepCounters::*counter;
@@ -43,19 +21,20 @@ constexpr NamedCounter kInside[] = {
 }  // namespace
 
 sidbeam_stats stats_of(const sidbeam_session& session) {
-  const Counted all = counted(session);
+  const SessionCounts all = session.backend->counts();
   sidbeam_stats out = SIDBEAM_STATS_INIT;
   out.steps = all.counters.steps;
   out.rows_read = all.counters.rows_read;
   out.rows_skipped = all.counters.rows_skipped;
   out.rows_bad = all.counters.rows_bad;
   out.dead_beams = all.counters.dead_beams;
-  out.memory_bytes = all.memory_bytes;
+  out.memory_bytes =
+      all.memory_bytes + session.vocabulary.maps.bytes() + session.named.memory_bytes() + session.starts.bytes();
   return out;
 }
 
 int64_t get_counters(const sidbeam_session& session, int64_t capacity, const char** names, int64_t* values) {
-  const StepCounters counters = counted(session).counters;
+  const StepCounters counters = session.backend->counts().counters;
   int64_t count = 0;
   for (const NamedCounter& inside : kInside) {
     if (count < capacity) {

@@ -6,8 +6,9 @@
 #include <memory>
 
 #include "backend/backend.h"
+#include "backend/constraint.h"
 #include "backend/device.h"
-#include "decode/upload.h"
+#include "backend/upload.h"
 #include "index/index.h"
 #include "index/read/used_codes.h"
 #include "support/cpu_target.h"
@@ -33,8 +34,17 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::Uploads uploads;
 };
 
-struct sidbeam_constraint final : sidbeam::RefCounted<sidbeam_constraint> {
+struct sidbeam_constraint final : sidbeam::Constraint {
   sidbeam::Ref<sidbeam_index> index;
 
-  const sidbeam::IndexView& view() const { return index->index.view; }
+  const sidbeam::IndexView& view() const override { return index->index.view; }
+  sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
+    return index->uploads.find(device_id, kinds);
+  }
+  sidbeam::Ref<sidbeam::Upload> bring_upload(int32_t device_id, int32_t kinds) const override {
+    sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
+    config.device_id = device_id;
+    config.kinds = kinds;
+    return index->uploads.bring(index->runtime->devices, index->index, config);
+  }
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "index/views.h"
 #include "support/error.h"
 
 namespace sidbeam {

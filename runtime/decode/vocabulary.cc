@@ -110,7 +110,7 @@ int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int
   return vocabulary.columns[level].needed(index.level[level].codes, index.variable_length);
 }
 
-DeviceVocabulary device_vocabulary(const Vocabulary& vocabulary) {
+VocabularyView view_of(const Vocabulary& vocabulary) {
   return {vocabulary.columns, vocabulary.map_codes, vocabulary.levels};
 }
 

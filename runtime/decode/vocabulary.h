@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "backend/backend.h"
-#include "backend/device_plugin.h"
 #include "decode/objects.h"
 #include "index/views.h"
 #include "support/memory.h"
@@ -32,7 +31,7 @@ void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& co
 // Columns that a row needs for a level of an index.
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level);
 
-// The same for a device's plugin; borrows.
-DeviceVocabulary device_vocabulary(const Vocabulary& vocabulary);
+// The same for a backend; borrows.
+VocabularyView view_of(const Vocabulary& vocabulary);
 
 }  // namespace sidbeam

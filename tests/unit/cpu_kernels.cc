@@ -98,7 +98,7 @@ void check_write_chosen(const Kernels& kernels, uint64_t seed) {
     const uint32_t place = places[order[m]];
     EXPECT_EQ(got_scores[m], scores[order[m]]) << m;
     EXPECT_EQ(parents[m], beam_of(place)) << m;
-    EXPECT_EQ(static_cast<uint32_t>(tokens[m]), token_of(place)) << m;
+    EXPECT_EQ(static_cast<uint32_t>(tokens[m]), number_of(place)) << m;
     EXPECT_EQ(states[m], next[static_cast<size_t>(beam_of(place))]) << m;
   }
   EXPECT_TRUE(got_scores[n] == 7.0F && parents[n] == -7 && tokens[n] == -7 && states[n] == -7);

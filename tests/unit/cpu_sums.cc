@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "backend/cpu/partial_sum.h"
+#include "backend/partial_sum.h"
 #include "cpu_rows.h"
 
 namespace sidbeam::cpu {

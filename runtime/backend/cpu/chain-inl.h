@@ -95,7 +95,7 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
   const auto is_good =
       hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(hn::Abs(lse), infinity)), hn::Lt(hn::Abs(score), infinity));
   if (!hn::AllTrue(d, is_good)) return false;
-  const auto place = hn::ShiftLeft<kTokenBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
+  const auto place = hn::ShiftLeft<kNumberBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);
   hn::StoreU(hn::Or(place, token), du, out.places + at);
   const auto level = hn::Set(du, static_cast<uint32_t>(chain.next_level >> 32));

@@ -1,31 +1,28 @@
-// Deep levels: beams of one child each, of whose rows, the normaliser apart, one element is read.
+// Deep levels: beams of one child each, of whose rows, apart from the normaliser, one element is read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/row_scan.h"
+#include "backend/cpu/plan.h"
+#include "backend/cpu/step_job.h"
 
 namespace sidbeam::cpu {
 
-// The only edges of the first `count` of beams.
-struct OnlyEdges {
-  const LogSum* sums = nullptr;  // [n] normalisers of the beams where they are computed
-  Chain chain;                   // where there are any
-  uint32_t edges[kMostInChain];
-  int32_t count = 0;
+// Where the elements of code 0 are, for beams from some `first` on.
+struct ChildRows {
+  const void* data;    // of row 0
+  int64_t stride;      // elements
+  const int32_t* map;  // row of a beam; nullptr: its number
+  const float* lse;    // by row; nullptr: all are 0
+  const LogSum* sums;  // by beam, in place of lse: normalisers that were computed
+
+  int64_t row(int32_t i) const { return map != nullptr ? map[i] : i; }
 };
 
-// Those of beams [first, first + n), n at most kMostInChain, up to one that has not one child, or fewer. What is then read of
-// the codes has been fetched, for the other beams, too, where their rows are read in between. `found.sums` is set, but need
-// not be computed yet.
-void find_only_edges(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                     OnlyEdges& found);
+ChildRows child_rows(const StepJob& job, const SlotPlan& plan, const SlotStep& slot, int32_t first, const LogSum* sums);
 
-// Scores the only children of the same beams; returns how many there are before a beam that has not one child or whose
-// numbers are odd in any way. For the others `only` has the code of the only child or kNotOne. `out.next` is filled for
-// all.
-int32_t score_only_children(const StepJob& job, const SlotScan& scan, const SlotStep& slot, int32_t first, int32_t n,
-                            const OnlyEdges& found, uint32_t* only, const ChainOut& out);
+// What the kernels follow the beams from `first` on by; false where 32-bit offsets do not reach all of it.
+bool make_chain(const StepJob& job, const SlotPlan& plan, const SlotStep& slot, int32_t first, const ChildRows& rows,
+                Chain& chain);
 
 }  // namespace sidbeam::cpu

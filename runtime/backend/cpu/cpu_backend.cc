@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 #include "backend/cpu/cpu_set.h"
-#include "backend/cpu/stepper.h"
+#include "backend/cpu/session.h"
 
 namespace sidbeam {
 namespace {
@@ -14,12 +14,13 @@ class CpuBackend final : public Backend {
   CpuBackend(const Kernels& kernels, std::unique_ptr<Executor> executor, int64_t grain)
       : kernels_(kernels), executor_(std::move(executor)), grain_(grain) {}
 
-  std::unique_ptr<Stepper> make_stepper(const Allocator& allocator) const override {
+  std::unique_ptr<SessionBackend> make_session(const SessionShape& shape, Constraint& constraint,
+                                               const Allocator& allocator) override {
     if (executor_ != nullptr) executor_->prepare();
-    return std::make_unique<cpu::CpuStepper>(kernels_, allocator, executor_.get(), grain_);
+    return std::make_unique<cpu::CpuSession>(shape, constraint, allocator, kernels_, executor_.get(), grain_);
   }
-  std::unique_ptr<SetBackend> make_set(const SetView& view, const Allocator& allocator) const override {
-    return cpu::make_cpu_set(kernels_, view, allocator);
+  std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) override {
+    return cpu::make_cpu_set(kernels_, shape, allocator);
   }
 
  private:

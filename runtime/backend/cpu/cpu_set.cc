@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
-#include "backend/cpu/partial_sum.h"
+#include "backend/constraint.h"
 #include "backend/cpu/row_scan.h"
 #include "backend/cpu/sum_ahead.h"
 #include "index/read/prefix_states.h"
@@ -77,44 +78,44 @@ struct TopkWorkspace {
   Selection selection;
 };
 
-bool scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization, int64_t i,
-                TopkWorkspace& workspace) {
-  if (!is_live(row.state) || is_ended(row.state)) return true;
+// Nothing is appended unless the outcome is kReady.
+RowOutcome scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization,
+                      int64_t i, TopkWorkspace& workspace) {
+  if (!is_live(row.state) || is_ended(row.state)) return RowOutcome::kEmpty;
   const State state = decode_state(row.state);
-  if (state.level >= row.index->levels) return true;
-  SlotScan scan;
-  scan.kernels = &kernels;
-  scan.index = row.index;
-  scan.level = state.level;
-  scan.strategy = SIDBEAM_STRATEGY_TRIE;
-  scan.normalization = normalization;
-  scan.columns = row.columns[state.level];
-  scan.column_count = rows.columns;
-  scan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
-  decide(scan, false);
+  if (state.level >= row.index->levels) return RowOutcome::kEmpty;
+  SlotPlan plan;
+  plan.kernels = &kernels;
+  plan.index = row.index;
+  plan.level = state.level;
+  plan.strategy = SIDBEAM_STRATEGY_TRIE;
+  plan.columns = row.columns[state.level];
+  plan.column_count = rows.columns;
+  plan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
+  decide(plan, normalization, false);
   RowTask task;
   task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
   task.node = state.node;
   NodeRow found;
-  if (scan.by_row) found = node_row(row.index->level[state.level], state.node);
+  if (!plan.in_tail()) found = node_row(row.index->level[state.level], state.node);
   task.found = &found;
-  if (scan.sums_ahead) {
+  if (plan.sums_ahead()) {
     RowsToSum sums;
-    sums.elements = scan.elements;
+    sums.elements = plan.elements;
     sums.elements.data = task.data;
     sums.count = 1;
     sums.stride = rows.row_stride * element_bytes(rows.dtype);  // the next row is fetched
-    task.maxima = sum_ahead(scan, sums, workspace.rows, &task.row.normalizer);
+    task.maxima = sum_ahead(plan, sums, workspace.rows, &task.row.normalizer);
   }
   StepCounters counters;
-  return scan_row(scan, task, workspace.rows, workspace.selection, counters);
+  return scan_row(plan, task, workspace.rows, workspace.selection, counters);
 }
 
 void write_topk(const StateRow& row, const Selection& selection, int32_t count, int32_t k, int32_t* codes,
                 float* log_probs, int64_t* next) {
   for (int32_t j = 0; j < k; ++j) {
     const bool there = j < count;
-    const uint32_t code = there ? token_of(selection.places()[j]) : 0;
+    const uint32_t code = there ? number_of(selection.places()[j]) : 0;
     codes[j] = there ? static_cast<int32_t>(code) : -1;
     log_probs[j] = there ? selection.scores()[j] : -std::numeric_limits<float>::infinity();
     if (next != nullptr) next[j] = there ? next_state(*row.index, row.state, code) : kDeadState;
@@ -123,8 +124,10 @@ void write_topk(const StateRow& row, const Selection& selection, int32_t count, 
 
 class CpuSet final : public SetBackend {
  public:
-  CpuSet(const Kernels& kernels, const SetView& view, const Allocator& allocator)
-      : kernels_(kernels), view_(view), allocator_(allocator) {}
+  CpuSet(const Kernels& kernels, const SetShape& shape, const Allocator& allocator)
+      : kernels_(kernels), columns_(shape.vocabulary.columns), codes_(shape.codes), allocator_(allocator) {
+    for (int32_t i = 0; i < shape.count; ++i) indexes_.push_back(&shape.constraints[i]->view());
+  }
 
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     check_which(call);
@@ -165,43 +168,45 @@ class CpuSet final : public SetBackend {
   void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization, int32_t k,
             int32_t* codes, float* log_probs, int64_t* next) const override {
     check_which(call);
-    const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{view_.codes} + 1));
-    const StepLimits limits{0, 0, 0, view_.codes};
+    const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{codes_} + 1));
+    const StepLimits limits{0, 0, 0, codes_};
     TopkWorkspace workspace{RowWorkspace(kernels_, allocator_, limits), Selection(kernels_, allocator_, width)};
     for (int64_t i = 0; i < call.count; ++i) {
       workspace.selection.reset(width);
       const StateRow row = state_row(call, i, states[i]);
-      const bool good = scan_state(kernels_, row, rows, normalization, i, workspace);
-      const int32_t count = good ? workspace.selection.finish() : 0;
+      const RowOutcome outcome = scan_state(kernels_, row, rows, normalization, i, workspace);
+      const int32_t count = outcome == RowOutcome::kReady ? workspace.selection.finish() : 0;
       write_topk(row, workspace.selection, count, k, codes + i * k, log_probs + i * k,
                  next != nullptr ? next + i * k : nullptr);
-      if (!good) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
+      if (outcome == RowOutcome::kBad) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
     }
   }
 
  private:
   void check_which(const SetCall& call) const {
     for (int64_t i = 0; call.which != nullptr && i < call.count; ++i)
-      if (call.which[i] < 0 || call.which[i] >= view_.count)
-        fail(SIDBEAM_INVALID_ARGUMENT, "which[%lld] is %d, expected 0..%d", static_cast<long long>(i), call.which[i],
-             view_.count - 1);
+      if (call.which[i] < 0 || static_cast<size_t>(call.which[i]) >= indexes_.size())
+        fail(SIDBEAM_INVALID_ARGUMENT, "which[%lld] is %d, expected 0..%zu", static_cast<long long>(i), call.which[i],
+             indexes_.size() - 1);
   }
   const IndexView& index_of(const SetCall& call, int64_t i) const {
-    return *view_.indexes[call.which != nullptr ? call.which[i] : 0];
+    return *indexes_[static_cast<size_t>(call.which != nullptr ? call.which[i] : 0)];
   }
   StateRow state_row(const SetCall& call, int64_t i, int64_t state) const {
     const IndexView& index = index_of(call, i);
-    return {&index, is_trie_state(index, state) ? state : kDeadState, view_.columns};
+    return {&index, is_trie_state(index, state) ? state : kDeadState, columns_};
   }
   const Kernels& kernels_;
-  SetView view_;
+  std::vector<const IndexView*> indexes_;
+  const LevelColumns* columns_;  // by level
+  uint32_t codes_;               // of the widest level of any index, the end not counted
   Allocator allocator_;
 };
 
 }  // namespace
 
-std::unique_ptr<SetBackend> make_cpu_set(const Kernels& kernels, const SetView& view, const Allocator& allocator) {
-  return std::make_unique<CpuSet>(kernels, view, allocator);
+std::unique_ptr<SetBackend> make_cpu_set(const Kernels& kernels, const SetShape& shape, const Allocator& allocator) {
+  return std::make_unique<CpuSet>(kernels, shape, allocator);
 }
 
 }  // namespace sidbeam::cpu

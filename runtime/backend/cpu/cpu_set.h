@@ -9,6 +9,6 @@
 
 namespace sidbeam::cpu {
 
-std::unique_ptr<SetBackend> make_cpu_set(const Kernels& kernels, const SetView& view, const Allocator& allocator);
+std::unique_ptr<SetBackend> make_cpu_set(const Kernels& kernels, const SetShape& shape, const Allocator& allocator);
 
 }  // namespace sidbeam::cpu

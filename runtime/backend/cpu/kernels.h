@@ -4,10 +4,12 @@
 
 #include <cstdint>
 
+#include "backend/partial_sum.h"
+#include "backend/rows.h"
+#include "backend/score.h"
 #include "index/trie.h"
 #include "sidbeam/rows.h"
 #include "support/cpu_target.h"
-#include "support/host_device.h"
 
 namespace sidbeam::cpu {
 
@@ -21,19 +23,6 @@ struct Elements {
   const void* next = nullptr;
 
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
-};
-
-// The sum of exp(x): e^base * 2^exponent * sum. base is 0 but where |x| > 2^17 leaves no room for a power of two; sum 0
-// is an empty sum, NaN a bad one.
-struct PartialSum {
-  float base = 0.0F;
-  int32_t exponent = 0;
-  double sum = 0.0;
-};
-
-// log of a PartialSum as two floats, ref + rest, so that (x - ref) - rest loses nothing near the maximum.
-struct LogSum {
-  float ref = 0.0F, rest = 0.0F;
 };
 
 // Rows of elements to be summed one after the other: where each of them is, or, where all follow each other, the first.
@@ -52,25 +41,10 @@ struct RowsToSum {
     auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
     if (row == 0) return 0;
     if (rows == nullptr) row += static_cast<uintptr_t>(i * stride);
-    return row + static_cast<uintptr_t>(column * (elements.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2));
+    return row + static_cast<uintptr_t>(column * element_bytes(elements.dtype));
   }
 };
 inline constexpr int32_t kMostSummed = 128;
-
-// What turns x into a score, and where the candidate is: place = place_base | token.
-struct RowScore {
-  float score = 0.0F;  // of the beam
-  LogSum normalizer;
-  bool clamp = true;  // log-prob = min(0, ...): the normaliser was computed
-  uint32_t place_base = 0;
-};
-
-// The score of a candidate: fl(score + log-prob), log-prob = (x - ref) - rest, never -0.
-SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
-  float log_prob = (x - row.normalizer.ref) - row.normalizer.rest;
-  if (row.clamp) log_prob = log_prob < 0.0F ? log_prob : 0.0F;
-  return row.score + (log_prob + 0.0F);
-}
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
 inline constexpr int kGroup = 4;         // blocks that have a maximum in common, too
@@ -109,10 +83,6 @@ struct SliceCursor {
   int32_t row = 0, block = 0;
 };
 inline constexpr int kMostSlices = 16;  // of a batch
-inline constexpr int kTokenBits = 20;   // of a place; beams have the other 12
-inline uint32_t place_of(int32_t beam, uint32_t token) { return static_cast<uint32_t>(beam) << kTokenBits | token; }
-inline int32_t beam_of(uint32_t place) { return static_cast<int32_t>(place >> kTokenBits); }
-inline uint32_t token_of(uint32_t place) { return place & ((1U << kTokenBits) - 1); }
 
 // Where candidates go: at most `count` of them, and kVectorSlack elements more may be overwritten.
 struct Room {
@@ -230,6 +200,12 @@ struct Kernels {
   // The states after a level above the tail of those winners who have none yet, by the rows of their parents' nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
 };
+
+inline PartialSum sum_of(const Kernels& kernels, const Elements& elements, int64_t n, float* maxima = nullptr) {
+  PartialSum sum;
+  kernels.sum_exp(elements, n, maxima, sum);
+  return sum;
+}
 
 // The table of a target; its kernels run only where the machine has the target.
 const Kernels& kernels_of(CpuTarget target);

@@ -28,9 +28,9 @@
 #include <type_traits>
 
 #include "backend/cpu/exp_terms-inl.h"
-#include "backend/cpu/partial_sum.h"
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
+#include "backend/partial_sum.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

@@ -14,8 +14,8 @@
 #include <limits>
 
 #include "backend/cpu/exp_terms-inl.h"
-#include "backend/cpu/partial_sum.h"
-#include "backend/cpu/portable_math.h"
+#include "backend/partial_sum.h"
+#include "backend/portable_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

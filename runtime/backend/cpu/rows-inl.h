@@ -9,9 +9,9 @@
 
 #include <algorithm>
 
-#include "backend/cpu/half.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/math-inl.h"
+#include "backend/half.h"
 #include "sidbeam/rows.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -208,7 +208,7 @@ HWY_INLINE void find_blocks(const BlockRow* rows, const FoundPlaces& groups, Fou
   int32_t count = 0;
   for (int32_t g = 0; g < groups.count; ++g) {
     const BlockRow& row = rows[beam_of(groups.at[g])];
-    const uint32_t group = token_of(groups.at[g]);
+    const uint32_t group = number_of(groups.at[g]);
     // Words of the mask: those of blocks before and beyond it are not there to be read, which the first and the last group have.
     const int64_t word = int64_t{group} * kGroup - row.first_block;
     const uint64_t* valid = HWY_LIKELY(word >= 0 && word + kGroup <= row.words) ? row.valid + word : kAll;
@@ -245,7 +245,7 @@ HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Fou
   for (int32_t i = 0; i < blocks.count; ++i) {
     const uint32_t at = blocks.at[i];
     const BlockRow& row = block_rows[beam_of(at)];
-    const auto block = static_cast<int32_t>(token_of(at)), own = block - row.first_block;
+    const auto block = static_cast<int32_t>(number_of(at)), own = block - row.first_block;
     const uint64_t word =
         HWY_LIKELY(own >= 0 && own < row.plain)
             ? columns_above<kDtype>(row.data + block * (kBlock * kBytes), row.bound) & row.valid[own * row.valid_stride]
@@ -264,7 +264,7 @@ HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Fou
   int32_t i = 0;
   for (; i < blocks.count && kept + kBlock <= room.count; ++i) {
     const RowSlice& row = rows[beam_of(blocks.at[i])];
-    const int64_t column = int64_t{token_of(blocks.at[i])} * kBlock;
+    const int64_t column = int64_t{number_of(blocks.at[i])} * kBlock;
     const auto* elements = static_cast<const Element*>(row.slice.data) + column;
     const uint32_t place = row.score.place_base + static_cast<uint32_t>(column - row.slice.first_column);
     uint64_t word = words[i];
@@ -317,7 +317,7 @@ inline int32_t append_slices_of(const RowSlice* rows, int32_t n, float threshold
   find_codes<kDtype>(rows, block_rows, blocks, words);
   int32_t kept = 0;
   const int32_t done = append_codes<Element>(rows, threshold, blocks, words, room, kept);
-  next = done < blocks.count ? SliceCursor{beam_of(blocks.at[done]), static_cast<int32_t>(token_of(blocks.at[done]))}
+  next = done < blocks.count ? SliceCursor{beam_of(blocks.at[done]), static_cast<int32_t>(number_of(blocks.at[done]))}
                              : beyond;
   return kept;
 }

@@ -6,128 +6,12 @@
 #include <limits>
 #include <utility>
 
-#include "backend/cpu/chain.h"
-#include "backend/cpu/only_children.h"
+#include "backend/cpu/scan.h"
 #include "backend/cpu/write_beams.h"
-#include "index/read/state.h"
 #include "support/float_mode.h"
 
 namespace sidbeam::cpu {
 namespace {
-
-// Codes [0, slot.level) of a beam, walking its parents back.
-void beam_codes(const SlotStep& slot, int32_t beams, int32_t beam, int32_t* codes) {
-  for (int32_t level = slot.level - 1; level >= 0; --level) {
-    codes[level] = slot.history_tokens[int64_t{level} * beams + beam];
-    beam = slot.history_parents[int64_t{level} * beams + beam];
-  }
-}
-
-SlotScan scan_of(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
-  SlotScan scan;
-  scan.kernels = &kernels;
-  scan.index = slot.index;
-  scan.level = slot.level;
-  scan.strategy = job.strategy;
-  scan.normalization = job.normalization;
-  scan.top_k = job.top_k;
-  scan.columns = job.columns[slot.level];
-  scan.column_count = job.rows->columns;
-  scan.elements = {job.rows->data, job.rows->dtype, slot.inverse_temperature, slot.soft_cap};
-  decide(scan, job.lse != nullptr);
-  return scan;
-}
-
-int64_t row_number(const StepJob& job, const SlotStep& slot, int32_t beam) {
-  return job.row_map != nullptr ? job.row_map[slot.batch * job.beams + beam] : beam;
-}
-
-const void* row_data(const StepJob& job, const SlotStep& slot, int64_t row) {
-  const sidbeam_rows& rows = *job.rows;
-  const int64_t offset = (job.row_map != nullptr ? 0 : slot.batch * rows.slot_stride) + row * rows.row_stride;
-  return static_cast<const char*>(rows.data) + offset * element_bytes(rows.dtype);
-}
-
-RowTask task_for(const StepJob& job, const SlotStep& slot, int32_t beam) {
-  const sidbeam_rows& rows = *job.rows;
-  const int64_t row = row_number(job, slot, beam);
-  RowTask task;
-  task.data = row_data(job, slot, row);
-  if (job.lse != nullptr) task.lse = job.lse + (job.row_map != nullptr ? row : slot.batch * rows.rows + row);
-  task.node = state_node(slot.states[beam]);
-  if (uses_columns(job.strategy)) task.range_end = slot.range_ends[beam];
-  task.row.score = slot.scores[beam];
-  task.row.place_base = place_of(beam, 0);
-  return task;
-}
-
-// Of scores that are NaN where there is none.
-void raise(float& best, float score) {
-  if (!(best >= score) && !std::isnan(score)) best = score;
-}
-
-bool is_bad_lse(const RowTask& task) {
-  return task.lse != nullptr && (std::isnan(*task.lse) || *task.lse == std::numeric_limits<float>::infinity());
-}
-
-// Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
-bool may_skip(const StepJob& job, const Piece& piece, int32_t m) {
-  return job.may_skip && piece.slot->scores[m] < piece.found->selection.threshold();
-}
-
-// Whether no row can be skipped yet.
-bool skips_none(const StepJob& job, const Piece& piece) {
-  return !job.may_skip || piece.found->selection.threshold() == -std::numeric_limits<float>::infinity();
-}
-
-// Returns how many of the n beams from `first` on are done with, since each has one child, and finds the only children
-// of the others. Candidates come in the order of beams: after one that is left to scan_beam, since it has not one child
-// or odd numbers, all are.
-int32_t push_only_children(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
-                           const OnlyEdges& edges, uint32_t* only, Lane& lane) {
-  const SlotStep& slot = *piece.slot;
-  Selection& selection = piece.found->selection;
-  int64_t* next = piece.found->only_next.data() + first;
-  const Room room = selection.room_for(n);
-  const bool direct = room.count > 0;
-  if (!direct && scan.sums_ahead) {  // some rows may have been skipped
-    find_only_children(*slot.index, slot.level, {slot.states + first, n, only, next});
-    return 0;
-  }
-  float scores[kMostTogether];
-  uint32_t places[kMostTogether];
-  const ChainOut out{direct ? room.scores : scores, direct ? room.places : places, next};
-  const int32_t done = score_only_children(job, scan, slot, first, n, edges, only, out);
-  if (direct) {
-    selection.take(done);
-  } else {
-    selection.append({0.0F, {}, false, 0}, scores, places, done);
-  }
-  lane.counters.rows_read += done;
-  lane.counters.single_rows += done;
-  lane.counters.candidates += done;
-  return done;
-}
-
-// A beam of a dense node whose row was summed in place: there is nothing left to do but to note where the row and the
-// mask are. False where there is more to it. (By scan_beam a step of 140 such beams took 1.7 us longer.)
-bool note_dense(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t m, int32_t i, Lane& lane) {
-  const SlotStep& slot = *piece.slot;
-  const LevelView& level = slot.index->level[slot.level];
-  const NodeRow& node = piece.found->rows[m];
-  const LogSum& sum = lane.logs[i];
-  if (node.dense < 0 || node.row.count >= level.codes || may_skip(job, piece, m)) return false;
-  if (!(sum.ref > -std::numeric_limits<float>::infinity())) return false;
-  Slice slice = slice_in_row(scan, row_data(job, slot, row_number(job, slot, m)));
-  slice.mask = mask_of(level, node.dense);
-  slice.maxima = lane.maxima != nullptr ? lane.maxima + i * lane.workspace.maxima_room : nullptr;
-  slice.valid = node.row.count;
-  piece.found->selection.append_slice({slot.scores[m], sum, true, place_of(m, 0)}, slice);
-  ++lane.counters.rows_read;
-  ++lane.counters.dense_rows;
-  lane.counters.candidates += slice.valid;
-  return true;
-}
 
 // Adds a lane's to the session's. Leaves the lane's 0 for the next step, which need not clear them then: gcc 12 would do so by
 // `rep stos`.
@@ -230,7 +114,7 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
                   static_cast<int32_t>(std::min<int64_t>(end - first, rows)),
                   whole ? &lane.found : &lane.shared[lane.piece_count],
                   {}};
-      scan_beams(job, piece, lane);
+      scan_piece(kernels_, job, piece, lane);
       if (whole) {
         finish_slot(job, piece, lane);
       } else {
@@ -268,103 +152,6 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
   if (whole.slot != nullptr) finish_slot(job, whole, own);
 }
 
-void CpuStepper::scan_beams(const StepJob& job, Piece& piece, Lane& lane) const {
-  const SlotStep& slot = *piece.slot;
-  const SlotScan scan = scan_of(kernels_, job, slot);
-  const int32_t end = std::min(piece.end, *slot.live), together = rows_together(scan, lane.workspace);
-  piece.found->selection.reset(slot.width);
-  piece.found->all_only = true;
-  piece.best_bad = {};
-  for (int32_t m = piece.begin; m < end; m += together)
-    scan_together(job, scan, piece, m, std::min(together, end - m), lane);
-}
-
-// Beams [first, first + n): their sums, then their children.
-void CpuStepper::scan_together(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t first, int32_t n,
-                               Lane& lane) const {
-  const SlotStep& slot = *piece.slot;
-  const int64_t* states = slot.states + first;
-  uint32_t only[kMostTogether];
-  int32_t done = 0;
-  OnlyEdges edges;
-  if (scan.sums_ahead) edges.sums = lane.logs;
-  if (scan.singles) find_only_edges(job, scan, slot, first, n, edges);
-  if (scan.sums_ahead) sum_beams(job, scan, piece, first, n, lane);
-  if (scan.singles) {
-    done = push_only_children(job, scan, piece, first, n, edges, only, lane);
-  } else {
-    std::fill_n(only, n, kNotOne);
-    std::fill_n(piece.found->only_next.data() + first, n, kDeadState);
-  }
-  if (scan.by_row)
-    kernels_.find_rows(slot.index->level[slot.level], states + done, n - done, only + done,
-                       piece.found->rows.data() + first + done);
-  if (done < n) piece.found->all_only = false;
-  for (int32_t i = done; i < n; ++i) {
-    const bool noted = scan.notes_slices && only[i] == kNotOne && note_dense(job, scan, piece, first + i, i, lane);
-    if (!noted) scan_beam(job, scan, piece, first + i, only[i], i, lane);
-  }
-  piece.found->selection.flush();
-}
-
-// The normalisers of n beams from `first` on. Beams that are not fed need no row: a map may hold anything. Where all are fed
-// and rows lie one after the other no address is looked up (which took up to 1 % of a step).
-void CpuStepper::sum_beams(const StepJob& job, const SlotScan& scan, const Piece& piece, int32_t first, int32_t n,
-                           Lane& lane) const {
-  const SlotStep& slot = *piece.slot;
-  const int32_t end = std::min(piece.end, *slot.live);
-  const void* rows[kMostTogether + 1];
-  RowsToSum sums;
-  sums.elements = scan.elements;
-  sums.count = n;
-  if (job.row_map == nullptr && skips_none(job, piece) && are_fed(slot.states + first, n)) {
-    sums.elements.data = row_data(job, slot, first);
-    sums.stride = job.rows->row_stride * element_bytes(job.rows->dtype);
-  } else {
-    for (int32_t i = 0; i <= n; ++i) {
-      const int32_t m = first + i;
-      const bool fed = m < end && node_to_feed(slot.states[m]) != kUnfed && !may_skip(job, piece, m);
-      rows[i] = fed ? row_data(job, slot, row_number(job, slot, m)) : nullptr;
-    }
-    sums.rows = rows;
-  }
-  lane.maxima = sum_ahead(scan, sums, lane.workspace, lane.logs);
-}
-
-void CpuStepper::scan_beam(const StepJob& job, const SlotScan& scan, Piece& piece, int32_t m, uint32_t only, int32_t i,
-                           Lane& lane) const {
-  const SlotStep& slot = *piece.slot;
-  Selection& selection = piece.found->selection;
-  if (!is_live(slot.states[m])) return;
-  if (is_ended(slot.states[m])) return selection.push(slot.scores[m], place_of(m, 0));
-  if (may_skip(job, piece, m)) {
-    ++lane.counters.rows_skipped;
-    return;
-  }
-  RowTask task = task_for(job, slot, m);
-  if (scan.sums_ahead) {
-    if (lane.maxima != nullptr) task.maxima = lane.maxima + i * lane.workspace.maxima_room;
-    task.row.normalizer = lane.logs[i];
-  }
-  ++lane.counters.rows_read;
-  bool good;
-  if (only != kNotOne) {
-    good = scan_single(scan, task, only, selection);
-    ++lane.counters.single_rows;
-    ++lane.counters.candidates;
-  } else {
-    if (job.strategy == SIDBEAM_STRATEGY_HASH_FINAL && slot.level == slot.index->levels - 1) {
-      beam_codes(slot, job.beams, m, lane.prefix.data());
-      task.prefix = lane.prefix.data();
-    }
-    task.found = &piece.found->rows[m];
-    good = scan_row(scan, task, lane.workspace, selection, lane.counters);
-  }
-  if (good) return;
-  ++lane.counters.rows_bad;
-  raise(is_bad_lse(task) ? piece.best_bad.lse : piece.best_bad.row, slot.scores[m]);
-}
-
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
   const SlotStep& slot = *whole.slot;
   Selection& selection = whole.found->selection;
@@ -372,9 +159,8 @@ void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane)
   lane.counters.shrinks += selection.shrinks();
   lane.counters.dead_beams += slot.width - count;
   ++lane.counters.slot_steps;
-  const auto matters = [&](float bad) {
-    return !std::isnan(bad) && (count < slot.width || bad >= slot.scores[count - 1]);
-  };
+  const float last = count > 0 ? slot.scores[count - 1] : -std::numeric_limits<float>::infinity();
+  const auto matters = [&](float bad) { return !std::isnan(bad) && bad_row_matters(bad, last, count, slot.width); };
   if (matters(whole.best_bad.row)) *slot.error |= SIDBEAM_SLOT_BAD_ROW;
   if (matters(whole.best_bad.lse)) *slot.error |= SIDBEAM_SLOT_BAD_LSE;
 }

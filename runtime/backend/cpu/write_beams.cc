@@ -4,33 +4,24 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/beams.h"
 #include "backend/cpu/only_children.h"
-#include "index/read/lookup.h"
 #include "index/read/state.h"
 
 namespace sidbeam::cpu {
 namespace {
 
-// The state of a beam after a step of the other strategies. On a damaged index a token may turn out to lead nowhere: that
-// beam is dead to the next step.
-int64_t continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, int32_t& token, uint64_t& range_end) {
+// The state of a beam after a step of the other strategies; an ended one stays. On a damaged index a token may turn out to
+// lead nowhere: that beam is dead to the next step.
+BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, int32_t& token) {
   const int64_t before = slot.states[parent];
-  const LevelView& level = slot.index->level[slot.level];
+  const uint64_t range_end = uses_columns(job.strategy) ? slot.range_ends[parent] : 0;
   if (is_ended(before)) {
-    if (uses_columns(job.strategy)) range_end = slot.range_ends[parent];
     token = -1;
-    return before;
+    return {before, range_end};
   }
-  const auto code = static_cast<uint32_t>(token);
-  State state{slot.level + 1, slot.index->variable_length && code == level.codes, NodeKind::kOpaque, 0};
-  if (uses_columns(job.strategy)) {
-    const OrdinalRange found =
-        column_range(*slot.index, slot.level, {state_node(before), slot.range_ends[parent]}, code);
-    state.kind = NodeKind::kSorted;
-    state.node = found.lo;
-    range_end = found.hi;
-  }
-  return encode_state(state);
+  return next_without_trie(job.strategy, *slot.index, slot.level, {state_node(before), range_end},
+                           static_cast<uint32_t>(token));
 }
 
 // The states of beams of the trie that had several children, or were ended, which have no token.
@@ -60,8 +51,11 @@ void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& sl
     follow_others(kernels, slot, found, {slot.parents, slot.tokens, count, states});
     fetch_next(index, slot.level, states, count);
   } else {
-    for (int32_t m = 0; m < count; ++m)
-      states[m] = continue_beam(job, slot, slot.parents[m], slot.tokens[m], range_ends[m]);
+    for (int32_t m = 0; m < count; ++m) {
+      const BeamState next = continue_beam(job, slot, slot.parents[m], slot.tokens[m]);
+      states[m] = next.state;
+      range_ends[m] = next.range_end;
+    }
   }
   std::copy_n(states, count, slot.states);
   if (uses_columns(job.strategy)) std::copy_n(range_ends, count, slot.range_ends);
@@ -92,10 +86,10 @@ int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& 
   kernels.write_chosen(chosen, found.only_next.data(), out);
   if (!found.all_only) write_others(kernels, job, slot, count, found, states, range_ends);
   if (count < job.beams) clear_beams(slot, count, job.beams);
-  int32_t active = count;
-  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) active -= is_ended(slot.states[m]) ? 1 : 0;
+  int32_t ended = 0;
+  for (int32_t m = 0; slot.index->variable_length && m < count; ++m) ended += is_ended(slot.states[m]) ? 1 : 0;
   *slot.live = count;
-  *slot.active = slot.level + 1 == slot.index->levels ? 0 : active;
+  *slot.active = active_after(*slot.index, slot.level, count, ended);
   return count;
 }
 

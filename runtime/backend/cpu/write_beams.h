@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/backend.h"
 #include "backend/cpu/found.h"
+#include "backend/cpu/step_job.h"
 
 namespace sidbeam::cpu {
 

@@ -11,20 +11,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/backend.h"
+#include "backend/beams.h"
 #include "backend/cuda/block.cuh"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/hash_key.cuh"
+#include "backend/score.h"
 #include "index/read/find.h"
 
 namespace sidbeam::cuda {
-
-inline constexpr int kNumberBits = 20;
-__device__ inline uint32_t place_of(int beam, uint32_t number) {
-  return static_cast<uint32_t>(beam) << kNumberBits | number;
-}
-__device__ inline int beam_of(uint32_t place) { return static_cast<int>(place >> kNumberBits); }
-__device__ inline uint32_t number_of(uint32_t place) { return place & ((1U << kNumberBits) - 1); }
 
 // Candidates in the order of keys: score rising, place falling. No candidate has key 0.
 __device__ inline uint32_t ordered(float score) {
@@ -41,11 +35,6 @@ __device__ inline float score_of_key(uint64_t key) { return unordered(static_cas
 __device__ inline uint32_t place_of_key(uint64_t key) { return ~static_cast<uint32_t>(key); }
 
 enum class Ways : int32_t { kNone, kEdges, kRun, kCodes, kOrdinals, kSearch };
-
-struct Next {
-  int64_t state = kDeadState;
-  uint64_t range_end = 0;
-};
 
 struct Children {
   const IndexView* index = nullptr;
@@ -97,24 +86,17 @@ struct Children {
   }
 
   // The state after child i, with its code.
-  __device__ Next next(uint32_t i, uint32_t token) const {
-    State state{level + 1, index->variable_length && token == codes, NodeKind::kOpaque, 0};
-    uint64_t range_end = 0;
-    if (ways == Ways::kEdges) {
-      state.kind = NodeKind::kTrie;
-      state.node = first + i;
-    } else if (ways == Ways::kRun) {
+  __device__ BeamState next(uint32_t i, uint32_t token) const {
+    if (ways != Ways::kEdges && ways != Ways::kRun)
+      return next_without_trie(strategy, *index, level, {first, last}, token);
+    State state{level + 1, index->variable_length && token == codes, NodeKind::kTrie, first + i};
+    if (ways == Ways::kRun) {
       uint32_t end = i + 1;
       while (end < count && run_token(end) == token) ++end;
       state.kind = NodeKind::kTail;
       state.node = pack_run({first + i, end - i});
-    } else if (uses_columns(strategy)) {
-      const OrdinalRange found = column_range(*index, level, {first, last}, token);
-      state.kind = NodeKind::kSorted;
-      state.node = found.lo;
-      range_end = found.hi;
     }
-    return {encode_state(state), range_end};
+    return {encode_state(state), 0};
   }
 
  private:
@@ -134,15 +116,16 @@ __device__ inline Counter kind_of(const Children& children) {
 }
 
 // Of a beam that is live, not ended and at `level`, below the index's last.
-__device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level, bool has_end_column,
-                                       int64_t state, uint64_t range_end) {
+__device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level,
+                                       const LevelColumns& columns, int64_t state, uint64_t range_end) {
   Children children;
   children.index = &index;
   children.at = &index.level[level];
   children.level = level;
   children.strategy = strategy;
   children.codes = children.at->codes;
-  children.ends = index.variable_length && has_end_column;
+  children.ends = has_end(index, columns);
+  children.probes = probes_codes(strategy, index, level);
   const uint64_t node = state_node(state);
   const uint32_t all = children.codes + (children.ends ? 1 : 0);
   if (strategy == SIDBEAM_STRATEGY_TRIE && is_tail_level(index, level)) {
@@ -159,25 +142,13 @@ __device__ inline Children children_of(const IndexView& index, int32_t strategy,
     children.first = node;
     children.last = std::min(range_end, index.sids);
     const uint64_t ordinals = children.last > node ? children.last - node : 0;
-    children.probes = strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
     children.ways = children.probes ? Ways::kCodes : ordinals <= all ? Ways::kOrdinals : Ways::kSearch;
     children.count = children.ways == Ways::kOrdinals ? static_cast<uint32_t>(ordinals) : all;
   } else {
     children.ways = Ways::kCodes;
-    children.probes = strategy == SIDBEAM_STRATEGY_HASH_FINAL && level == index.levels - 1;
     children.count = children.codes;
   }
   return children;
-}
-
-// The codes of a beam before `level`, walking its parents back; histories of the slot are [L, M].
-__device__ inline void beam_codes(const int32_t* parents, const int32_t* tokens, int32_t beams, int32_t level,
-                                  int32_t beam, int32_t* codes) {
-  for (int32_t l = level - 1; l >= 0; --l) {
-    if (beam < 0 || beam >= beams) beam = 0;  // damaged by a slot that was named twice
-    codes[l] = tokens[int64_t{l} * beams + beam];
-    beam = parents[int64_t{l} * beams + beam];
-  }
 }
 
 }  // namespace sidbeam::cuda

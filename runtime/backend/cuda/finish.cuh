@@ -200,9 +200,7 @@ class Finish {
     int32_t* prefix = shared_.prefix[warp_id()];
     __syncwarp();
     if (lane_id() == 0) {
-      const int64_t history = history_at(session_, entry_.slot);
-      beam_codes(session_.history_parents + history, session_.history_tokens + history, session_.beams, entry_.level, m,
-                 prefix);
+      tokens_of_beam(history_of(session_, entry_.slot), entry_.level, m, prefix);
     }
     __syncwarp();
     out.children.prefix = prefix;
@@ -242,11 +240,11 @@ class Finish {
   }
 
   // The state after a candidate; writes what no other beam needs any more.
-  __device__ Next write_beam(uint32_t i, uint64_t key) {
+  __device__ BeamState write_beam(uint32_t i, uint64_t key) {
     const uint32_t place = place_of_key(key);
     const int32_t parent = beam_of(place);
     const int64_t first = beams_at(session_, entry_.slot), before = session_.states[first + parent];
-    Next next{before, 0};
+    BeamState next{before, 0};
     int32_t token = -1;
     if (!is_ended(before)) {
       const Children children = children_of_beam(session_, entry_, parent);
@@ -269,7 +267,7 @@ class Finish {
     if (thread_id() == 0) shared_.worst = count > 0 ? static_cast<uint32_t>(shared_.keys[count - 1] >> 32) : 0;
     __syncthreads();
     for (uint32_t i = own(); i < count; i += kThreads) {
-      const Next next = write_beam(i, shared_.keys[i]);
+      const BeamState next = write_beam(i, shared_.keys[i]);
       shared_.keys[i] = static_cast<uint64_t>(next.state);
       work_.candidates[i] = next.range_end;
       if (is_ended(next.state)) atomicAdd(&shared_.ended, 1U);
@@ -287,17 +285,18 @@ class Finish {
     if (thread_id() == 0) write_slot(static_cast<int32_t>(count));
   }
 
-  // A row that is bad could have mattered where its beam scored at least as well as the last that is kept.
   __device__ void write_slot(int32_t count) {
     const int32_t slot = entry_.slot;
-    const auto mattered = [&](uint32_t bad) { return bad != 0 && (count < entry_.width || bad >= shared_.worst); };
+    const auto mattered = [&](uint32_t bad) {
+      return bad != 0 && bad_row_matters(unordered(bad), unordered(shared_.worst), count, entry_.width);
+    };
     int32_t errors = session_.errors[slot];
     if (mattered(shared_.worst_bad)) errors |= SIDBEAM_SLOT_BAD_ROW;
     if (mattered(shared_.worst_bad_lse)) errors |= SIDBEAM_SLOT_BAD_LSE;
     if (shared_.no_row != 0) errors |= SIDBEAM_SLOT_BAD_MAP;
     session_.errors[slot] = errors;
     session_.live[slot] = count;
-    session_.active[slot] = entry_.level + 1 == entry_.index->levels ? 0 : count - static_cast<int32_t>(shared_.ended);
+    session_.active[slot] = active_after(*entry_.index, entry_.level, count, static_cast<int32_t>(shared_.ended));
     session_.level[slot] = entry_.level + 1;
     shared_.counters[kSlotSteps] = 1;
     shared_.counters[kDeadBeams] = static_cast<uint32_t>(entry_.width - count);

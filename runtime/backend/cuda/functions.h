@@ -14,7 +14,7 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
 void upload_mark(UploadHandle* upload, void* stream);
 void upload_free(UploadHandle* upload);
 
-sidbeam_status session_create(DeviceHandle* device, const DeviceSessionShape* shape, DeviceSessionHandle** out,
+sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,
                               sidbeam_error* err);
 sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* starts, int64_t count,
                              const int32_t* codes, void* stream, sidbeam_error* err);
@@ -30,7 +30,7 @@ sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, in
 void session_destroy(DeviceSessionHandle* session);
 
 sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
-                          const DeviceVocabulary* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
+                          const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
 void set_destroy(DeviceSetHandle* set);
 sidbeam_status set_prefixes(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,
                             const int32_t* lengths, int64_t* out, sidbeam_error* err);

@@ -17,44 +17,6 @@ struct ItemsShared {
 };
 static_assert(sizeof(ItemsShared) <= kSharedBytes);
 
-struct Beam {
-  int32_t codes[kMaxLevels];
-  int32_t length = 0;
-  int64_t ordinal = -1;
-};
-
-// Codes so far. The end, and what comes after it, are no codes.
-__device__ void read_codes(const SessionView& session, const IndexView& index, int32_t slot, int32_t m, Beam& beam) {
-  const int64_t history = history_at(session, slot);
-  const int32_t level = std::min(session.level[slot], std::min(index.levels, session.levels));
-  beam_codes(session.history_parents + history, session.history_tokens + history, session.beams, level, m, beam.codes);
-  for (int32_t l = 0; l < kMaxLevels; ++l) {
-    if (l < level && beam.codes[l] >= 0 && static_cast<uint32_t>(beam.codes[l]) < index.level[l].codes) {
-      beam.length = l + 1;
-    } else {
-      beam.codes[l] = -1;
-    }
-  }
-}
-
-__device__ int64_t ordinal_of(const IndexView& index, int64_t word, const Beam& beam) {
-  const State state = decode_state(word);
-  if (!state.ended && state.level < index.levels) return -1;
-  if (state.kind == NodeKind::kOpaque) return find_sid(index, beam.codes, beam.length, HashKey());
-  const uint64_t ordinal = state.kind == NodeKind::kSorted ? state.node : sid_ordinal(index, state);
-  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
-}
-
-__device__ void read_beam(const SessionView& session, const IndexView* index, int32_t slot, int32_t m, Beam& beam) {
-  const int64_t word = session.states[beams_at(session, slot) + m];
-  if (index == nullptr || !is_live(word)) {
-    for (int32_t l = 0; l < kMaxLevels; ++l) beam.codes[l] = -1;
-    return;
-  }
-  read_codes(session, *index, slot, m, beam);
-  beam.ordinal = ordinal_of(*index, word, beam);
-}
-
 __global__ void __launch_bounds__(kThreads)
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
                  const __grid_constant__ ItemsView items) {
@@ -68,29 +30,27 @@ __global__ void __launch_bounds__(kThreads)
   for (int32_t first = 0; first < session.beams; first += kThreads) {
     const int32_t m = first + thread_id();
     const int64_t at = i * beams + m;
-    OrdinalRange all;
-    int64_t wanted = 0;
+    SidRows rows;
     if (m < session.beams) {
-      Beam beam;
-      read_beam(session, index, slot, m, beam);
-      if (beam.ordinal >= 0) all = item_rows(*index, static_cast<uint64_t>(beam.ordinal));
-      const auto count = static_cast<int64_t>(all.hi - all.lo);
-      wanted = items.limit_per_sid > 0 ? std::min(count, items.limit_per_sid) : count;
-      truncated = truncated || wanted < count;
+      BeamSid beam;
+      sid_of_beam(index, history_of(session, slot), std::min(session.level[slot], session.levels), m,
+                  session.states[beams_at(session, slot) + m], HashKey(), beam);
+      rows = rows_of_sid(index, beam.ordinal, items.limit_per_sid);
+      truncated = truncated || rows.wanted < rows.count;
       if (items.ordinals != nullptr) items.ordinals[at] = beam.ordinal;
       if (items.lengths != nullptr) items.lengths[at] = beam.length;
       for (int32_t l = 0; items.sids != nullptr && l < session.levels; ++l)
         items.sids[at * session.levels + l] = beam.codes[l];
     }
     int64_t total = 0;
-    const int64_t before = filled + BlockScan<int64_t, kThreads>::before(wanted, total, shared.scan);
+    const int64_t before = filled + BlockScan<int64_t, kThreads>::before(rows.wanted, total, shared.scan);
     filled += total;
     if (m >= session.beams) continue;
-    const int64_t from = std::min(before, limit), to = std::min(before + wanted, limit);
-    truncated = truncated || to - from < wanted;
+    const int64_t from = std::min(before, limit), to = std::min(before + rows.wanted, limit);
+    truncated = truncated || to - from < rows.wanted;
     if (items.offsets != nullptr) items.offsets[i * (beams + 1) + m] = from;
     for (int64_t r = from; items.rows != nullptr && r < to; ++r)
-      items.rows[i * items.limit + r] = static_cast<int64_t>(all.lo) + (r - from);
+      items.rows[i * items.limit + r] = static_cast<int64_t>(rows.first) + (r - from);
   }
   truncated = __syncthreads_or(truncated) != 0;
   if (thread_id() != 0) return;

@@ -10,6 +10,7 @@
 
 #include "backend/backend.h"
 #include "backend/level_columns.h"
+#include "backend/rows.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 
@@ -19,7 +20,7 @@ namespace sidbeam::cuda {
 struct Slot {
   const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
   int32_t width = 0;
-  float inverse_temperature = 0.0F, soft_cap = 0.0F;  // 0: not given
+  RowSettings settings{0.0F, 0.0F};  // 0: not given
 };
 
 // A session's arrays, as in sidbeam_beams and decode/session.h, on the device.
@@ -62,8 +63,8 @@ struct StepView {
       nullptr;                 // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
                                // do rows with fewer columns than LevelColumns::needed() says
   const float* lse = nullptr;  // [count, rows], with a row map [rows]
-  // Scalars, or by entry of `slots`; 0: the slot's.
-  float inverse_temperature = 0.0F, soft_cap = 0.0F;
+  // For all, or by entry of `slots`; 0: the slot's.
+  RowSettings settings{0.0F, 0.0F};
   const float *inverse_temperatures = nullptr, *soft_caps = nullptr;
 };
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);
@@ -73,7 +74,7 @@ cudaError_t launch_step(const SessionView& session, const StepView& step, cudaSt
 struct StartEntry {
   int32_t slot = 0, width = 0;
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
-  float inverse_temperature = 0.0F, soft_cap = 0.0F;
+  RowSettings settings{0.0F, 0.0F};
   const IndexView* index = nullptr;  // device address
 };
 // All of them or, where a launch fails, none. `turn` is another one at every call, and not 0.

@@ -22,8 +22,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/cpu/partial_sum.h"
 #include "backend/cuda/rows.cuh"
+#include "backend/partial_sum.h"
 
 namespace sidbeam::cuda {
 
@@ -104,13 +104,13 @@ __device__ inline bool is_far(const Terms& terms) {
   return terms.largest < kInfinity && terms.largest > -kInfinity && !(fabsf(terms.largest) <= kHuge);
 }
 
-__device__ inline cpu::PartialSum partial_sum(const Terms& terms, int64_t n, float base) {
+__device__ inline PartialSum partial_sum(const Terms& terms, int64_t n, float base) {
   if (terms.largest == kInfinity || terms.sum != terms.sum) return {0.0F, 0, std::numeric_limits<double>::quiet_NaN()};
   if (terms.sum == 0.0) return {};
   const int exponent = octaves_of(terms.largest);
   const int width = 64 - __clzll(static_cast<long long>(n));
-  const double octaves = exponent + cpu::exponent_of(terms.sum) + 0.5 - 0.5 * width;
-  const double z = kDeficit * cpu::kLn2 * octaves;
+  const double octaves = exponent + exponent_of(terms.sum) + 0.5 - 0.5 * width;
+  const double z = kDeficit * kLn2 * octaves;
   return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
@@ -164,8 +164,7 @@ __device__ Terms sum_row(const LogitsRow& row, float* held) {
 // The sum of exp over what `sum(origin)` sums, n terms (0: as many as were added alone), relative to an origin: by all
 // threads, to all threads.
 template <int kThreads, class Sum>
-__device__ cpu::PartialSum block_sum_exp(int64_t n, const Sum& sum,
-                                         typename BlockFold<Terms, kThreads>::Storage& storage) {
+__device__ PartialSum block_sum_exp(int64_t n, const Sum& sum, typename BlockFold<Terms, kThreads>::Storage& storage) {
   Terms terms = BlockFold<Terms, kThreads>::all(sum(0.0F), JoinTerms(), storage);
   const int64_t all = n > 0 ? n : terms.count;
   if (!is_far(terms)) return partial_sum(terms, all, 0.0F);

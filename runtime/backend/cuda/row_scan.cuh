@@ -19,14 +19,9 @@ struct RowShared {
   alignas(16) float held[4];  // as many as the launch says
 };
 
-enum class SumOutcome { kReady, kEmpty, kBad, kBadLse };
-
-__device__ inline SumOutcome use_sum(const cpu::PartialSum& sum, cpu::RowScore& score) {
-  if (cpu::is_bad(sum)) return SumOutcome::kBad;
-  if (sum.sum == 0.0) return SumOutcome::kEmpty;
-  score.normalizer = cpu::log_of(sum);
-  score.clamp = true;
-  return SumOutcome::kReady;
+__device__ inline RowOutcome use_sum(const PartialSum& sum, RowScore& score) {
+  score.normalizer = log_of(sum);
+  return use_computed(score);
 }
 
 __device__ inline LogitsRow relative(LogitsRow row, float origin) {
@@ -37,13 +32,13 @@ __device__ inline LogitsRow relative(LogitsRow row, float origin) {
 
 // Of columns that follow each other; keeps their x where there is room.
 template <int kThreads>
-__device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
-                                       RowShared<kThreads>& shared) {
+__device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
+                                  RowShared<kThreads>& shared) {
   LogitsRow part = beam.row;
   part.data = static_cast<const char*>(part.data) + first * element_bytes(part.dtype);
   part.columns = count;
   float* held = count <= room ? shared.held : nullptr;
-  const cpu::PartialSum sum = block_sum_exp<kThreads>(
+  const PartialSum sum = block_sum_exp<kThreads>(
       count, [&](float origin) { return sum_row<kThreads>(relative(part, origin), origin == 0.0F ? held : nullptr); },
       shared.fold);
   if (held != nullptr) {  // whole: folding had a barrier
@@ -57,7 +52,7 @@ __device__ cpu::PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t cou
 // Of x(i), i < n, -inf where there is none: independent, but for a last bit in double, of which numbers have an x, so
 // that strategies that number the same children otherwise agree.
 template <int kThreads, class X>
-__device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
+__device__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
       0,
       [&](float origin) {
@@ -69,38 +64,29 @@ __device__ cpu::PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads
 }
 
 template <int kThreads>
-SIDBEAM_APART __device__ cpu::PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
-                                                   RowShared<kThreads>& shared) {
+SIDBEAM_APART __device__ PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
+                                              RowShared<kThreads>& shared) {
   const uint32_t codes = children.codes;
-  const cpu::PartialSum sum = beam.columns.map == nullptr
-                                  ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
-                                  : sum_values<kThreads>(
-                                        codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
+  const PartialSum sum = beam.columns.map == nullptr
+                             ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
+                             : sum_values<kThreads>(
+                                   codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
   if (!children.ends) return sum;
   Terms end;
   const float x = beam.x(codes, codes);
   end.add_alone(x);
-  if (!is_far(end)) return cpu::merge(sum, partial_sum(end, 1, 0.0F));
-  return cpu::merge(sum, {x, 0, 1.0});
+  if (!is_far(end)) return merge(sum, partial_sum(end, 1, 0.0F));
+  return merge(sum, {x, 0, 1.0});
 }
 
 template <int kThreads>
-SIDBEAM_APART __device__ SumOutcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
+SIDBEAM_APART __device__ RowOutcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
                                               const float* lse, int64_t room, RowShared<kThreads>& shared) {
-  beam.score.clamp = false;
-  beam.score.normalizer = {};
-  if (lse != nullptr) {
-    const float given = *lse;
-    if (!(given < kInfinity)) return SumOutcome::kBadLse;
-    if (given == -kInfinity) return SumOutcome::kEmpty;
-    beam.score.normalizer.ref = given;
-    return SumOutcome::kReady;
-  }
-  if (session.normalization == SIDBEAM_NORMALIZE_FULL)
-    return use_sum(sum_columns<kThreads>(beam, 0, beam.row.columns, room, shared), beam.score);
-  if (session.normalization == SIDBEAM_NORMALIZE_LEVEL)
-    return use_sum(sum_level<kThreads>(beam, children, room, shared), beam.score);
-  return SumOutcome::kReady;
+  if (!sums_rows(session.normalization, lse != nullptr)) return use_given(lse, beam.score);
+  const PartialSum sum = session.normalization == SIDBEAM_NORMALIZE_FULL
+                             ? sum_columns<kThreads>(beam, 0, beam.row.columns, room, shared)
+                             : sum_level<kThreads>(beam, children, room, shared);
+  return use_sum(sum, beam.score);
 }
 
 // Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
@@ -133,7 +119,7 @@ SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam
 
 // VALID: over the children themselves.
 template <int kThreads>
-SIDBEAM_APART __device__ SumOutcome normalize_children(BeamRow& beam, const Children& children,
+SIDBEAM_APART __device__ RowOutcome normalize_children(BeamRow& beam, const Children& children,
                                                        RowShared<kThreads>& shared) {
   const auto x = [&](uint32_t i) {
     uint32_t token = 0;
@@ -175,17 +161,17 @@ __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& be
                                          RowShared<kThreads>& shared) {
   Note note;
   note.read = true;
-  SumOutcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
-  if (outcome == SumOutcome::kReady && children.probes &&
+  RowOutcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
+  if (outcome == RowOutcome::kReady && children.probes &&
       !find_best_codes<kThreads>(session.top_k, beam, children, shared))
-    outcome = SumOutcome::kBad;
-  if (outcome == SumOutcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
+    outcome = RowOutcome::kBad;
+  if (outcome == RowOutcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
     outcome = normalize_children<kThreads>(beam, children, shared);
     beam.reads_row = true;
   }
-  if (outcome != SumOutcome::kReady) {
-    note.found = outcome == SumOutcome::kBad      ? RowFound::kBad
-                 : outcome == SumOutcome::kBadLse ? RowFound::kBadLse
+  if (outcome != RowOutcome::kReady) {
+    note.found = outcome == RowOutcome::kBad      ? RowFound::kBad
+                 : outcome == RowOutcome::kBadLse ? RowFound::kBadLse
                                                   : RowFound::kNothing;
     return note;
   }

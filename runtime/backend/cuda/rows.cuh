@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/backend.h"
-#include "backend/cpu/half.h"
 #include "backend/cuda/block.cuh"
+#include "backend/half.h"
+#include "backend/rows.h"
 
 namespace sidbeam::cuda {
 
@@ -72,7 +72,7 @@ __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(static_cast<uint16_t>(bits)));
   return value;
 #else
-  return cpu::float_of(cpu::F16{static_cast<uint16_t>(bits)});
+  return float_of(F16{static_cast<uint16_t>(bits)});
 #endif
 }
 

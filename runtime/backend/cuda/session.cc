@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 
+#include "backend/beams.h"
 #include "backend/cuda/check.h"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/functions.h"
@@ -59,7 +60,7 @@ void set_beam_arrays(const BeamArrays& arrays, uint8_t* base, SessionView& view)
   view.errors = at<int32_t>(base, arrays.errors);
 }
 
-SessionView view_of(const DeviceSessionShape& shape) {
+SessionView view_of(const SessionShape& shape) {
   SessionView view;
   view.slots = shape.slots;
   view.beams = shape.beams;
@@ -70,17 +71,13 @@ SessionView view_of(const DeviceSessionShape& shape) {
   return view;
 }
 
-bool has_range_ends(int32_t strategy) {
-  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
-}
-
 // Places, takes and fills a session's memory.
-void make_memory(const DeviceSessionShape& shape, DeviceSessionHandle& session) {
+void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t slots = shape.slots, beams = slots * shape.beams;
   Layout layout;
   const BeamArrays arrays(slots, beams, layout);
   const int64_t mirrored = layout.bytes(), table = layout.add<Slot>(slots);
-  const int64_t ends = layout.add<uint64_t>(has_range_ends(shape.strategy) ? beams : 0);
+  const int64_t ends = layout.add<uint64_t>(uses_columns(shape.strategy) ? beams : 0);
   const int64_t history = layout.bytes(), parents = layout.add_bytes(beams, int64_t{shape.levels} * 4),
                 tokens = layout.add_bytes(beams, int64_t{shape.levels} * 4), history_end = layout.bytes();
   const int64_t counters = layout.add<int64_t>(kCounters);
@@ -95,7 +92,7 @@ void make_memory(const DeviceSessionShape& shape, DeviceSessionHandle& session) 
   SessionView& view = session.view = view_of(shape);
   set_beam_arrays(arrays, base, view);
   view.table = at<Slot>(base, table);
-  view.range_ends = has_range_ends(shape.strategy) ? at<uint64_t>(base, ends) : nullptr;
+  view.range_ends = uses_columns(shape.strategy) ? at<uint64_t>(base, ends) : nullptr;
   view.history_parents = at<int32_t>(base, parents);
   view.history_tokens = at<int32_t>(base, tokens);
   view.counters = at<int64_t>(base, counters);
@@ -133,7 +130,7 @@ static_assert(sizeof(StepCounters) == (kSplitSlots + 1) * sizeof(int64_t) && kSp
 
 }  // namespace
 
-sidbeam_status session_create(DeviceHandle* device, const DeviceSessionShape* shape, DeviceSessionHandle** out,
+sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,
                               sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam session_create");

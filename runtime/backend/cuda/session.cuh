@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/cpu/kernels.h"
 #include "backend/cuda/children.cuh"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/launch.h"
 #include "backend/cuda/rows.cuh"
+#include "backend/score.h"
 
 namespace sidbeam::cuda {
 
@@ -19,18 +19,16 @@ struct Entry {
   Transform transform;
 };
 
-// What a step says comes before what the slot says. A value that is not allowed, which a captured graph cannot refuse,
-// makes every x NaN, so that all rows are bad.
+// A value that is not allowed, which a captured graph cannot refuse, makes every x NaN, so that all rows are bad.
 __device__ inline Transform transform_of(const StepView& step, const Slot& slot, int64_t batch) {
-  float temperature =
-      step.inverse_temperatures != nullptr ? step.inverse_temperatures[batch] : step.inverse_temperature;
-  float soft_cap = step.soft_caps != nullptr ? step.soft_caps[batch] : step.soft_cap;
-  if (temperature == 0.0F) temperature = slot.inverse_temperature != 0.0F ? slot.inverse_temperature : 1.0F;
-  if (soft_cap == 0.0F) soft_cap = slot.soft_cap;
-  if (soft_cap == kInfinity) soft_cap = 0.0F;
-  if (!(temperature > 0.0F && temperature < kInfinity && soft_cap >= 0.0F))
-    temperature = std::numeric_limits<float>::quiet_NaN();
-  return {temperature, soft_cap, 0.0F, temperature != 1.0F || soft_cap != 0.0F};
+  const RowSettings own{
+      step.inverse_temperatures != nullptr ? step.inverse_temperatures[batch] : step.settings.inverse_temperature,
+      step.soft_caps != nullptr ? step.soft_caps[batch] : step.settings.soft_cap};
+  RowSettings settings = first_given(own, slot.settings);
+  if (!(settings.inverse_temperature > 0.0F && settings.inverse_temperature < kInfinity && settings.soft_cap >= 0.0F))
+    settings.inverse_temperature = std::numeric_limits<float>::quiet_NaN();
+  return {settings.inverse_temperature, settings.soft_cap, 0.0F,
+          settings.inverse_temperature != 1.0F || settings.soft_cap != 0.0F};
 }
 
 // False where there is nothing to step. Values that a captured graph cannot check are clamped.
@@ -58,12 +56,16 @@ __device__ inline int64_t beams_at(const SessionView& session, int32_t slot) { r
 __device__ inline int64_t history_at(const SessionView& session, int32_t slot) {
   return beams_at(session, slot) * session.levels;
 }
+__device__ inline History history_of(const SessionView& session, int32_t slot) {
+  const int64_t at = history_at(session, slot);
+  return {session.history_parents + at, session.history_tokens + at, session.beams};
+}
 
 // What was found of a beam's row. Its keys are those of groups of children, the best of each group: key g of children
 // [g * count / groups, (g + 1) * count / groups).
 enum class RowFound : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {
-  cpu::LogSum normalizer;
+  LogSum normalizer;
   uint64_t least = 0;  // of Children
   uint32_t count = 0, groups = 0;
   RowFound found = RowFound::kNothing;
@@ -130,7 +132,7 @@ struct BeamRow {
   LevelColumns columns;
   const float* held = nullptr;  // x of columns [held_first, held_first + held_count), in shared memory
   int64_t held_first = 0, held_count = 0;
-  cpu::RowScore score;
+  RowScore score;
   bool reads_row = false;  // the normaliser has met every element: none of a child is bad
 
   __device__ float x(uint32_t token, uint32_t codes) const {
@@ -141,11 +143,6 @@ struct BeamRow {
   }
 };
 
-// Whether an x that no sum has met makes its row bad (row_scan.cc).
-__device__ inline bool is_bad_value(const BeamRow& beam, float x) {
-  return !(x < kInfinity) || beam.score.score + (x - beam.score.normalizer.ref) == kInfinity;
-}
-
 // Of a code among a row's best, for strategies that look up only those. -0 counts as 0, -inf not at all.
 __device__ inline uint64_t code_key(float x, uint32_t token) { return x > -kInfinity ? key_of(x + 0.0F, token) : 0; }
 
@@ -155,11 +152,11 @@ __device__ inline uint64_t candidate_key(const BeamRow& beam, const Children& ch
   if (!children.at_number(i, token)) return 0;
   const float x = beam.x(token, children.codes);
   if (children.probes && (code_key(x, token) < children.least || !children.exists(token))) return 0;
-  if (!beam.reads_row && is_bad_value(beam, x)) {
+  if (!beam.reads_row && is_bad_value(beam.score, x)) {
     bad = true;
     return 0;
   }
-  const float score = cpu::score_of_one(beam.score, x);
+  const float score = score_of_one(beam.score, x);
   return score > -kInfinity ? key_of(score, beam.score.place_base | i) : 0;
 }
 
@@ -172,15 +169,13 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   out.columns = session.columns[entry.level];
   if (out.columns.needed(entry.index->level[entry.level].codes, entry.index->variable_length) > step.columns)
     return false;
-  const int64_t offset = (mapped ? 0 : entry.batch * step.slot_stride) + row * step.row_stride;
-  const int64_t bytes = element_bytes(step.dtype);
-  out.row.data = static_cast<const char*>(step.data) + offset * bytes;
+  const RowPlace place = place_of_row(mapped, entry.batch, row, step.rows, step.slot_stride, step.row_stride);
+  out.row.data = static_cast<const char*>(step.data) + place.offset * element_bytes(step.dtype);
   out.row.columns = step.columns;
   out.row.dtype = step.dtype;
   out.row.transform = entry.transform;
-  lse = step.lse != nullptr ? step.lse + (mapped ? row : entry.batch * step.rows + row) : nullptr;
-  out.reads_row = lse == nullptr &&
-                  (session.normalization == SIDBEAM_NORMALIZE_FULL || session.normalization == SIDBEAM_NORMALIZE_LEVEL);
+  lse = step.lse != nullptr ? step.lse + place.number : nullptr;
+  out.reads_row = sums_rows(session.normalization, lse != nullptr);
   const int64_t at = beams_at(session, entry.slot) + m;
   out.score.score = session.scores[at];
   out.score.place_base = place_of(m, 0);
@@ -189,8 +184,8 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
 
 __device__ inline Children children_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
   const int64_t at = beams_at(session, entry.slot) + m;
-  return children_of(*entry.index, session.strategy, entry.level, session.columns[entry.level].end_column >= 0,
-                     session.states[at], uses_columns(session.strategy) ? session.range_ends[at] : 0);
+  return children_of(*entry.index, session.strategy, entry.level, session.columns[entry.level], session.states[at],
+                     uses_columns(session.strategy) ? session.range_ends[at] : 0);
 }
 
 }  // namespace sidbeam::cuda

@@ -48,7 +48,7 @@ sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::ini
 }  // namespace
 
 sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
-                          const DeviceVocabulary* vocabulary, DeviceSetHandle** out, sidbeam_error* err) {
+                          const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(device->id);
     std::vector<const IndexView*> views;

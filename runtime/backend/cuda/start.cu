@@ -29,20 +29,6 @@ __device__ void clear_beams(const SessionView& session, int32_t slot) {
   __syncthreads();  // before thread 0 writes the first beam
 }
 
-// The first beam of a slot that begins at a prefix; dead where no SID has it.
-__device__ Next beginning_of(int32_t strategy, const IndexView& index, const int32_t* prefix, int32_t length) {
-  State state;
-  if (strategy == SIDBEAM_STRATEGY_TRIE)
-    return {follow_prefix(index, prefix, length, state) ? encode_state(state) : kDeadState, 0};
-  const int64_t opaque = encode_state({length, false, NodeKind::kOpaque, 0});
-  if (strategy == SIDBEAM_STRATEGY_NONE) return {opaque, 0};
-  if (!index.has_columns) return {follow_prefix(index, prefix, length, state) ? opaque : kDeadState, 0};
-  const OrdinalRange range = prefix_in_columns(index, prefix, length);
-  if (range.lo >= range.hi) return {};
-  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL) return {opaque, 0};
-  return {encode_state({length, false, NodeKind::kSorted, range.lo}), range.hi};
-}
-
 __device__ void start_slot(const SessionView& session, const StartEntry& entry, const int32_t* prefix) {
   const int32_t slot = entry.slot, length = entry.prefix_length;
   clear_beams(session, slot);
@@ -52,7 +38,7 @@ __device__ void start_slot(const SessionView& session, const StartEntry& entry, 
     session.history_parents[history + int64_t{l} * session.beams] = 0;
     session.history_tokens[history + int64_t{l} * session.beams] = prefix[l];
   }
-  const Next begin = beginning_of(session.strategy, *entry.index, prefix, length);
+  const BeamState begin = beginning_of(session.strategy, *entry.index, prefix, length);
   const bool lives = is_live(begin.state);
   if (lives) {
     session.states[first] = begin.state;
@@ -60,7 +46,7 @@ __device__ void start_slot(const SessionView& session, const StartEntry& entry, 
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
   *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left some
-  session.table[slot] = {entry.index, entry.width, entry.inverse_temperature, entry.soft_cap};
+  session.table[slot] = {entry.index, entry.width, entry.settings};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
   session.level[slot] = length;

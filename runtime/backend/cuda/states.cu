@@ -55,7 +55,7 @@ __device__ void for_each_valid_column(const IndexView* index, const LevelColumns
   if (!may_go_on(index, word)) return;
   const int32_t level = decode_state(word).level;
   const LevelColumns at = columns[level];
-  const Children children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, at.end_column >= 0, word, 0);
+  const Children children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, at, word, 0);
   for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
     uint32_t token = 0;
     if (children.at_number(i, token)) visit(token == children.codes ? at.end_column : at.column(token));
@@ -238,8 +238,8 @@ __global__ void __launch_bounds__(kThreads)
               rows.columns,
               rows.dtype,
               {}};
-  beam.reads_row = normalization == SIDBEAM_NORMALIZE_FULL || normalization == SIDBEAM_NORMALIZE_LEVEL;
-  children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns.end_column >= 0, state, 0);
+  beam.reads_row = sums_rows(normalization, false);
+  children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns, state, 0);
   SessionView session;
   session.normalization = normalization;
   uint64_t* keys = workspace + i * topk_keys(out.k, codes);

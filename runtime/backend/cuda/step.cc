@@ -30,13 +30,8 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     check_not_captured(stream, "start");
     std::vector<StartEntry> entries(static_cast<size_t>(count));
     for (size_t i = 0; i < entries.size(); ++i)
-      entries[i] = {starts[i].slot,
-                    starts[i].width,
-                    starts[i].prefix_length,
-                    starts[i].prefix_at,
-                    starts[i].inverse_temperature,
-                    starts[i].soft_cap,
-                    starts[i].upload->view()};
+      entries[i] = {starts[i].slot,      starts[i].width,    starts[i].prefix_length,
+                    starts[i].prefix_at, starts[i].settings, starts[i].upload->view()};
     session->turn += session->turn == UINT32_MAX ? 2 : 1;
     check(launch_start(session->view, entries.data(), count, codes, session->turn, static_cast<cudaStream_t>(stream)),
           "launch a start");
@@ -71,8 +66,7 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
     step.count = args->count;
     step.row_map = args->row_map;
     step.lse = args->lse;
-    step.inverse_temperature = args->inverse_temperature;
-    step.soft_cap = args->soft_cap;
+    step.settings = {args->inverse_temperature, args->soft_cap};
     step.inverse_temperatures = args->inverse_temperatures;
     step.soft_caps = args->soft_caps;
     check(launch_step(session->view, step, static_cast<cudaStream_t>(args->stream)), "launch a step");

@@ -35,10 +35,7 @@ __device__ void scan_beam(const SessionView& session, const StepView& step, cons
     if (find_row(session, step, entry, m, beam, lse)) {
       Children children = children_of_beam(session, entry, m);
       if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
-        const int64_t history = history_at(session, entry.slot);
-        if (thread_id() == 0)
-          beam_codes(session.history_parents + history, session.history_tokens + history, session.beams, entry.level, m,
-                     shared.prefix);
+        if (thread_id() == 0) tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
         __syncthreads();
         children.prefix = shared.prefix;
       }

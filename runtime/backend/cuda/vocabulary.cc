@@ -5,7 +5,7 @@
 
 namespace sidbeam::cuda {
 
-VocabularyBlock::VocabularyBlock(const DeviceVocabulary& given, Layout& layout)
+VocabularyBlock::VocabularyBlock(const VocabularyView& given, Layout& layout)
     : given_(given),
       columns_at_(layout.add<LevelColumns>(given.levels)),
       maps_at_(layout.bytes()),

@@ -4,21 +4,21 @@
 
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/cuda/device.h"
-#include "backend/device_plugin.h"
 
 namespace sidbeam::cuda {
 
 // Columns by level and their maps, as part of a block of device memory.
 class VocabularyBlock {
  public:
-  VocabularyBlock(const DeviceVocabulary& given, Layout& layout);
+  VocabularyBlock(const VocabularyView& given, Layout& layout);
   // Fills its part of the block at `base`, in the order of the stream; returns the columns there. The object must live
   // until the stream has got there.
   const LevelColumns* copy_to(uint8_t* base, cudaStream_t stream);
 
  private:
-  const DeviceVocabulary& given_;
+  const VocabularyView& given_;
   int64_t columns_at_, maps_at_;
   std::vector<LevelColumns> columns_;
 };

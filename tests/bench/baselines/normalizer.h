@@ -3,12 +3,12 @@
 #pragma once
 
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/partial_sum.h"
+#include "backend/partial_sum.h"
 #include "method.h"
 
 namespace bench {
 
-using Normalizer = sidbeam::cpu::LogSum;  // its log-sum-exp is ref + rest
+using Normalizer = sidbeam::LogSum;  // its log-sum-exp is ref + rest
 
 inline const sidbeam::cpu::Kernels& kernels() {
   static const sidbeam::cpu::Kernels& best = sidbeam::cpu::kernels_of(sidbeam::best_cpu_target());
@@ -28,9 +28,9 @@ inline sidbeam::cpu::Elements elements_of(const Rows& rows, const Shape& shape, 
 // Of a row by itself, unless the caller gave it.
 inline Normalizer normalizer_of(const Rows& rows, const Shape& shape, int64_t slot, int64_t beam) {
   if (shape.lse != nullptr) return {shape.lse[rows.number(slot, beam)], 0.0F};
-  sidbeam::cpu::PartialSum sum;
+  sidbeam::PartialSum sum;
   kernels().sum_exp(elements_of(rows, shape, slot, beam), columns_summed(rows, shape), nullptr, sum);
-  return sidbeam::cpu::log_of(sum);
+  return sidbeam::log_of(sum);
 }
 
 }  // namespace bench

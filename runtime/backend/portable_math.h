@@ -9,7 +9,7 @@
 
 #include "support/host_device.h"
 
-namespace sidbeam::cpu {
+namespace sidbeam {
 
 inline constexpr double kLn2 = 0.693147180559945309417;
 
@@ -41,4 +41,4 @@ SIDBEAM_HD inline double portable_exp(double x) {
   return std::ldexp(series, static_cast<int>(n));
 }
 
-}  // namespace sidbeam::cpu
+}  // namespace sidbeam

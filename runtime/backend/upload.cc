@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "decode/upload.h"
+#include "backend/upload.h"
 
 #include <algorithm>
 #include <chrono>
@@ -110,7 +110,7 @@ Ref<Upload> Uploads::bring(Devices& devices, const Index& index, const sidbeam_u
   Made& made = made_.get();
   const std::lock_guard bringing(made.bringing);
   if (Ref<Upload> found = find(config.device_id, config.kinds)) return found;
-  Ref<Upload> brought = upload(devices.open(config.device_id), index, config);
+  Ref<Upload> brought = upload(Ref<Device>::share(&devices.open(config.device_id)), index, config);
   const std::lock_guard lock(made.mutex);
   made.uploads.push_back(Ref<Upload>::share(brought.get()));
   return brought;

@@ -1,4 +1,4 @@
-// 16-bit floats, one at a time; exact, so they agree with the vector kernels.
+// 16-bit floats, one at a time. Conversion is exact, so it agrees with the vector kernels.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "support/host_device.h"
 
-namespace sidbeam::cpu {
+namespace sidbeam {
 
 struct F16 {
   uint16_t bits;
@@ -28,4 +28,4 @@ SIDBEAM_HD inline float float_of(F16 value) {
   return std::bit_cast<float>(bits | sign);
 }
 
-}  // namespace sidbeam::cpu
+}  // namespace sidbeam

@@ -1,0 +1,134 @@
+// What beams are, for every backend: how they begin, what follows them, when they end, which SID and ordinal they stand
+// for. All of it is safe on damaged contents.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backend/level_columns.h"
+#include "index/read/find.h"
+#include "index/read/state.h"
+#include "index/views.h"
+#include "sidbeam/session.h"
+#include "support/host_device.h"
+
+namespace sidbeam {
+
+// Whether a strategy walks the sorted columns: beside its state a beam then has the end of its range of ordinals.
+SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
+  return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
+}
+
+// Whether a strategy looks up only the best codes of a row, one by one, at a level of an index.
+SIDBEAM_HD inline bool probes_codes(int32_t strategy, const IndexView& index, int32_t level) {
+  return strategy == SIDBEAM_STRATEGY_SORTED_TOPK ||
+         (strategy == SIDBEAM_STRATEGY_HASH_FINAL && level == index.levels - 1);
+}
+
+// Whether the end may follow: an index of variable length has ends, and the vocabulary has a column for them.
+SIDBEAM_HD inline bool has_end(const IndexView& index, const LevelColumns& columns) {
+  return index.variable_length && columns.end_column >= 0;
+}
+
+// A beam's state and, where the strategy uses columns, the end of its ordinals.
+struct BeamState {
+  int64_t state = kDeadState;
+  uint64_t range_end = 0;
+};
+
+// The first beam of a slot that begins at a prefix; dead where no SID has the prefix.
+SIDBEAM_HD inline BeamState beginning_of(int32_t strategy, const IndexView& index, const int32_t* prefix,
+                                         int32_t length) {
+  State state;
+  if (strategy == SIDBEAM_STRATEGY_TRIE)
+    return {follow_prefix(index, prefix, length, state) ? encode_state(state) : kDeadState, 0};
+  const int64_t opaque = encode_state({length, false, NodeKind::kOpaque, 0});
+  if (strategy == SIDBEAM_STRATEGY_NONE) return {opaque, 0};
+  if (!index.has_columns) return {follow_prefix(index, prefix, length, state) ? opaque : kDeadState, 0};
+  const OrdinalRange range = prefix_in_columns(index, prefix, length);
+  if (range.lo >= range.hi) return {};
+  if (strategy == SIDBEAM_STRATEGY_HASH_FINAL) return {opaque, 0};
+  return {encode_state({length, false, NodeKind::kSorted, range.lo}), range.hi};
+}
+
+// What follows a beam of a strategy other than the trie by a code (V_l: the end). `before` are its ordinals, where the
+// strategy uses columns.
+SIDBEAM_HD inline BeamState next_without_trie(int32_t strategy, const IndexView& index, int32_t level,
+                                              const OrdinalRange& before, uint32_t code) {
+  const bool ends = index.variable_length && code == index.level[level].codes;
+  State next{level + 1, ends, NodeKind::kOpaque, 0};
+  if (!uses_columns(strategy)) return {encode_state(next), 0};
+  const OrdinalRange found = column_range(index, level, before, code);
+  next.kind = NodeKind::kSorted;
+  next.node = found.lo;
+  return {encode_state(next), found.hi};
+}
+
+// How many of `live` beams must be fed after a step of `level`, of which `ended` have ended.
+SIDBEAM_HD inline int32_t active_after(const IndexView& index, int32_t level, int32_t live, int32_t ended) {
+  return level + 1 == index.levels ? 0 : live - ended;
+}
+
+// The parents and tokens of a slot's beams, [L, M].
+struct History {
+  const int32_t *parents, *tokens;
+  int32_t beams;  // M
+};
+
+// The tokens of a beam before `level`, by walking its parents back. A slot that was named twice in one step may have
+// parents that are none; their tokens are anything.
+SIDBEAM_HD inline void tokens_of_beam(const History& history, int32_t level, int32_t beam, int32_t* tokens) {
+  for (int32_t l = level - 1; l >= 0; --l) {
+    if (beam < 0 || beam >= history.beams) beam = 0;
+    tokens[l] = history.tokens[int64_t{l} * history.beams + beam];
+    beam = history.parents[int64_t{l} * history.beams + beam];
+  }
+}
+
+// A beam's SID: codes [kMaxLevels], -1 after its last. The end, and what comes after it, are no codes.
+struct BeamSid {
+  int32_t codes[kMaxLevels];
+  int32_t length = 0;
+  int64_t ordinal = -1;  // -1: no SID of the index, or not a whole one
+};
+
+template <class Key>
+SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const BeamSid& sid, const Key& hash_key) {
+  const State state = decode_state(word);
+  if (!state.ended && state.level < index.levels) return -1;
+  if (state.kind == NodeKind::kOpaque) return find_sid(index, sid.codes, sid.length, hash_key);
+  const uint64_t ordinal = state.kind == NodeKind::kSorted ? state.node : sid_ordinal(index, state);
+  return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
+}
+
+// What a beam in `state` stands for at `level`; nothing where it is dead, or its slot has no index (nullptr).
+// hash_key(index, codes) is the key of a SID.
+template <class Key>
+SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int32_t level, int32_t beam, int64_t state,
+                            const Key& hash_key, BeamSid& sid) {
+  level = index != nullptr && is_live(state) ? std::min(level, index->levels) : 0;
+  tokens_of_beam(history, level, beam, sid.codes);
+  for (int32_t l = 0; l < kMaxLevels; ++l) {
+    if (l < level && is_code(index->level[l], sid.codes[l])) {
+      sid.length = l + 1;
+    } else {
+      sid.codes[l] = -1;
+    }
+  }
+  if (level > 0) sid.ordinal = ordinal_of_beam(*index, state, sid, hash_key);
+}
+
+// What a caller wants of the item rows of one SID: how many there are, and how many of them a limit per SID leaves.
+struct SidRows {
+  uint64_t first = 0;
+  int64_t count = 0, wanted = 0;
+};
+SIDBEAM_HD inline SidRows rows_of_sid(const IndexView* index, int64_t ordinal, int64_t limit_per_sid) {
+  if (ordinal < 0) return {};
+  const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
+  const auto count = static_cast<int64_t>(all.hi - all.lo);
+  return {all.lo, count, limit_per_sid > 0 ? std::min(count, limit_per_sid) : count};
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,24 @@
+// What slots and logits rows follow, as backends see it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "backend/device.h"
+#include "index/views.h"
+#include "support/ref_counted.h"
+
+namespace sidbeam {
+
+// Immutable and shared between threads; its index stays as long as it does.
+class Constraint : public RefCounted<Constraint> {
+ public:
+  virtual ~Constraint() = default;
+  virtual const IndexView& view() const = 0;
+  // The index on a device with these kinds of sections; null where it is not there.
+  virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
+  // The same, brought there first where need be.
+  virtual Ref<Upload> bring_upload(int32_t device_id, int32_t kinds) const = 0;
+};
+
+}  // namespace sidbeam

@@ -1,0 +1,52 @@
+// What a thread works in during a step, and the parts of slots that it has scanned.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "backend/backend.h"
+#include "backend/cpu/found.h"
+#include "backend/cpu/row_scan.h"
+#include "backend/cpu/step_job.h"
+
+namespace sidbeam::cpu {
+
+// The best score among beams whose rows are bad, by what is wrong with them; NaN for none.
+struct BestBad {
+  float row = std::numeric_limits<float>::quiet_NaN(), lse = std::numeric_limits<float>::quiet_NaN();
+};
+
+// Of scores that are NaN where there is none.
+inline void raise(float& best, float score) {
+  if (!(best >= score) && !std::isnan(score)) best = score;
+}
+
+// Beams [begin, end) of a slot and what was found in them.
+struct Piece {
+  const SlotStep* slot = nullptr;
+  int32_t begin = 0, end = 0;
+  Found* found = nullptr;
+  BestBad best_bad;
+};
+
+// Working memory of a thread, on lines (which processors fetch in pairs) that no other thread writes.
+struct alignas(128) Lane {
+  RowWorkspace workspace;
+  Found found;                  // of slots that are its own
+  Found shared[2];              // of the slots it shares with the lanes before and after; only where there are lanes
+  Buffer<int64_t> states;       // [M] of the beams being written
+  Buffer<uint64_t> range_ends;  // [M]
+  Buffer<int32_t> prefix;       // [levels]
+  Piece pieces[2];              // of shared slots, of this step
+  int32_t piece_count = 0;
+  LogSum logs[kMostTogether];     // of the rows that come next
+  const float* maxima = nullptr;  // of the first of them
+  StepCounters counters;
+
+  Lane() = default;
+  Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares);
+  int64_t memory_bytes() const;
+};
+
+}  // namespace sidbeam::cpu

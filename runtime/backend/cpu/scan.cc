@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "backend/beams.h"
+#include "backend/cpu/chain.h"
+#include "backend/cpu/only_children.h"
+#include "backend/cpu/plan.h"
+#include "backend/cpu/sum_ahead.h"
+#include "index/read/state.h"
+
+namespace sidbeam::cpu {
+namespace {
+
+// Beams [first, first + n) of a slot, which are scanned together.
+struct Group {
+  const StepJob& job;
+  const SlotPlan& plan;
+  const SlotStep& slot;
+  Piece& piece;
+  Lane& lane;
+  int32_t first, n, end;  // `end`: of the live beams of the piece
+
+  Found& found() const { return *piece.found; }
+  Selection& selection() const { return piece.found->selection; }
+  const LevelView& level() const { return plan.index->level[plan.level]; }
+  // Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
+  bool may_skip(int32_t m) const { return job.may_skip && slot.scores[m] < selection().threshold(); }
+  // Whether no row can be skipped yet.
+  bool skips_none() const {
+    return !job.may_skip || selection().threshold() == -std::numeric_limits<float>::infinity();
+  }
+  RowPlace row_of(int32_t m) const {
+    const bool mapped = job.row_map != nullptr;
+    const int64_t row = mapped ? job.row_map[slot.batch * job.beams + m] : m;
+    return place_of_row(mapped, slot.batch, row, job.rows->rows, job.rows->slot_stride, job.rows->row_stride);
+  }
+  const void* data_at(const RowPlace& place) const {
+    return static_cast<const char*>(job.rows->data) + place.offset * element_bytes(job.rows->dtype);
+  }
+};
+
+SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotStep& slot) {
+  SlotPlan plan;
+  plan.kernels = &kernels;
+  plan.index = slot.index;
+  plan.level = slot.level;
+  plan.strategy = job.strategy;
+  plan.top_k = job.top_k;
+  plan.columns = job.columns[slot.level];
+  plan.column_count = job.rows->columns;
+  plan.elements = {job.rows->data, job.rows->dtype, slot.settings.inverse_temperature, slot.settings.soft_cap};
+  decide(plan, job.normalization, job.lse != nullptr);
+  return plan;
+}
+
+// Takes note of a beam whose row is bad.
+void note_bad(const Group& group, int32_t m, RowOutcome outcome) {
+  if (outcome != RowOutcome::kBad && outcome != RowOutcome::kBadLse) return;
+  ++group.lane.counters.rows_bad;
+  BestBad& best = group.piece.best_bad;
+  raise(outcome == RowOutcome::kBad ? best.row : best.lse, group.slot.scores[m]);
+}
+
+// The normalisers of a group's rows. Beams that are not fed need no row: a map may hold anything. Where all are fed and
+// rows lie one after the other no address is looked up (which took up to 1 % of a step).
+void sum_group(const Group& group) {
+  const SlotStep& slot = group.slot;
+  const StepJob& job = group.job;
+  const void* rows[kMostTogether + 1];
+  RowsToSum sums;
+  sums.elements = group.plan.elements;
+  sums.count = group.n;
+  if (job.row_map == nullptr && group.skips_none() && are_fed(slot.states + group.first, group.n)) {
+    sums.elements.data = group.data_at(group.row_of(group.first));
+    sums.stride = job.rows->row_stride * element_bytes(job.rows->dtype);
+  } else {
+    for (int32_t i = 0; i <= group.n; ++i) {
+      const int32_t m = group.first + i;
+      const bool fed = m < group.end && node_to_feed(slot.states[m]) != kUnfed && !group.may_skip(m);
+      rows[i] = fed ? group.data_at(group.row_of(m)) : nullptr;
+    }
+    sums.rows = rows;
+  }
+  group.lane.maxima = sum_ahead(group.plan, sums, group.lane.workspace, group.lane.logs);
+}
+
+// The row of beam first + i by itself.
+void take_row(const Group& group, int32_t i) {
+  const SlotStep& slot = group.slot;
+  const SlotPlan& plan = group.plan;
+  Lane& lane = group.lane;
+  const int32_t m = group.first + i;
+  if (!is_live(slot.states[m])) return;
+  if (is_ended(slot.states[m])) return group.selection().push(slot.scores[m], place_of(m, 0));
+  if (group.may_skip(m)) {
+    ++lane.counters.rows_skipped;
+    return;
+  }
+  const RowPlace place = group.row_of(m);
+  RowTask task;
+  task.data = group.data_at(place);
+  if (group.job.lse != nullptr) task.lse = group.job.lse + place.number;
+  task.node = state_node(slot.states[m]);
+  task.found = &group.found().rows[m];
+  if (uses_columns(plan.strategy)) task.range_end = slot.range_ends[m];
+  task.row.score = slot.scores[m];
+  task.row.place_base = place_of(m, 0);
+  if (plan.sums_ahead()) {
+    if (lane.maxima != nullptr) task.maxima = lane.maxima + i * lane.workspace.maxima_room;
+    task.row.normalizer = lane.logs[i];
+  }
+  if (plan.path == Path::kProbes && plan.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
+    tokens_of_beam({slot.history_parents, slot.history_tokens, group.job.beams}, slot.level, m, lane.prefix.data());
+    task.prefix = lane.prefix.data();
+  }
+  ++lane.counters.rows_read;
+  const RowOutcome outcome = scan_row(plan, task, lane.workspace, group.selection(), lane.counters);
+  if (outcome != RowOutcome::kReady) note_bad(group, m, outcome);
+}
+
+void count_only_children(const Group& group, int32_t n) {
+  group.lane.counters.rows_read += n;
+  group.lane.counters.single_rows += n;
+  group.lane.counters.candidates += n;
+}
+
+// Follows the first `count` beams along their only edges, a vector at a time, up to one whose numbers are odd; returns how
+// many. Where a threshold holds, rows may have been left out of the sums: then none.
+int32_t push_chain(const Group& group, const Chain& chain, const uint32_t* edges, int32_t count, int64_t* next) {
+  if (count == 0) return 0;
+  Selection& selection = group.selection();
+  const Room room = selection.room_for(group.n);
+  int32_t done = 0;
+  if (room.count > 0) {
+    done = group.plan.kernels->follow_chain(chain, edges, count, {room.scores, room.places, next});
+    selection.take(done);
+  } else if (!group.plan.sums_ahead()) {
+    float scores[kMostInChain];
+    uint32_t places[kMostInChain];
+    done = group.plan.kernels->follow_chain(chain, edges, count, {scores, places, next});
+    selection.append({0.0F, {}, false, 0}, scores, places, done);
+  }
+  count_only_children(group, done);
+  return done;
+}
+
+// An only child whose x, normaliser or score is not finite is no candidate; its row may be bad.
+void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float* lse, float x) {
+  RowScore row{group.slot.scores[m], {}, false, 0};
+  if (rows.sums != nullptr) {
+    row.normalizer = rows.sums[m - group.first];
+    return note_bad(group, m, use_computed(row));
+  }
+  const RowOutcome outcome = use_given(lse, row);
+  note_bad(group, m, outcome == RowOutcome::kReady && is_bad_value(row, x) ? RowOutcome::kBad : outcome);
+}
+
+// The same one by one, for all dtypes and numbers, from beam first + begin up to one that has not one child; returns where.
+// Where all are taken anyway they are put where they belong: each push would wait for the count that the one before left.
+template <class Element>
+int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only, const int32_t begin) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto* elements = static_cast<const Element*>(rows.data);
+  const float* before = group.slot.scores + group.first;
+  Selection& selection = group.selection();
+  const Room room = selection.room_for(group.n - begin);
+  int32_t i = begin, skipped = 0, kept = 0;
+  for (; i < group.n && only[i] != kNotOne; ++i) {
+    if (room.count == 0 && group.may_skip(group.first + i)) {
+      ++skipped;
+      continue;
+    }
+    const int64_t number = rows.row(i);
+    const float* lse = rows.lse != nullptr ? rows.lse + number : nullptr;
+    const float x = float_of(elements[number * rows.stride + only[i]]);
+    const LogSum normalizer = rows.sums != nullptr ? rows.sums[i] : LogSum{lse != nullptr ? *lse : 0.0F, 0.0F};
+    const float score = score_of_one({before[i], normalizer, rows.sums != nullptr, 0}, x);
+    const uint32_t place = place_of(group.first + i, only[i]);
+    if (!(x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity)) {
+      note_odd(group, group.first + i, rows, lse, x);
+    } else if (room.count > 0) {
+      room.scores[kept] = score;
+      room.places[kept++] = place;
+    } else {
+      selection.push(score, place);
+    }
+  }
+  selection.take(kept);
+  group.lane.counters.rows_skipped += skipped;
+  count_only_children(group, i - begin - skipped);
+  return i;
+}
+
+int32_t push_only_children(const Group& group, const ChildRows& rows, const uint32_t* only, int32_t begin) {
+  if (group.job.rows->dtype == SIDBEAM_DTYPE_F32) return push_each<float>(group, rows, only, begin);
+  if (group.job.rows->dtype == SIDBEAM_DTYPE_F16) return push_each<F16>(group, rows, only, begin);
+  return push_each<Bf16>(group, rows, only, begin);
+}
+
+// Path kChains: the edges of beams of one child are found before the rows are summed, so that their codes have come by
+// then. Candidates come in the order of beams: vectors of only children first, then, from the first beam that is
+// anything else, one beam after the other.
+void scan_chains(const Group& group) {
+  const IndexView& index = *group.plan.index;
+  const int32_t level = group.plan.level, n = group.n;
+  const int64_t* states = group.slot.states + group.first;
+  int64_t* next = group.found().only_next.data() + group.first;
+  uint32_t edges[kMostInChain], only[kMostTogether];
+  Chain chain;
+  const LogSum* sums = group.plan.sums_ahead() ? group.lane.logs : nullptr;
+  const ChildRows rows = child_rows(group.job, group.plan, group.slot, group.first, sums);
+  const bool chained = make_chain(group.job, group.plan, group.slot, group.first, rows, chain);
+  int32_t done = chained ? group.plan.kernels->find_edges(chain, n, edges) : 0;
+  if (sums != nullptr) {
+    fetch_children(index, level, states + done, n - done);
+    sum_group(group);
+  }
+  done = push_chain(group, chain, edges, done, next);
+  if (done == n) return;
+  find_only_children(index, level, {states + done, n - done, only + done, next + done});
+  fetch_next(index, level, next + done, n - done);
+  if (!group.plan.in_tail())
+    group.plan.kernels->find_rows(group.level(), states + done, n - done, only + done,
+                                  group.found().rows.data() + group.first + done);
+  for (int32_t i = done; i < n; ++i) {
+    if (only[i] != kNotOne) i = push_only_children(group, rows, only, i);
+    if (i == n) return;
+    group.found().all_only = false;
+    take_row(group, i);
+  }
+}
+
+// All other paths: row by row.
+void scan_rows(const Group& group) {
+  const int32_t n = group.n;
+  group.found().all_only = false;
+  std::fill_n(group.found().only_next.data() + group.first, n, kDeadState);
+  if (group.plan.sums_ahead()) sum_group(group);
+  if (group.plan.path == Path::kNodes) {
+    uint32_t only[kMostTogether];
+    std::fill_n(only, n, kNotOne);
+    group.plan.kernels->find_rows(group.level(), group.slot.states + group.first, n, only,
+                                  group.found().rows.data() + group.first);
+  }
+  for (int32_t i = 0; i < n; ++i) take_row(group, i);
+}
+
+}  // namespace
+
+void scan_piece(const Kernels& kernels, const StepJob& job, Piece& piece, Lane& lane) {
+  const SlotStep& slot = *piece.slot;
+  const SlotPlan plan = plan_for(kernels, job, slot);
+  const int32_t end = std::min(piece.end, *slot.live), together = rows_together(plan, lane.workspace.maxima_rows);
+  piece.found->selection.reset(slot.width);
+  piece.found->all_only = true;
+  piece.best_bad = {};
+  for (int32_t m = piece.begin; m < end; m += together) {
+    const Group group{job, plan, slot, piece, lane, m, std::min(together, end - m), end};
+    if (plan.path == Path::kChains) {
+      scan_chains(group);
+    } else {
+      scan_rows(group);
+    }
+    piece.found->selection.flush();
+  }
+}
+
+}  // namespace sidbeam::cpu

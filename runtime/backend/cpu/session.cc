@@ -1,0 +1,134 @@
+// Making a session on the CPU, starting and stopping its slots.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/session.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "backend/beams.h"
+#include "index/read/state.h"
+
+namespace sidbeam::cpu {
+namespace {
+
+template <class T>
+void take(Buffer<T>& buffer, const Allocator& allocator, int64_t count, T value) {
+  buffer = Buffer<T>(allocator, count);
+  std::fill(buffer.begin(), buffer.end(), value);
+}
+
+}  // namespace
+
+CpuSession::CpuSession(const SessionShape& shape, const Constraint& constraint, const Allocator& allocator,
+                       const Kernels& kernels, Executor* executor, int64_t grain)
+    : shape_(shape), stepper_(kernels, allocator, executor, grain), named_(allocator, shape.slots) {
+  take_arrays(allocator);
+  stepper_.reserve({shape.beams, shape.levels, shape.top_k, widest_level(constraint.view())});
+}
+
+CpuSession::~CpuSession() {
+  for (int64_t slot = 0; slot < constraints_.size(); ++slot) hold(slot, nullptr);
+}
+
+void CpuSession::take_arrays(const Allocator& allocator) {
+  const int64_t slots = shape_.slots, beams = slots * shape_.beams, history = checked_bytes(beams, shape_.levels);
+  take(states_, allocator, beams, kDeadState);
+  if (uses_columns(shape_.strategy)) take(range_ends_, allocator, beams, uint64_t{0});
+  take(scores_, allocator, beams, -std::numeric_limits<float>::infinity());
+  take(parents_, allocator, beams, -1);
+  take(tokens_, allocator, beams, -1);
+  take(history_parents_, allocator, history, -1);
+  take(history_tokens_, allocator, history, -1);
+  take(live_, allocator, slots, 0);
+  take(active_, allocator, slots, 0);
+  take(level_, allocator, slots, -1);
+  take(errors_, allocator, slots, 0);
+  take(widths_, allocator, slots, 0);
+  take(settings_, allocator, slots, RowSettings{0.0F, 0.0F});
+  steps_ = Buffer<SlotStep>(allocator, slots);
+  take(constraints_, allocator, slots, static_cast<Constraint*>(nullptr));
+}
+
+// Keeps a constraint for a slot in place of the one before; nullptr for none.
+void CpuSession::hold(int64_t slot, Constraint* constraint) {
+  if (constraint != nullptr) constraint->retain();
+  Constraint* before = std::exchange(constraints_[slot], constraint);
+  if (before != nullptr) before->release();
+}
+
+void CpuSession::clear_beams(int64_t slot) {
+  const int64_t first = slot * shape_.beams;
+  std::fill_n(states_.data() + first, shape_.beams, kDeadState);
+  std::fill_n(parents_.data() + first, shape_.beams, -1);
+  std::fill_n(tokens_.data() + first, shape_.beams, -1);
+  std::fill_n(scores_.data() + first, shape_.beams, -std::numeric_limits<float>::infinity());
+}
+
+void CpuSession::start(const SlotStart* starts, int64_t count, void* /*stream*/) {
+  StepLimits limits{shape_.beams, shape_.levels, shape_.top_k, 0};
+  for (int64_t i = 0; i < count; ++i) limits.codes = std::max(limits.codes, widest_level(starts[i].constraint->view()));
+  stepper_.reserve(limits);  // the only thing that can fail
+  for (int64_t i = 0; i < count; ++i) begin_slot(starts[i]);
+}
+
+void CpuSession::begin_slot(const SlotStart& start) {
+  const int64_t slot = start.slot, first = slot * shape_.beams;
+  const IndexView& index = start.constraint->view();
+  hold(slot, start.constraint);
+  widths_[slot] = start.width;
+  settings_[slot] = start.settings;
+  clear_beams(slot);
+  for (int32_t l = 0; l < start.prefix_length; ++l) {
+    history_parents_[history_at(slot) + int64_t{l} * shape_.beams] = 0;
+    history_tokens_[history_at(slot) + int64_t{l} * shape_.beams] = start.prefix[l];
+  }
+  const BeamState begin = beginning_of(shape_.strategy, index, start.prefix, start.prefix_length);
+  const bool lives = is_live(begin.state);
+  if (lives) {
+    states_[first] = begin.state;
+    scores_[first] = 0.0F;
+    if (range_ends_.size() > 0) range_ends_[first] = begin.range_end;
+  }
+  live_[slot] = lives ? 1 : 0;
+  active_[slot] = lives && start.prefix_length < index.levels ? 1 : 0;
+  level_[slot] = start.prefix_length;
+  errors_[slot] = 0;
+}
+
+void CpuSession::stop(const int32_t* slots, int64_t count, void* /*stream*/) {
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t slot = slots != nullptr ? slots[i] : i;
+    hold(slot, nullptr);
+    clear_beams(slot);
+    live_[slot] = active_[slot] = 0;
+    level_[slot] = -1;
+    errors_[slot] = 0;
+  }
+}
+
+sidbeam_beams CpuSession::beams() const {
+  sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+  out.slots = shape_.slots;
+  out.beams = shape_.beams;
+  out.levels = shape_.levels;
+  out.parents = parents_.data();
+  out.codes = tokens_.data();
+  out.scores = scores_.data();
+  out.states = states_.data();
+  out.live = live_.data();
+  out.active = active_.data();
+  out.level = level_.data();
+  out.errors = errors_.data();
+  return out;
+}
+
+SessionCounts CpuSession::counts() const {
+  const int64_t bytes = stepper_.memory_bytes() + named_.memory_bytes() + constraints_.bytes() + widths_.bytes() +
+                        settings_.bytes() + states_.bytes() + range_ends_.bytes() + scores_.bytes() + parents_.bytes() +
+                        tokens_.bytes() + history_parents_.bytes() + history_tokens_.bytes() + live_.bytes() +
+                        active_.bytes() + level_.bytes() + errors_.bytes() + steps_.bytes();
+  return {counters_, bytes};
+}
+
+}  // namespace sidbeam::cpu

@@ -1,0 +1,61 @@
+// A session on the CPU: the table of slots, the beams of each, and the memory for a step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/constraint.h"
+#include "backend/cpu/stepper.h"
+#include "backend/named_slots.h"
+#include "support/memory.h"
+
+namespace sidbeam::cpu {
+
+class CpuSession final : public SessionBackend {
+ public:
+  CpuSession(const SessionShape& shape, const Constraint& constraint, const Allocator& allocator,
+             const Kernels& kernels, Executor* executor, int64_t grain);
+  CpuSession(const CpuSession&) = delete;
+  CpuSession& operator=(const CpuSession&) = delete;
+  ~CpuSession() override;
+
+  void check_host(const void* /*list*/, const char* /*name*/) const override {}
+  void start(const SlotStart* starts, int64_t count, void* stream) override;
+  void stop(const int32_t* slots, int64_t count, void* stream) override;
+  void step(const sidbeam_step_args& args) override;
+  sidbeam_beams beams() const override;
+  sidbeam_beams fetch(void* /*stream*/) override { return beams(); }
+  void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override;
+  SessionCounts counts() const override;
+
+ private:
+  int64_t history_at(int64_t slot) const { return slot * shape_.levels * shape_.beams; }
+  void take_arrays(const Allocator& allocator);
+  void hold(int64_t slot, Constraint* constraint);
+  void clear_beams(int64_t slot);
+  void begin_slot(const SlotStart& start);
+  void check_columns(const IndexView& index, const sidbeam_rows& rows, int32_t slot) const;
+  void check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
+  RowSettings settings_for(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
+  void set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step);
+  int64_t add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added);
+  [[noreturn]] void refuse_idle() const;
+  void fill_items(int64_t slot, int64_t i, const sidbeam_items& out) const;
+
+  // Arrays are by slot, then (level, then) beam.
+  SessionShape shape_;
+  CpuStepper stepper_;
+  NamedSlots named_;
+  Buffer<Constraint*> constraints_;                   // [S] held; nullptr: idle
+  Buffer<int32_t> widths_;                            // [S]
+  Buffer<RowSettings> settings_;                      // [S] 0: not given
+  Buffer<int64_t> states_;                            // [S, M]
+  Buffer<uint64_t> range_ends_;                       // [S, M] of the sorted strategies
+  Buffer<float> scores_;                              // [S, M]
+  Buffer<int32_t> parents_, tokens_;                  // [S, M]
+  Buffer<int32_t> history_parents_, history_tokens_;  // [S, L, M]
+  Buffer<int32_t> live_, active_, level_, errors_;    // [S]
+  Buffer<SlotStep> steps_;                            // [S] of the step that is under way
+  StepCounters counters_;
+};
+
+}  // namespace sidbeam::cpu

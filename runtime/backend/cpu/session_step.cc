@@ -1,0 +1,116 @@
+// A step of a session on the CPU: check what hangs on the slots, then compute.
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cpu/session.h"
+#include "backend/settings.h"
+#include "index/read/state.h"
+#include "support/error.h"
+
+namespace sidbeam::cpu {
+
+RowSettings CpuSession::settings_for(const sidbeam_step_args& args, int32_t slot, int64_t batch) const {
+  RowSettings own{args.inverse_temperature, args.soft_cap};
+  if (args.inverse_temperatures != nullptr) {
+    own.inverse_temperature = args.inverse_temperatures[batch];
+    check_inverse_temperature({"inverse_temperatures", batch, own.inverse_temperature});
+  }
+  if (args.soft_caps != nullptr) {
+    own.soft_cap = args.soft_caps[batch];
+    check_soft_cap({"soft_caps", batch, own.soft_cap});
+  }
+  return first_given(own, settings_[slot]);
+}
+
+// Every beam that must be fed has a row.
+void CpuSession::check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const {
+  const int64_t first = int64_t{slot} * shape_.beams;
+  if (args.row_map == nullptr && args.rows->rows >= live_[slot]) return;
+  for (int32_t m = 0; m < live_[slot]; ++m) {
+    if (!is_live(states_[first + m]) || is_ended(states_[first + m])) continue;
+    if (args.row_map == nullptr) {
+      if (m >= args.rows->rows)
+        fail(SIDBEAM_INVALID_ARGUMENT, "rows.rows is %lld, expected at least %d, the live beams of slot %d",
+             static_cast<long long>(args.rows->rows), live_[slot], slot);
+      continue;
+    }
+    const int32_t row = args.row_map[batch * shape_.beams + m];
+    if (row < 0 || row >= args.rows->rows)
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "row_map[%lld][%d] is %d, expected 0..%lld, since that beam of slot %d must be fed",
+           static_cast<long long>(batch), m, row, static_cast<long long>(args.rows->rows - 1), slot);
+  }
+}
+
+void CpuSession::check_columns(const IndexView& index, const sidbeam_rows& rows, int32_t slot) const {
+  const int32_t level = level_[slot];
+  const int64_t needed = shape_.vocabulary.columns[level].needed(index.level[level].codes, index.variable_length);
+  if (rows.columns < needed)
+    fail(SIDBEAM_INVALID_ARGUMENT, "rows.columns is %lld, expected at least %lld for the codes of level %d (slot %d)",
+         static_cast<long long>(rows.columns), static_cast<long long>(needed), level, slot);
+}
+
+// In place: a copy of fields that have just been stored one by one would wait for them.
+void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step) {
+  const int64_t first = int64_t{slot} * shape_.beams, history = history_at(slot);
+  step.index = &index;
+  step.level = level_[slot];
+  step.width = widths_[slot];
+  step.slot = slot;
+  step.batch = batch;
+  step.states = states_.data() + first;
+  step.range_ends = range_ends_.size() > 0 ? range_ends_.data() + first : nullptr;
+  step.scores = scores_.data() + first;
+  step.parents = parents_.data() + first;
+  step.tokens = tokens_.data() + first;
+  step.history_parents = history_parents_.data() + history;
+  step.history_tokens = history_tokens_.data() + history;
+  step.live = &live_[slot];
+  step.active = &active_[slot];
+  step.error = &errors_[slot];
+}
+
+// Adds a slot to the step that is under way; slots that a NULL list passes over are left out. Returns how many there are.
+int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added) {
+  const int32_t slot = named_.take(args.slots, batch);
+  const bool idle = level_[slot] < 0, done = active_[slot] == 0;
+  if (args.slots == nullptr && (idle || done)) return added;
+  if (idle) fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is not started", static_cast<long long>(batch), slot);
+  if (done)
+    fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is done: start it again", static_cast<long long>(batch), slot);
+  const IndexView& index = constraints_[slot]->view();
+  check_columns(index, *args.rows, slot);
+  check_rows_of_beams(args, slot, batch);
+  set_step(index, slot, batch, steps_[added]);
+  steps_[added].settings = settings_for(args, slot, batch);
+  return added + 1;
+}
+
+// A search that goes on by itself would never notice that it does nothing.
+void CpuSession::refuse_idle() const {
+  for (int64_t slot = 0; slot < shape_.slots; ++slot)
+    if (level_[slot] >= 0)
+      fail(SIDBEAM_BAD_STATE, "every slot that was started is done, expected one to step: start it again");
+  fail(SIDBEAM_BAD_STATE, "no slot is started, expected one to step: start it first");
+}
+
+void CpuSession::step(const sidbeam_step_args& args) {
+  named_.begin();
+  StepJob job;
+  for (int64_t batch = 0; batch < args.count; ++batch) job.slot_count = add_slot(args, batch, job.slot_count);
+  if (job.slot_count == 0) refuse_idle();
+  job.slots = steps_.data();
+  job.beams = shape_.beams;
+  job.strategy = shape_.strategy;
+  job.top_k = shape_.top_k;
+  const bool computed = args.lse == nullptr && shape_.normalization != SIDBEAM_NORMALIZE_NONE;
+  job.may_skip = computed || shape_.log_probs_promised;
+  job.normalization = shape_.normalization;
+  job.columns = shape_.vocabulary.columns;
+  job.rows = args.rows;
+  job.row_map = args.row_map;
+  job.lse = args.lse;
+  stepper_.step(job, counters_);
+  for (int64_t i = 0; i < job.slot_count; ++i) ++level_[steps_[i].slot];
+  ++counters_.steps;
+}
+
+}  // namespace sidbeam::cpu

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/device_session.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "backend/upload.h"
+#include "support/error.h"
+
+namespace sidbeam {
+namespace {
+
+// The fewest columns that some level of an index needs: with less no step can be right. What each slot needs at its level
+// is known on the device alone.
+int64_t fewest_columns(const VocabularyView& vocabulary, const IndexView& index) {
+  int64_t fewest = std::numeric_limits<int64_t>::max();
+  for (int32_t l = 0; l < index.levels; ++l)
+    fewest = std::min(fewest, vocabulary.columns[l].needed(index.level[l].codes, index.variable_length));
+  return fewest;
+}
+
+// The slots that a list names; nullptr: 0 .. count-1.
+std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
+  std::vector<int32_t> listed(static_cast<size_t>(count));
+  if (slots != nullptr) std::copy_n(slots, count, listed.begin());
+  if (slots == nullptr) std::iota(listed.begin(), listed.end(), 0);
+  return listed;
+}
+
+class DeviceSession final : public SessionBackend {
+ public:
+  DeviceSession(Ref<Device> device, const SessionShape& shape, const Constraint& constraint)
+      : device_(std::move(device)),
+        strategy_(shape.strategy),
+        fewest_columns_(fewest_columns(shape.vocabulary, constraint.view())),
+        index_(&constraint.view()),
+        upload_(constraint.bring_upload(device_->id(), kinds_for(shape.strategy, constraint.view()))),
+        uploads_(static_cast<size_t>(shape.slots)) {
+    call_plugin(plugin().session_create, device_->handle(), &shape, &handle_);
+  }
+  DeviceSession(const DeviceSession&) = delete;
+  DeviceSession& operator=(const DeviceSession&) = delete;
+  ~DeviceSession() override { device_->let_go(&DevicePlugin::session_destroy, handle_); }
+
+  void check_host(const void* list, const char* name) const override { call_plugin(plugin().check_host, list, name); }
+  void start(const SlotStart* starts, int64_t count, void* stream) override;
+  void stop(const int32_t* slots, int64_t count, void* stream) override;
+  void step(const sidbeam_step_args& args) override;
+  sidbeam_beams beams() const override {
+    sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+    plugin().session_beams(handle_, &out);
+    return out;
+  }
+  sidbeam_beams fetch(void* stream) override {
+    sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+    call_plugin(plugin().session_fetch, handle_, stream, &out);
+    return out;
+  }
+  void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override {
+    call_plugin(plugin().session_items, handle_, list_of(slots, count).data(), count, &out);
+  }
+  SessionCounts counts() const override {
+    SessionCounts out;
+    call_plugin(plugin().session_stats, handle_, &out.counters, &out.memory_bytes);
+    return out;
+  }
+
+ private:
+  const DevicePlugin& plugin() const { return device_->plugin(); }
+  Ref<Upload> upload_for(const Constraint& constraint, int64_t i) const;
+  void hold(int64_t slot, Ref<Upload> upload, void* stream);
+
+  Ref<Device> device_;
+  int32_t strategy_;
+  int64_t fewest_columns_;
+  const IndexView* index_;            // of the session's own constraint
+  Ref<Upload> upload_;                // its copy here, for the life of the session
+  std::vector<Ref<Upload>> uploads_;  // [S] of other constraints
+  DeviceSessionHandle* handle_ = nullptr;
+};
+
+// What entry i of a start decodes with.
+Ref<Upload> DeviceSession::upload_for(const Constraint& constraint, int64_t i) const {
+  if (&constraint.view() == index_) return Ref<Upload>::share(upload_.get());
+  Ref<Upload> upload = constraint.find_upload(device_->id(), kinds_for(strategy_, constraint.view()));
+  if (!upload)
+    fail(SIDBEAM_BAD_STATE,
+         "the index of constraints[%lld] is not on CUDA device %d, expected sidbeam_index_upload() before",
+         static_cast<long long>(i), device_->id());
+  return upload;
+}
+
+// Lets a slot hold an upload (null: none) in place of the one before, which work on the stream may still use.
+void DeviceSession::hold(int64_t slot, Ref<Upload> upload, void* stream) {
+  Ref<Upload>& held = uploads_[static_cast<size_t>(slot)];
+  if (upload.get() == upload_.get()) upload = {};
+  if (held && held.get() != upload.get()) held->mark(stream);
+  held = std::move(upload);
+}
+
+void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) {
+  std::vector<DeviceStart> there;
+  std::vector<Ref<Upload>> uploads;
+  std::vector<int32_t> codes;  // of all prefixes, one after the other
+  there.reserve(static_cast<size_t>(count));
+  uploads.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) {
+    const SlotStart& start = starts[i];
+    uploads.push_back(upload_for(*start.constraint, i));
+    there.push_back({start.slot, start.width, start.settings, start.prefix_length, static_cast<int32_t>(codes.size()),
+                     uploads.back()->handle()});
+    if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
+  }
+  call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);
+  for (size_t i = 0; i < there.size(); ++i) hold(there[i].slot, std::move(uploads[i]), stream);
+}
+
+void DeviceSession::stop(const int32_t* slots, int64_t count, void* stream) {
+  const std::vector<int32_t> listed = list_of(slots, count);
+  call_plugin(plugin().session_stop, handle_, listed.data(), count, stream);
+  for (const int32_t slot : listed) hold(slot, {}, stream);
+}
+
+void DeviceSession::step(const sidbeam_step_args& args) {
+  if (args.rows->columns < fewest_columns_)
+    fail(SIDBEAM_INVALID_ARGUMENT, "rows.columns is %lld, expected at least %lld for the codes of any level",
+         static_cast<long long>(args.rows->columns), static_cast<long long>(fewest_columns_));
+  call_plugin(plugin().session_step, handle_, &args);
+}
+
+}  // namespace
+
+std::unique_ptr<SessionBackend> make_device_session(Ref<Device> device, const SessionShape& shape,
+                                                    const Constraint& constraint) {
+  return std::make_unique<DeviceSession>(std::move(device), shape, constraint);
+}
+
+}  // namespace sidbeam
