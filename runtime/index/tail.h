@@ -3,8 +3,9 @@
 // level, that is, whether its codes up to there differ from those of the ordinal before. A node is then a run of
 // ordinals, at most kMaxRun long, and its children are the runs of one code in it.
 //
-// The row of a SID of variable length has V_l, the end, from where it ends; that edge has its split bit, what comes after
-// has none. So V_l without a split bit at level T says that the SID ended above the tail and is below no node of T.
+// The row of a SID of variable length has V_l, the end, from where it ends; that edge has its split bit, what comes
+// after has none. So V_l without a split bit at level T says that the SID ended above the tail and is below no node of
+// T.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -98,8 +99,8 @@ SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, cons
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
-    // A child begins where the token rises, which says the same as the split bit; in damaged rows it also sees to it that
-    // there are no more children than codes.
+    // A child begins where the token rises, which says the same as the split bit; in damaged rows it also sees to it
+    // that there are no more children than codes.
     uint32_t count = 0, least = 0;
     for (uint32_t i = 0; i < run.count; ++i) {
       const uint32_t token = entries.token(first + i * width);

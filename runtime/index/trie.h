@@ -110,7 +110,8 @@ SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {
   return code >= 0 && static_cast<uint32_t>(code) < level.codes;
 }
 
-// Whether a node of a level, at most the first of the tail, is the end of a SID, and no node at all. No SID is empty, so no edge of the root is an end.
+// Whether a node of a level, at most the first of the tail, is the end of a SID, and no node at all. No SID is empty,
+// so no edge of the root is an end.
 SIDBEAM_HD inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
   if (!index.variable_length || level < 2) return false;
   const LevelView& above = index.level[level - 1];

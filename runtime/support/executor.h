@@ -43,11 +43,11 @@ class HostExecutor final : public Executor {
   void* context_;
 };
 
-// Threads of our own, which spin for some time after work, then sleep. One call uses them at a time; the others meanwhile
-// run on their caller's thread alone, so that steps of many sessions never make more threads than that.
+// Threads of our own, which spin for some time after work, then sleep. One call uses them at a time; the others
+// meanwhile run on their caller's thread alone, so that steps of many sessions never make more threads than that.
 //
-// Thread t of T runs tasks t, t + T, ..: what a task works on stays in the cache of one core from call to call. The caller
-// is thread 0, and runs the shares that nobody has taken when its own is done.
+// Thread t of T runs tasks t, t + T, ..: what a task works on stays in the cache of one core from call to call. The
+// caller is thread 0, and runs the shares that nobody has taken when its own is done.
 class SpinPool final : public Executor {
  public:
   // Starts width - 1 threads; fewer where the system refuses (width() tells).
@@ -70,8 +70,8 @@ class SpinPool final : public Executor {
   };
 
   // A thread, and all that it and a caller tell each other: one line goes over, and comes back. (A ticket that all take
-  // tasks from was written by the caller while others read it, and led to the tasks by other lines.) Two lines apart from
-  // the next, since processors fetch lines in pairs.
+  // tasks from was written by the caller while others read it, and led to the tasks by other lines.) Two lines apart
+  // from the next, since processors fetch lines in pairs.
   struct alignas(128) Worker {
     std::atomic<TaskState> state{TaskState::kIdle};
     Share share;  // the caller's to write while idle or asleep; of who took it until idle again

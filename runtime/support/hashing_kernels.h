@@ -1,5 +1,5 @@
-// The parts of XXH3 that take time, compiled for an instruction set: included by one file for each, which is all that it
-// differs in. xxHash's own dispatcher (xxh_x86dispatch) is not in the package, and would decide at every call.
+// The parts of XXH3 that take time, compiled for an instruction set: included by one file for each, which is all that
+// it differs in. xxHash's own dispatcher (xxh_x86dispatch) is not in the package, and would decide at every call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -10,10 +10,10 @@
 
 namespace sidbeam {
 
-// Forks between the process that loaded this library and this one. A handler of fork() counts them, so that asking costs
-// a load: getpid() is a system call, and a page that the kernel wipes in children (MADV_WIPEONFORK) needs a fallback
-// where the kernel lacks it. The library is never unloaded (-z nodelete), hence neither is the handler. Children of
-// vfork(), posix_spawn() and raw clone() are not counted: they may do no more than exec.
+// Forks between the process that loaded this library and this one. A handler of fork() counts them, so that asking
+// costs a load: getpid() is a system call, and a page that the kernel wipes in children (MADV_WIPEONFORK) needs a
+// fallback where the kernel lacks it. The library is never unloaded (-z nodelete), hence neither is the handler.
+// Children of vfork(), posix_spawn() and raw clone() are not counted: they may do no more than exec.
 inline std::atomic<uint64_t> fork_count{0};
 
 inline uint64_t this_process() { return fork_count.load(std::memory_order_relaxed); }

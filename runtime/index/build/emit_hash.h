@@ -10,8 +10,8 @@
 
 namespace sidbeam {
 
-// Fills the sections of the hash set with the header's seed where it is the caller's own, else with the first of the list
-// with which no key lies far from where it begins, and puts that into the header. Throws where there is none.
+// Fills the sections of the hash set with the header's seed where it is the caller's own, else with the first of the
+// list with which no key lies far from where it begins, and puts that into the header. Throws where there is none.
 void emit_hash(const SortedCatalogue& sorted, FileHeader& header, uint8_t* base, Progress& progress);
 
 }  // namespace sidbeam

@@ -1,6 +1,6 @@
 // Apart by the highest digit, until a part fits a core's cache; then each part by itself, by no more bits than tell its
-// records apart. One trip through memory, where LSD takes one for every 11 bits. Real SIDs cluster: a part that is still
-// too large is taken apart again, by all threads.
+// records apart. One trip through memory, where LSD takes one for every 11 bits. Real SIDs cluster: a part that is
+// still too large is taken apart again, by all threads.
 //
 // To take apart, each thread scatters through a cache line a bucket and writes whole lines past the cache, so that 4096
 // open pages do not thrash the TLB (research: performance, section 4).

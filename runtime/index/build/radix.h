@@ -1,4 +1,5 @@
-// The rows of a catalogue in the order of their keys: taken apart into parts that fit a core's cache, then sorted there.
+// The rows of a catalogue in the order of their keys: taken apart into parts that fit a core's cache, then sorted
+// there.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +17,8 @@ struct Record {
   uint64_t key, row;  // word 0 of the key, and the row that has it
 };
 
-// Rows [begin, end) of the order, with all the rows of their SIDs. In `word` their keys lie in base .. base + 2^bits - 1,
-// and the words before it are alike.
+// Rows [begin, end) of the order, with all the rows of their SIDs. In `word` their keys lie in base .. base + 2^bits -
+// 1, and the words before it are alike.
 struct SortPart {
   int64_t begin, end;
   int word, bits;
@@ -25,7 +26,8 @@ struct SortPart {
   int64_t size() const { return end - begin; }
 };
 
-// Memory that the two below take beside keys and rows: at least, where keys are spread, and at most, where they cluster.
+// Memory that the two below take beside keys and rows: at least, where keys are spread, and at most, where they
+// cluster.
 int64_t least_sort_bytes(int64_t rows, int threads);
 int64_t most_sort_bytes(int64_t rows, int threads);
 

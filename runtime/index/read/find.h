@@ -1,4 +1,5 @@
-// Finding SIDs and ordinals: what the kernels of a device share with lookups on the CPU. All are safe on damaged contents.
+// Finding SIDs and ordinals: what the kernels of a device share with lookups on the CPU. All are safe on damaged
+// contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,5 +1,5 @@
-// The loops of the verify_*.cc files, compiled for an instruction set: included by one file for each, which is all that
-// it differs in. Nothing may be in here that another file could be linked with: no function of the standard library.
+// The bulk loops of verification. One file per instruction set includes this and is compiled for it. Nothing in here
+// may be shared with other files at link time, so no function of the standard library is used.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,13 +17,13 @@ namespace sidbeam {
 // Whether a SID begins an edge: all ones, or 0. As wide as most codes, so that loops over both keep step.
 using EdgeFlag = uint16_t;
 inline constexpr uint32_t kFalls = ~uint32_t{0};
-inline constexpr uint32_t kPointers = 32;  // that follow() looks at together
+inline constexpr uint32_t kPointers = 32;  // that follow() takes together
 
-// The top bit of a word of a compact trie's tail: a SID begins an edge.
+// The top bit of a word of a compact trie's tail marks a SID that begins an edge.
 template <class Word>
 inline constexpr Word kMark = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
 
-// Of codes, which have 2 or 4 bytes.
+// Loops over codes, of 2 or 4 bytes.
 template <class Code>
 struct CodeLoops {
   uint32_t (*falls)(const Code*, uint32_t count);
@@ -34,7 +34,7 @@ struct CodeLoops {
   bool (*are_marks)(const Code*, const EdgeFlag*, uint32_t count);
 };
 
-// Of pointers and ordinals, which have 4 or 8 bytes.
+// Loops over pointers and ordinals, of 4 or 8 bytes.
 template <class Pointer>
 struct PointerLoops {
   bool (*counts)(const Pointer*, uint64_t count, uint64_t first);
@@ -59,14 +59,14 @@ struct BulkKernels {
   uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
 };
 
-// Of an instruction set; only where the machine has it.
+// To be used only where the machine has the target.
 extern const BulkKernels kAvx2BulkKernels, kAvx512BulkKernels;
 
 const BulkKernels& bulk_kernels(CpuTarget target);
 
 namespace {
 
-// Whether they are first, first + 1, ...
+// Whether the values are first, first + 1, ...
 template <class T>
 bool counts(const T* values, uint64_t count, uint64_t first) {
   T differs = 0;
@@ -74,8 +74,8 @@ bool counts(const T* values, uint64_t count, uint64_t first) {
   return differs == 0;
 }
 
-// Pointers [0 .. count) into out, less `base`; adds how many are < last to `below` and how far each is from the one before
-// to `widest`. Returns whether all rise.
+// Writes pointers [0, count), less `base`; adds to `below` how many are < last, and raises `widest` to the largest gap
+// between neighbours. Returns whether all rise.
 template <class T>
 __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32_t count, T base, T last, uint16_t* out,
                                                        uint32_t& below, T& widest) {
@@ -90,9 +90,9 @@ __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32
   return falls == 0;
 }
 
-// Pointers that rise, also from the one before them: writes those < last, less `base`, and returns how many, with the
-// greatest difference between neighbours. kFalls where they do not rise, or the last is < last. May look at some that
-// come after, which should rise too, and write as many too many.
+// Writes the pointers < last, less `base`, and returns their number, with the largest gap between neighbours. All must
+// rise, the first from the one before it; kFalls where they do not, or where all are < last. May read a few pointers
+// beyond, which should rise too, and write as many more.
 template <class T>
 uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest) {
   const T base_of = static_cast<T>(base), last_of = static_cast<T>(last);
@@ -100,7 +100,7 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
   T gap = 0;
   for (uint64_t done = 0; done < count;) {
     const auto some = static_cast<uint32_t>(count - done < kPointers ? count - done : kPointers);
-    // The two differ in what the compiler knows.
+    // The two calls differ in what the compiler knows about the count.
     const bool rise = some == kPointers
                           ? follow_some(pointers + done, kPointers, base_of, last_of, out + done, below, gap)
                           : follow_some(pointers + done, some, base_of, last_of, out + done, below, gap);
@@ -113,7 +113,7 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
   return kFalls;
 }
 
-// Whether all rise from the one before, values[-1] the first of these: adds how many do by more than 1.
+// Whether all values rise, beginning from values[-1]. Adds to `jumps` how many rise by more than 1.
 template <class T>
 bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
   T falls = 0, by_more = 0, most = 0;
@@ -128,7 +128,7 @@ bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
   return falls == 0;
 }
 
-// Of values[0 .. count), how many do not rise from the one before; reads values[-1].
+// How many of values[0, count) do not rise from the one before; reads values[-1].
 template <class T>
 uint32_t falls(const T* values, uint32_t count) {
   uint32_t falls = 0;
@@ -147,8 +147,8 @@ uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
   return most;
 }
 
-// Writes each value from where it starts to where the next does, starts[count] for the last; returns the greatest.
-// Eight are written at a time: runs are short, and what is too much is written over.
+// Repeats each value from its start to the next (starts[count] ends the last); returns the greatest. Writes eight at a
+// time: runs are short, and the surplus is overwritten.
 template <class T>
 uint32_t expand(const T* values, const uint16_t* starts, uint32_t count, uint32_t* out) {
   using Eight = uint32_t __attribute__((vector_size(32)));
@@ -177,8 +177,8 @@ bool equal(const T* values, const uint32_t* others, uint32_t count) {
   return differs == 0;
 }
 
-// Which of count < 2^16 SIDs begin an edge: those that begin one above, and those whose code is not the one before.
-// Returns their number; kFalls where a code falls though its SID begins nothing above.
+// Flags which of count < 2^16 SIDs begin an edge, and returns their number; kFalls where a code falls though its SID
+// begins no edge above.
 template <class T>
 uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out) {
   out[0] = begins_edge(above[0] != 0, before, uint32_t{codes[0]}) ? 0xffff : 0;
@@ -194,7 +194,8 @@ uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t
   return falls != 0 ? kFalls : begun;
 }
 
-// Where flags are set, without branches: that is random. Returns how many; may write sixteen too many.
+// Lists where flags are set, without branches, which would be unpredictable. Returns their number; may write up to
+// sixteen more.
 uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
   uint32_t set = 0, i = 0;
 #ifdef __AVX512BW__
@@ -214,7 +215,7 @@ uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
   return set;
 }
 
-// The greatest difference between neighbours, which rise.
+// The largest gap between neighbours, which rise.
 uint32_t widest_gap(const uint16_t* values, uint32_t count) {
   uint16_t widest = 0;
   for (uint32_t i = 1; i < count; ++i) {
@@ -227,8 +228,8 @@ uint32_t widest_gap(const uint16_t* values, uint32_t count) {
 // Two vectors of eight.
 using Words = uint16_t __attribute__((vector_size(32)));
 
-// By reference: baseline x86-64 has no registers for them, and no settled way to pass them by value. Joined from two
-// halves, since what was stored in two does not load in one before it is in the cache.
+// By reference: baseline x86-64 has no registers of that size, and no settled way to pass them by value. Joined from
+// two halves: a load that spans two recent stores would stall.
 inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) {
   using Half = uint16_t __attribute__((vector_size(16)));
   Half low, high;
@@ -237,20 +238,20 @@ inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) 
   out = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
-// Of each half, the lower or the upper words of a and b in turns.
+// Interleaves a and b within each half: the lower words into `low`, the upper ones into `high`.
 inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
   low = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 8, 24, 9, 25, 10, 26, 11, 27);
   high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Of rows of `width` words the first eight columns, each to its own `stride`. Whole sixteens of rows only. Reads eight
-// words of every row, which may be more than it has.
+// Transposes the first eight columns of rows of `width` words; column c begins at columns + c * stride. Takes whole
+// sixteens of rows only, and reads eight words per row, even where a row has fewer.
 void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride) {
   for (uint32_t i = 0; i + 16 <= count; i += 16) {
     Words from[8], to[8];
     for (uint32_t r = 0; r < 8; ++r, rows += width) load_two(rows, rows + 8 * width, from[r]);
     rows += 8 * width;
-    // Each time column c of row r goes to where the bits of (c, r) have been turned by one; three times swap them.
+    // Each turn rotates the bits of (column, row) by one; three turns swap column and row.
     for (int turn = 0; turn < 3; ++turn) {
       for (uint32_t r = 0; r < 4; ++r) zip(from[r], from[r + 4], to[2 * r], to[2 * r + 1]);
       for (uint32_t r = 0; r < 8; ++r) from[r] = to[r];
@@ -259,7 +260,7 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* c
   }
 }
 
-// Words without their top bits, the marks; returns the greatest.
+// Strips the marks, the top bits, off the words; returns the greatest.
 template <class T>
 uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked) {
   T most = 0, all = kMark<T>;
@@ -273,7 +274,7 @@ uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked)
   return most;
 }
 
-// Whether marks are where the flags are.
+// Whether exactly the flagged words are marked.
 template <class T>
 bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
   uint16_t differs = 0;

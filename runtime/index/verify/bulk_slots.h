@@ -1,4 +1,4 @@
-// The loops over a hash set, compiled for an instruction set like those of verify_kernels.h, which includes them.
+// The bulk loops over a hash set, compiled per instruction set as part of bulk_kernels.h.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,11 +12,11 @@
 
 namespace sidbeam {
 
-// Of a block. Where most prefixes have one continuation, a block this small often has no other ones, and no work.
+// SIDs per block. Where most prefixes have one continuation, a block this small often has no other and takes no work.
 inline constexpr uint32_t kSids = 512;
-inline constexpr uint32_t kSidStride = kSids + 32;  // 2^n bytes would put all columns into the same few sets of a cache
+inline constexpr uint32_t kSidStride = kSids + 32;  // a power of two would map all columns to the same cache sets
 
-// How the slots of a set are gone through.
+// How a lookup goes through the slots.
 struct Probing {
   KeyMix mix;
   uint64_t mask, furthest;  // of the capacity; from where a key begins
@@ -24,16 +24,16 @@ struct Probing {
 
 inline constexpr uint32_t kStray = ~uint32_t{0};
 
-// The used slots of a block of a hash set: which they are, how many used ones are before each in one run, and what they
-// hold.
+// The used slots of a block: their numbers and contents, and how many used slots precede each without an empty one
+// between.
 struct UsedSlots {
   alignas(64) uint64_t keys[kSids + 8], ordinals[kSids + 8], slots[kSids + 8], run[kSids];
 };
 
 namespace {
 
-// Lists the used slots; returns their number, or kStray where an empty one has an ordinal. Which they are is random, so
-// no branch hangs on it.
+// Lists the used slots; returns their number, or kStray where an empty slot has an ordinal. Without branches, which
+// would be unpredictable.
 template <class T>
 uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots& out) {
   uint32_t used = 0, i = 0;
@@ -72,16 +72,15 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
   return stray == 0 ? used : kStray;
 }
 
-// A number of an ordinal and its key, which is mixed. Sums of these tell sets of such pairs apart, by accident at least,
-// as surely as a hash of 64 bits does, in whatever order they come: so neither SIDs nor slots are read at random.
+// A number for a pair of mixed key and ordinal. The sum over a set of pairs identifies it as a 64-bit hash would, short
+// of an attack, in whatever order they come; so neither SIDs nor slots need be read at random.
 __attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
   const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
   const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;
   return number ^ number >> 32;
 }
 
-// Whether every slot is reached from where its key begins: none is cut off, none beyond the last that is looked at. Adds
-// the pairs to the sum.
+// Whether a lookup reaches every slot from where its key begins. Adds the pairs to the sum.
 bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Probing& probing, uint64_t& sum) {
   const Probing by = probing;
   uint64_t cut_off = 0, pairs = 0;
@@ -95,12 +94,12 @@ bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Pr
   return cut_off == 0;
 }
 
-// Keys of mixed radix: a digit more.
+// Appends a digit to mixed-radix keys.
 void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys) {
   for (uint32_t i = 0; i < count; ++i) keys[i] = keys[i] * radix + digits[i];
 }
 
-// Of what the mask leaves of the keys of SIDs in order.
+// Sums the pairs of SIDs in order, from the masked bits of their keys.
 uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count) {
   const KeyMix by = mix;
   uint64_t sum = 0;

@@ -1,5 +1,6 @@
-// The rules of every section, element by element, with what is said where one does not hold. A device checks all elements
-// at once and counts; the CPU goes through them in order and stops at the first (explain.h). A Report is
+// The rules of every section, element by element, each with the message for its violation. A device checks all elements
+// in parallel and counts violations; the CPU goes through them in order and throws at the first (explain.h). A Report
+// has
 //
 //   bool need(bool holds, SectionKind kind, int level, Message message, numbers...);   // returns `holds`, or throws
 //
@@ -19,7 +20,7 @@
 
 namespace sidbeam {
 
-// Text with one %llu per number; anything else does not compile.
+// Text with exactly one %llu per number; anything else does not compile.
 template <class... Numbers>
 struct MessageOf {
   const char* text;
@@ -33,11 +34,11 @@ struct MessageOf {
     if (numbers != sizeof...(Numbers)) throw "a message takes one %llu per number";
   }
 };
-// By another name, so that the numbers alone say how many there are.
+// Deduces nothing, so that the numbers alone determine how many there are.
 template <class... Numbers>
 using Message = std::type_identity_t<MessageOf<Numbers...>>;
 
-// Of arrays whose entries all follow from something else: ordinals, ends, ranks.
+// For arrays whose every entry follows from other sections: ordinals, ends, ranks.
 template <class Report>
 SIDBEAM_HD bool check_entry(Report& report, format::SectionKind kind, int level, uint64_t entry, uint64_t found,
                             uint64_t expected) {
@@ -65,13 +66,14 @@ SIDBEAM_HD void check_last_pointer(Report& report, const LevelView& level, int l
               "the last entry is %llu, expected the %llu edges", pointer, level.edges);
 }
 
-// Values that a token of a level may have, the end counted. No SID is empty.
+// How many values a token of a level may take, the end included. No SID is empty, so level 0 has no end.
 SIDBEAM_HD inline uint64_t tokens_of(const IndexView& index, int l) {
   return uint64_t{index.level[l].codes} + (index.variable_length && l > 0 ? 1 : 0);
 }
 
-// The row of a node, edges [begin, end): ends have no children, others some; children rise and stay below the bound.
-// `tokens` are the level's, as they are or by their type: asking for their width at each takes the CPU a quarter longer.
+// The row of a node, edges [begin, end): ends have no children, other nodes have some; tokens rise and stay below the
+// bound. `tokens` is the level's UintArray or its typed pointer; testing the width per token slows the CPU by a
+// quarter.
 template <class Report, class Tokens>
 SIDBEAM_HD void check_row(Report& report, const IndexView& index, int l, uint64_t node, uint64_t begin, uint64_t end,
                           const Tokens& tokens) {
@@ -92,7 +94,7 @@ SIDBEAM_HD void check_row(Report& report, const IndexView& index, int l, uint64_
   }
 }
 
-// The list of ends names all of them in order: edge `edge` is the end with `rank` ends before it.
+// The list of ends names every end in order: edge `edge` is an end, and `rank` ends precede it.
 template <class Report>
 SIDBEAM_HD void check_end(Report& report, const LevelView& level, int l, uint64_t rank, uint64_t edge) {
   if (report.need(rank < level.ends, format::SectionKind::Tokens, l, "more than the header's %llu ends", level.ends))
@@ -103,7 +105,7 @@ SIDBEAM_HD void check_end_count(Report& report, const LevelView& level, int l, u
   report.need(ends == level.ends, format::SectionKind::Tokens, l, "%llu ends, the header says %llu", ends, level.ends);
 }
 
-// The outer entries of the ordinals that a level keeps.
+// The first and last entries of a level's ordinals.
 template <class Report>
 SIDBEAM_HD void check_outer_ordinals(Report& report, const IndexView& index, int l) {
   const LevelView& level = index.level[l];
@@ -112,7 +114,8 @@ SIDBEAM_HD void check_outer_ordinals(Report& report, const IndexView& index, int
   check_entry(report, format::SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
 }
 
-// Which nodes are dense: the ranks, a bit that is set with `dense` before it, and their number.
+// Which nodes are dense: the rank of a group of bits, a set bit that `dense` others precede, and the number of set
+// bits.
 template <class Report>
 SIDBEAM_HD void check_dense_rank(Report& report, const LevelView& level, int l, uint64_t group, uint64_t dense) {
   check_entry(report, format::SectionKind::DenseNodeRanks, l, group, level.dense_ranks[group], dense);
@@ -139,7 +142,7 @@ SIDBEAM_HD bool are_in_mask(const uint64_t* mask, const Token* tokens, uint64_t 
   return set != 0;
 }
 
-// The mask of a dense node is its list: every child's bit is set, and as many bits as there are children.
+// The mask of a dense node equals its list: every child's bit is set, and there are as many set bits as children.
 template <class Report>
 SIDBEAM_HD void check_mask(Report& report, const LevelView& level, int l, uint64_t node, uint64_t dense) {
   const uint64_t* mask = level.masks + dense * level.mask_words();
@@ -161,21 +164,21 @@ SIDBEAM_HD void check_mask(Report& report, const LevelView& level, int l, uint64
               "the mask of node %llu is not its children", node);
 }
 
-// Bits past the last split.
+// Whether bits past the last split are set.
 SIDBEAM_HD inline bool has_tail_padding(const IndexView& index) {
   const uint64_t entries = index.sids * tail_width(index);
   return index.tail.splits != nullptr && entries % 64 != 0 && index.tail.splits[entries / 64] >> entries % 64 != 0;
 }
 
-// A run of the tail, `count` SIDs below a node.
+// A run of the tail: `count` SIDs lie below a node.
 template <class Report>
 SIDBEAM_HD void check_run(Report& report, const IndexView& index, uint64_t node, uint64_t count) {
   report.need(count <= kMaxRun, format::SectionKind::Ordinals, index.csr_levels, "node %llu has more than %llu SIDs",
               node, kMaxRun);
 }
 
-// A row of the tail against the one before: it rises from the first level in which it differs, which its split bits
-// name; what has ended stays ended. `begins`: the SID is the first of its node, or `ended` above.
+// A row of the tail against the one before: it rises at the first level where they differ, split bits are set from
+// there on, and a SID that has ended stays ended. `begins`: the SID is the first of its node, or has `ended` above.
 template <class Report, class Entries>
 SIDBEAM_HD void check_tail_row(Report& report, const IndexView& index, const Entries& entries, uint64_t i, bool begins,
                                bool ended) {
@@ -207,7 +210,7 @@ SIDBEAM_HD void check_tail_row(Report& report, const IndexView& index, const Ent
   report.need(differs, kKind, top, "SID %llu is there twice", i);
 }
 
-// Entry i of a level's column: below the bound, and the end once the SID has ended.
+// Entry i of a level's column: below the bound, and the end code once the SID has ended.
 template <class Report>
 SIDBEAM_HD void check_code(Report& report, const IndexView& index, int l, uint64_t i, uint64_t code, bool ended) {
   constexpr auto kKind = format::SectionKind::Columns;
@@ -246,7 +249,7 @@ SIDBEAM_HD bool check_slot_ordinal(Report& report, const IndexView& index, uint6
 SIDBEAM_HD inline format::SectionKind keys_kind(const IndexView& index) {
   return index.hash.seed != 0 ? format::SectionKind::SeededHashKeys : format::SectionKind::HashKeys;
 }
-// Its ordinal is a SID's. key_of(index, codes) gives the key of a SID.
+// The slot's ordinal is in range. key_of(index, codes) gives the key of a SID.
 template <class Report, class Key>
 SIDBEAM_HD void check_slot_key(Report& report, const IndexView& index, uint64_t slot, const Key& key_of) {
   const uint64_t ordinal = index.hash.ordinals[slot];
@@ -255,7 +258,7 @@ SIDBEAM_HD void check_slot_key(Report& report, const IndexView& index, uint64_t 
   report.need(key_of(index, codes) == index.hash.keys[slot], keys_kind(index), -1,
               "slot %llu has not the key of its SID, %llu", slot, ordinal);
 }
-// `before` used slots precede it without an empty one between.
+// `before` used slots precede the slot without an empty one between.
 template <class Report>
 SIDBEAM_HD void check_slot_place(Report& report, const IndexView& index, uint64_t slot, uint64_t before) {
   const HashView& hash = index.hash;

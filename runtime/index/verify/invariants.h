@@ -1,5 +1,5 @@
-// What an index promises of its numbers, each promise defined once: the checks of sections (checks.h, on the CPU and on a
-// device) and the bulk loops (bulk_kernels.h) are made of these.
+// The invariants of an index over plain values, each defined once. The checks of sections (checks.h, for the CPU and
+// for devices) and the bulk loops (bulk_kernels.h) are built from them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace sidbeam {
 
-// Always inline, so that no file compiled for one instruction set leaves them to another. Bits are combined without
-// short cuts, which would keep loops from becoming vectors.
+// Always inline, so that code compiled for one instruction set never ends up in another's file. Conditions are combined
+// with | and &: short-circuit evaluation would keep loops from being vectorised.
 #define SIDBEAM_INVARIANT SIDBEAM_HD __attribute__((always_inline)) inline constexpr
 
 // Tokens of a row, SIDs in their order, ordinals of nodes, lists of ends, item offsets.
@@ -23,12 +23,12 @@ template <class T>
 SIDBEAM_INVARIANT bool falls_from(T before, T value) {
   return value < before;
 }
-// A code against that of the SID before, which it may not fall below unless the SIDs differ above.
+// A code may fall below that of the SID before only where the two SIDs differ at a higher level.
 template <class T>
 SIDBEAM_INVARIANT bool is_in_order(bool differs_above, T before, T code) {
   return differs_above | !falls_from(before, code);
 }
-// Where a SID begins an edge of its own: from the first level on at which its code is another.
+// A SID begins an edge at each level from the first at which its code differs from that of the SID before.
 template <class T>
 SIDBEAM_INVARIANT bool begins_edge(bool begins_above, T before, T code) {
   return begins_above | (code != before);
@@ -36,13 +36,13 @@ SIDBEAM_INVARIANT bool begins_edge(bool begins_above, T before, T code) {
 
 inline constexpr uint64_t kEmptySlot = ~uint64_t{0};
 SIDBEAM_INVARIANT bool is_used(uint64_t key) { return key != kEmptySlot; }
-// What an empty slot has for an ordinal: 0. Of a used one nothing is said.
+// The ordinal of an empty slot, which must be 0; 0 for a used slot.
 template <class T>
 SIDBEAM_INVARIANT T stray_ordinal(bool used, T ordinal) {
   return static_cast<T>(ordinal & (T{used} - 1));
 }
-// A key is found only where no slot between where it begins and where it lies is empty, `before` used slots preceding it,
-// and no further than a lookup goes.
+// A lookup finds a key only if no slot between where the key begins and where it lies is empty (`before` used slots
+// precede it in its run), and if it lies no further than lookups go.
 SIDBEAM_INVARIANT bool is_reached(uint64_t distance, uint64_t before, uint64_t furthest) {
   return distance <= (before < furthest ? before : furthest);
 }

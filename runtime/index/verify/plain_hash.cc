@@ -8,7 +8,7 @@
 namespace sidbeam {
 namespace {
 
-// The slots, in their order.
+// Goes through the slots in order.
 class SlotWalk {
  public:
   SlotWalk(const IndexView& index, SectionSums& sums)
@@ -18,9 +18,9 @@ class SlotWalk {
         summed_keys_(sums, {hash_.keys, sizeof *hash_.keys}),
         summed_ordinals_(sums, hash_.ordinals) {}
 
-  // False where a slot is cut off from where its key begins, or an empty one has an ordinal.
+  // False where a slot cannot be reached from where its key begins, or an empty slot has an ordinal.
   bool run() {
-    uint64_t before = 0;  // used slots at the end, from where runs go on at the beginning
+    uint64_t before = 0;  // used slots at the end, whose run continues at slot 0
     while (before < hash_.capacity && is_used(hash_.keys[probing_.mask - before])) ++before;
     first_ = 0 - before;
     last_ = ~uint64_t{0};
@@ -45,7 +45,7 @@ class SlotWalk {
     return kernels_.are_reached(slots_, used, begin, probing_, sum_);
   }
 
-  // How many used slots are before each of the block's without an empty one between.
+  // Counts, for each used slot of the block, the used slots that precede it without an empty one between.
   void measure_runs(uint64_t begin, uint32_t used) {
     uint64_t first = first_ - begin, last = last_ - begin;
     for (uint32_t k = 0; k < used; ++k) {
@@ -62,7 +62,7 @@ class SlotWalk {
   const BulkKernels& kernels_;
   Probing probing_;
   Summed summed_keys_, summed_ordinals_;
-  uint64_t first_ = 0, last_ = 0;  // the slot where the run of used ones began, and the last used one
+  uint64_t first_ = 0, last_ = 0;  // where the current run of used slots began, and its last slot
   uint64_t used_ = 0, sum_ = 0;
   UsedSlots slots_;
 };

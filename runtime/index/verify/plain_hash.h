@@ -1,4 +1,4 @@
-// The shortcut to what verify_hash.h asks.
+// The fast pass over the hash set.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sidbeam {
 
-// True where verify_hash() would find nothing, of SIDs of any length; false says nothing. Trusts nothing but the header,
-// and adds to the sums, and to the pairs, what it reads.
+// True only where verify_hash() would pass, for SIDs of any length; false proves nothing. Trusts only the header. Adds
+// what it reads to the sums and the pairs.
 bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs);
 
 }  // namespace sidbeam

@@ -11,8 +11,8 @@
 namespace sidbeam {
 namespace {
 
-// The same questions as verify_sids.cc asks, of sorted columns without a trie, and without saying what is wrong. Nothing
-// is trusted but the header's counts.
+// Answers what verify_sids.cc asks, for sorted columns without a trie, without saying what is wrong. Only the header's
+// counts are trusted.
 class ColumnWalk {
  public:
   ColumnWalk(const IndexView& index, SectionSums& sums)
@@ -23,7 +23,7 @@ class ColumnWalk {
     for (int l = 0; l < index.levels; ++l) summed_[l] = {sums, index.level[l].column};
   }
 
-  // SIDs [begin, end), the next. False where they do not rise, or a code is none.
+  // Takes the next SIDs, [begin, end). False where they do not rise or a code is out of range.
   bool next(uint64_t begin, uint64_t end) {
     const auto count = static_cast<uint32_t>(end - begin);
     const uint16_t first = 0;
@@ -37,7 +37,7 @@ class ColumnWalk {
     return edges_.all_begin();
   }
 
-  // After the last: whether the header counted the same.
+  // After the last block: whether the header's counts agree.
   bool at_end() const {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];

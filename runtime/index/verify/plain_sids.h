@@ -1,4 +1,4 @@
-// The shortcut of verification for SIDs of one length.
+// The fast pass of verification, for SIDs of one length.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sidbeam {
 
-// True where verify_trie_level() without its masks, verify_tail() and verify_sids() would find nothing; false says
-// nothing. Trusts nothing but the header, and adds to the sums, and to the pairs, what it reads.
+// True only where verify_trie_level() (except its masks), verify_tail() and verify_sids() would all pass; false proves
+// nothing. Trusts only the header. Adds what it reads to the sums and the pairs.
 bool has_plain_sids(const Index& index, SectionSums& sums, SidPairs& pairs);
 
 }  // namespace sidbeam

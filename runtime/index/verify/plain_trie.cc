@@ -1,6 +1,6 @@
-// The same questions as verify_trie.cc and verify_sids.cc ask, of tries with SIDs of one length only, and
-// without saying what is wrong: one pass in blocks, with loops without branches, many times faster. Where the answer is
-// no, those find the reason. Nothing is trusted but the header's counts: the checksums may be wrong still.
+// Answers what verify_trie.cc and verify_sids.cc ask, for tries whose SIDs all have one length, without saying what is
+// wrong: a single pass in blocks, made of branch-free loops, is many times faster. Where the answer is no, those files
+// find the reason. Only the header's counts are trusted; the checksums may still be wrong.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/verify/plain_trie.h"
 
@@ -20,8 +20,8 @@ struct SummedLevel {
   Summed row_pointers, tokens, ordinals, column;
 };
 
-// Walks the SIDs in blocks. Of each level it has the edges that the SIDs of a block go through, and where among these
-// SIDs each edge begins.
+// Walks the SIDs in blocks. For each level it knows the edges that the SIDs of a block go through, and at which of
+// these SIDs each edge begins.
 class BlockWalk {
  public:
   BlockWalk(const IndexView& index, SectionSums& sums)
@@ -37,7 +37,7 @@ class BlockWalk {
     }
   }
 
-  // SIDs [begin, end), the next. False where a section does not agree with the others.
+  // Takes the next SIDs, [begin, end). False where a section contradicts the others.
   bool next(uint64_t begin, uint64_t end) {
     begin_ = first_edge_ = begin;
     count_ = edges_ = static_cast<uint32_t>(end - begin);
@@ -55,7 +55,7 @@ class BlockWalk {
     return true;
   }
 
-  // After the last: whether that was all there is.
+  // After the last block: whether nothing is left over.
   bool at_end() const {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];
@@ -69,7 +69,7 @@ class BlockWalk {
   const std::vector<Stream128>& digests() const { return digests_; }
 
  private:
-  // From the edges, or SIDs, below the nodes of a level to these nodes. The pointers rise, and have their ends.
+  // Goes from the edges (or SIDs) below the nodes of a level up to these nodes. Checks that the pointers rise.
   bool go_up(const UintArray& pointers, const Summed& summed, int l) {
     const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
     if (node >= nodes) return false;
@@ -84,14 +84,14 @@ class BlockWalk {
       if (!counts) return false;
     } else {
       if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
-      // The first edge goes on or begins here.
+      // The first edge continues or begins here.
       const uint32_t more = follow(pointers, node + 1, nodes - node, last);
       if (more == kFalls) return false;
       edges_ = 1 + more;
       start_rows();
     }
     fresh_ = fresh_ && row_begins_;
-    // The next block begins with a node of its own if it begins with an edge of its own, and that is the node's first.
+    // The next block begins a node if it begins an edge and that edge is the node's first.
     next_fresh_ = next_fresh_ && pointers[node + edges_] == last;
     longest_[l] = std::max(longest_[l], longest_row_);
     edges_below_ = last - first_edge_;
@@ -107,7 +107,7 @@ class BlockWalk {
     });
   }
 
-  // From the edges where rows begin to the SIDs where they do.
+  // Translates where rows begin, from edges to SIDs.
   void start_rows() {
     if (starts_ == each_) {
       std::copy(rows_, rows_ + edges_, row_starts_);
@@ -118,11 +118,11 @@ class BlockWalk {
     starts_ = row_starts_;
   }
 
-  // Whether tokens rise within rows: as many of them as do not, begin a row.
+  // Whether tokens rise within rows: every token that does not rise must begin a row.
   bool tokens_rise(const UintArray& all_tokens) const {
     return with_codes(kernels_, all_tokens, [&](const auto* all, const auto& loops) {
       const auto* tokens = all + first_below_;
-      // The first of all has none before it.
+      // Nothing precedes the very first token.
       const uint32_t skipped = first_below_ == 0 ? 1 : 0;
       uint32_t allowed = skipped == 0 && row_begins_ && !rises(tokens[-1], tokens[0]) ? 1 : 0;
       for (uint32_t k = 1; k < edges_; ++k) allowed += !rises((tokens - 1)[rows_[k]], tokens[rows_[k]]);
@@ -130,7 +130,7 @@ class BlockWalk {
     });
   }
 
-  // The codes of the SIDs at a level; returns the greatest.
+  // Writes the codes of the SIDs at a level; returns the greatest.
   uint32_t expand(const UintArray& all_tokens) {
     if (all_tokens.width == 2 && edges_ == count_)
       return kernels_.widen(static_cast<const uint16_t*>(all_tokens.data) + first_edge_, count_, codes_);
@@ -160,7 +160,7 @@ class BlockWalk {
     return true;
   }
 
-  // Goes up to the first level of the tail, of which ordinals are the row pointers, then down through it.
+  // Goes up to the first level of the tail, whose ordinals serve as row pointers, then down through the tail.
   bool tail_agrees() {
     const int first = index_.csr_levels;
     summed_tail_.add((begin_ + count_) * tail_width(index_));
@@ -173,7 +173,7 @@ class BlockWalk {
     return tail_.all_begin();  // no SID twice
   }
 
-  // Of the levels of the tail as many as are read together.
+  // Checks as many levels of the tail as are read together.
   bool levels_agree(int first, int end) {
     const bool in_words = index_.tail.tokens.width == 2 && index_.tail.splits == nullptr;
     if (in_words) read_columns(first, end);
@@ -200,7 +200,7 @@ class BlockWalk {
     for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
   }
 
-  // Of the SIDs from `done` on; with marks where edges begin.
+  // Reads a level of the tail for the SIDs from `done` on, with marks where edges begin.
   template <class Word>
   void read_column(int l, uint32_t done, Word* words) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
@@ -211,7 +211,7 @@ class BlockWalk {
     });
   }
 
-  // A level whose words are marked where edges begin.
+  // Checks a level whose words are marked where edges begin.
   template <class Word>
   bool level_agrees(int l, const Word* words, const CodeLoops<Word>& loops) {
     bool all_marked = false;
@@ -230,16 +230,16 @@ class BlockWalk {
   SidEdges tail_;
   SummedLevel summed_[kMaxLevels];
   Summed summed_tail_;
-  uint64_t node_[kMaxLevels] = {};  // the first that the next block goes through
+  uint64_t node_[kMaxLevels] = {};  // the first node that the next block goes through
   uint64_t longest_[kMaxLevels] = {}, longest_row_ = 0;
   uint64_t begin_ = 0, first_edge_ = 0, first_below_ = 0, edges_below_ = 0;
   uint32_t count_ = 0, edges_ = 0;
-  bool fresh_ = true, next_fresh_ = true;  // the first edge begins with this block; the next block's begins with it
+  bool fresh_ = true, next_fresh_ = true;  // whether this block, and the next, begin an edge
   bool one_each_ = false, row_begins_ = false;
-  // Where the edges begin among the block's SIDs, with their number at last: at each of them, or not.
+  // At which of the block's SIDs the edges begin, then the number of SIDs: each_ where every SID begins one.
   const uint16_t* starts_ = each_;
   uint16_t each_[kSids + 1], row_starts_[kSids + 1];
-  uint16_t rows_[1 + kSids + kPointers] = {};  // where the nodes' rows begin among the edges; only where not one_each_
+  uint16_t rows_[1 + kSids + kPointers] = {};  // at which edges the rows of nodes begin; unset where one_each_
 };
 
 bool has_outer_entries(const IndexView& index, int l) {

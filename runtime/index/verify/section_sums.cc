@@ -10,8 +10,8 @@ SectionSums::SectionSums(const Index& index) {
     sums_.push_back({index.bytes.data() + section.offset, section.bytes, Stream128(index.view.target)});
 }
 
-constexpr uint64_t kSummedAtOnce = uint64_t{16} << 10;  // of all sections of a trie together less than a near cache
-constexpr uint64_t kFetchedAtOnce = uint64_t{4} << 10;  // whole pieces fetched at once are no faster than none
+constexpr uint64_t kSummedAtOnce = uint64_t{16} << 10;  // all sections of a trie together fit a near cache
+constexpr uint64_t kFetchedAtOnce = uint64_t{4} << 10;  // fetching whole pieces at once gains nothing
 
 void SectionSum::fetch(uint64_t end) {
   const uint64_t most = std::min(bytes, end);
@@ -21,7 +21,7 @@ void SectionSum::fetch(uint64_t end) {
 
 void SectionSum::fetch_after(uint64_t end) { fetch(end + 2 * kSummedAtOnce); }
 
-// Fetches ahead itself, of sections that nothing else reads: the machine's own fetching stops at every page's end.
+// Fetches ahead, for sections that nothing else reads: the hardware prefetcher stops at every page boundary.
 void SectionSum::add_piece() {
   for (const uint64_t end = std::min(bytes, done + kSummedAtOnce); done < end;) {
     const uint64_t step = std::min(kFetchedAtOnce, end - done);

@@ -1,4 +1,4 @@
-// The checksums of sections, made while something else reads these.
+// Checksums of sections, computed while something else reads them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sidbeam {
 
-// The checksum of a section, made piece by piece: so that what else reads the section finds it in a near cache.
+// The checksum of a section, computed piece by piece, so that whatever reads the section next finds it in a near cache.
 struct SectionSum {
   const void* data = nullptr;
   uint64_t bytes = 0;
@@ -22,25 +22,25 @@ struct SectionSum {
     while (done < end && done < bytes) add_piece();
   }
   void add_piece();
-  // Fetches what comes after `end`, a little with every call: while other work is done.
+  // Prefetches what comes after `end`, a little per call, while other work is done.
   void fetch_after(uint64_t end);
-  // Fetches what comes before `end`.
+  // Prefetches up to `end`.
   void fetch(uint64_t end);
 };
 
 class SectionSums {
  public:
   explicit SectionSums(const Index& index);
-  // Of the section that is this array; nullptr where there is none.
+  // The sum of the section that is this array; nullptr where there is none.
   SectionSum* find(const void* data);
-  // Of the section, in the order of the header, once all of it is added.
+  // Adds the rest of a section, by its place in the header, and returns its checksum.
   uint64_t finish(size_t section);
 
  private:
   std::vector<SectionSum> sums_;
 };
 
-// An array that is summed as far as it is read, while what comes after is fetched.
+// An array that is summed as far as it is read, while what follows is prefetched.
 struct Summed {
   SectionSum* sum = nullptr;
   uint64_t width = 0;
@@ -52,7 +52,7 @@ struct Summed {
     add(count);
     fetch(count);
   }
-  // The same in parts, for an array so dense that fetching in little steps pays.
+  // The two parts of reach(), for arrays where fetching in smaller steps pays.
   void add(uint64_t count) const {
     if (sum != nullptr) sum->reach(count * width);
   }

@@ -8,20 +8,20 @@
 
 namespace sidbeam {
 
-// Levels at which every SID of a block has a code of its own: which of them begin an edge, and how long the rows of
-// edges are.
+// Goes down the levels of a block of SIDs, with one code per SID, and finds which SIDs begin an edge and how long the
+// rows of edges are.
 class SidEdges {
  public:
   explicit SidEdges(const BulkKernels& kernels) : kernels_(kernels) {}
 
-  // The next block; `starts` [edges], which are rising, begin an edge of the level above the first.
+  // Takes the next block. `starts` [edges], rising: the SIDs that begin an edge of the level above the first.
   void begin_block(uint32_t count, const uint16_t* starts, uint32_t edges);
-  // The next level down. False where codes fall.
+  // Takes the next level down. False where codes fall.
   bool add_level(int l, const uint16_t* codes);
   bool add_level(int l, const uint32_t* codes);
-  // Whether every SID begins an edge of the last level added: at the last of all, whether none is there twice.
+  // Whether every SID begins an edge of the last level added. After the last level: whether no SID comes twice.
   bool all_begin() const { return all_begin_; }
-  // [count], which do; only where not all.
+  // [count] Which SIDs do; unset where all do.
   const EdgeFlag* begins() const { return above_; }
 
   uint64_t edges(int l) const { return edges_[l]; }
@@ -34,14 +34,14 @@ class SidEdges {
   uint32_t edges_before(uint16_t sid, uint32_t begun) const;
   void number_parents();
 
-  // Where edges of the level above begin, which SIDs begin one, and the same of this level.
+  // The level above: where its edges begin, and which SIDs begin one. Then the same for this level.
   alignas(64) uint16_t parent_[kSids];
   alignas(64) EdgeFlag above_[kSids];
   alignas(64) EdgeFlag begins_[kSids];
   alignas(64) uint16_t start_[kSids + 16];  // list() writes whole vectors
   const BulkKernels& kernels_;
   uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
-  uint64_t row_[kMaxLevels] = {};  // edges so far of the row that goes on
+  uint64_t row_[kMaxLevels] = {};  // edges so far of the row that continues
   uint32_t last_code_[kMaxLevels] = {};
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;

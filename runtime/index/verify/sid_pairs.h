@@ -1,4 +1,4 @@
-// What the SIDs of the columns put into a hash set.
+// What a hash set must hold, from the SIDs of the columns.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace sidbeam {
 
-// The pairs of a hash set that the columns make, as far as they are read: the sum of their numbers (pair_number).
+// Sums pair_number() over the (key, ordinal) pairs that the SIDs read so far put into the hash set.
 class SidPairs {
  public:
   explicit SidPairs(const IndexView& index);
-  // Adds at least the first `end` SIDs. Nothing where there is no hash set.
+  // Adds at least the first `end` SIDs. Does nothing where there is no hash set.
   void reach(uint64_t end) {
     while (done_ < end) add_block();
   }
@@ -25,7 +25,7 @@ class SidPairs {
 
   const IndexView& index_;
   const BulkKernels& kernels_;
-  std::vector<uint32_t> codes_;  // [levels, kStride]
+  std::vector<uint32_t> codes_;  // [levels, kSidStride]
   uint64_t done_, sum_ = 0;
 };
 

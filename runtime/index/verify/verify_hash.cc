@@ -8,8 +8,8 @@
 
 namespace sidbeam {
 
-// Not by looking every SID up: crafted clusters would make that quadratic. Instead every used slot is checked to hold
-// its own SID's key, no SID twice, and to be reached from where its key begins without meeting an empty slot.
+// Looking every SID up would be quadratic on crafted clusters. Instead, every used slot must hold the key of its own
+// SID, no SID may come twice, and every slot must be reached from where its key begins without meeting an empty one.
 void verify_hash(const IndexView& index) {
   using ull = unsigned long long;
   const HashView& hash = index.hash;

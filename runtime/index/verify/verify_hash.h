@@ -6,7 +6,7 @@
 
 namespace sidbeam {
 
-// Every used slot against the SID that it names.
+// Checks every used slot against the SID that it names.
 void verify_hash(const IndexView& index);
 
 }  // namespace sidbeam

@@ -7,7 +7,7 @@
 namespace sidbeam {
 namespace {
 
-// Whether they rise from 0 to the items, and by how much: without saying where they do not.
+// Whether the offsets rise from 0 to the items, and by how much; does not say where they do not.
 bool measure_offsets(const IndexView& view, uint64_t& collisions, uint64_t& most) {
   const UintArray& offsets = view.item_offsets;
   if (offsets[0] != 0 || offsets[view.sids] != view.items) return false;

@@ -18,7 +18,7 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
-// The SIDs of an index, one after the other. The trie must be verified; without one, columns are checked on the way.
+// Walks the SIDs of an index in order. The trie must be verified; without one, the columns are checked on the way.
 class SidWalk {
  public:
   explicit SidWalk(const IndexView& index) : index_(index) {}
@@ -27,7 +27,7 @@ class SidWalk {
   int length = 0;
   int first_new = 0;  // the first level in which this SID differs from the one before
 
-  // Moves to `ordinal`, the one after the last.
+  // Moves to `ordinal`, which follows the last one.
   void next(uint64_t ordinal) {
     if (index_.has_trie) {
       next_in_trie(ordinal);
@@ -35,7 +35,7 @@ class SidWalk {
       next_in_columns(ordinal);
     }
   }
-  // The edge of `level` that this SID goes through; with a trie, and level up to where it ends or the tail begins.
+  // With a trie: the edge of `level` that this SID goes through, for levels up to its end or the tail.
   uint64_t edge(int level) const { return edge_[level]; }
 
  private:
@@ -75,7 +75,7 @@ class SidWalk {
     }
   }
 
-  // The levels of the tail, which is verified; the others stay as they are.
+  // Reads the levels of the tail, which is verified; the levels above stay as they are.
   void next_in_tail(uint64_t ordinal) {
     const uint64_t first = tail_entry(index_, ordinal, index_.csr_levels);
     int32_t tail[kMaxLevels];
@@ -110,12 +110,12 @@ class SidWalk {
 
   const IndexView& index_;
   uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
-  int leaf_level_ = 0;    // of the last edge that is no entry of the tail
-  uint64_t run_end_ = 0;  // past the SIDs below that edge, where it leads into the tail
+  int leaf_level_ = 0;    // of the last edge above the tail
+  uint64_t run_end_ = 0;  // one past the SIDs below that edge, if it leads into the tail
 };
 
-// The codes of all SIDs, in blocks by level: their digests (XXH3-128 of each column as u32, as when the index was built),
-// and with a trie that the columns have the same codes.
+// Collects the codes of all SIDs, in blocks by level. Computes the digest of each level (XXH3-128 of its codes as u32,
+// as the build does) and, with a trie, checks that the columns hold the same codes.
 class CodeBlocks {
  public:
   explicit CodeBlocks(const IndexView& index)
@@ -165,7 +165,7 @@ class CodeBlocks {
   uint32_t used_ = 0;
 };
 
-// The header's counts, counted again.
+// Counts anew what the header counts.
 struct SidCounts {
   uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {}, row[kMaxLevels] = {}, longest_row[kMaxLevels] = {};
   uint64_t all_ends = 0;
@@ -186,7 +186,8 @@ struct SidCounts {
   }
 };
 
-// The ordinals that a trie keeps of nodes and ends that are first met at this SID; `counts` is without it.
+// Checks the ordinals that a trie keeps for the nodes and ends that this SID is the first to meet. `counts` is without
+// this SID.
 void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const SidCounts& counts) {
   for (int l = sid.first_new + 1; l <= std::min({sid.length + 1, index.levels - 1, index.csr_levels}); ++l) {
     const UintArray& ordinals = index.level[l].ordinals;

@@ -6,8 +6,8 @@
 
 namespace sidbeam {
 
-// Every SID in order, from the trie (verified before) or the columns: that all sections agree on it, and the header's
-// counts and fingerprint.
+// Reads every SID in order, from the trie (verified before) or the columns, and checks that all sections agree on it
+// and that the header's counts and fingerprint are right.
 void verify_sids(const Index& index);
 
 }  // namespace sidbeam

@@ -27,7 +27,7 @@ void verify_rows(const IndexView& index, int l, const Pointers& pointers, const 
   check_end_count(kExplain, level, l, ends);
 }
 
-// Goes through the SIDs of a tail along with the nodes of its first level.
+// Walks the SIDs of a tail and the nodes of its first level side by side.
 class TailWalk {
  public:
   explicit TailWalk(const IndexView& index) : index_(index), level_(index.csr_levels) {}
@@ -46,7 +46,7 @@ class TailWalk {
   }
 
  private:
-  // How a SID comes after the one before it.
+  // How a SID relates to the one before it.
   enum class Place { kBegins, kGoesOn, kEndedAbove };
 
   Place place_of(uint64_t i) {
@@ -69,9 +69,9 @@ class TailWalk {
 
   const IndexView& index_;
   int level_;
-  uint64_t node_ = 0;  // the next one
-  uint32_t run_ = 0;   // SIDs of the one before it
-  bool open_ = false;  // it may have more
+  uint64_t node_ = 0;  // the next node
+  uint32_t run_ = 0;   // SIDs so far of the node before it
+  bool open_ = false;  // whether that node may have more
 };
 
 }  // namespace

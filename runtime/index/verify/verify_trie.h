@@ -6,11 +6,12 @@
 
 namespace sidbeam {
 
-// Row pointers, tokens, ends and masks of one level that has rows.
+// Checks row pointers, tokens, ends and masks of a level that has rows.
 void verify_trie_level(const IndexView& index, int level);
-// Only the masks, the rest being verified.
+// Checks the masks alone; the rest is verified.
 void verify_dense(const LevelView& level, int l);
-// The tail of a compact trie: its order, splits and runs, and the ordinals of its first level. Trusts the levels above.
+// Checks the tail of a compact trie: order, splits and runs, and the ordinals of its first level. Trusts the levels
+// above.
 void verify_tail(const IndexView& index);
 
 }  // namespace sidbeam
