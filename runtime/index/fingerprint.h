@@ -1,4 +1,4 @@
-// What tells catalogues apart.
+// The fingerprint of a catalogue.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace sidbeam {
 
-// XXH3-128 of levels, codes, SIDs and items; by the sections' contents, not their encoding. The digest of a column is
-// the XXH3-128 of a level's codes as u32. known_ids: the XXH3-128 of integer ids, where it is known already.
+// XXH3-128 of levels, codes, SIDs and items, by content, not encoding. column_digests: the XXH3-128 of each level's
+// codes as u32. known_ids: the XXH3-128 of integer ids, if already computed.
 Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests,
                     const Hash128* known_ids = nullptr);
 

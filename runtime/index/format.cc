@@ -48,7 +48,8 @@ class SpecList {
   std::vector<SectionSpec> specs_;
 };
 
-// The tail's codes share an element with the split bit where there is room for it, so that a SID's tail is one read.
+// A code of the tail shares its element with the split bit where there is room, so that reading a SID's tail is one
+// read.
 void add_tail(const Shape& shape, SpecList& list) {
   const int tail = shape.tail_level;
   uint64_t symbols = 0;
@@ -84,7 +85,7 @@ void add_trie(const Shape& shape, SpecList& list) {
     list.add(SectionKind::DenseMaskRanks, l, Encoding::U32, level.dense_nodes * divide_up(bits, kRankBits), false);
   });
   by_level([&](int l, const LevelShape& level) {
-    // Deeper levels walk row pointers down: an array there would cost more than it saves.
+    // Deeper levels walk down row pointers: an array there would cost more than it saves.
     if (level.nodes >= divide_up(shape.sids, 8)) return;
     list.add(SectionKind::Ordinals, l, position_encoding(shape.sids), level.nodes + 1, false);
   });
@@ -112,7 +113,7 @@ void add_items(const Shape& shape, SpecList& list) {
   }
 }
 
-// What a section of an unknown kind calls its level may be no level.
+// The level of a section of unknown kind may be anything.
 void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
   if (!is_known(spec.kind)) return;
   LevelView& level = view.level[spec.level < 0 ? 0 : spec.level];

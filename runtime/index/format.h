@@ -1,4 +1,4 @@
-// The container of an index file: what the counts of a catalogue make of it, the same for who writes and who reads.
+// The container of an index file: the sections that a catalogue's counts imply, the same for writer and reader.
 // schemas/README.md describes it byte by byte.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,12 +43,12 @@ struct Shape {
   uint64_t sids = 0, items = 0, name_bytes = 0;
   LevelShape level[kMaxLevels];
   int32_t tail_level = 0;  // of a compact trie: the first level of the tail; else 0
-  uint64_t hash_seed = 0;  // of a hash set; 0: it is one of before 1.2, without a seed
+  uint64_t hash_seed = 0;  // of a hash set; 0: one written before 1.2, without a seed
 
-  // Levels with a row a node; what comes after is the tail.
+  // Levels that keep a row per node; deeper levels are the tail.
   int32_t csr_levels() const { return tail_level > 0 ? tail_level : levels; }
-  // Values that a code may have at a level, the end counted; the end is counted at every level, so that a level's
-  // width does not hang on its number.
+  // How many values a code may take at a level, the end included. The end counts at every level, so that the width of a
+  // level does not depend on its number.
   uint64_t symbols(int l) const { return uint64_t{level[l].codes} + (variable_length ? 1 : 0); }
   uint64_t ends() const;
   uint64_t tail_entries() const { return sids * static_cast<uint64_t>(levels - csr_levels()); }
@@ -73,7 +73,7 @@ bool is_known(format::SectionKind kind);
 std::vector<SectionSpec> sections_of(const Shape& shape);
 // Places sections after a header; returns the length of the file.
 uint64_t place_sections(uint64_t header_bytes, std::vector<Section>& sections);
-// The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are passed over.
+// The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are skipped.
 IndexView view_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
 
 struct SectionInfo;
@@ -84,13 +84,13 @@ void place_section(const SectionInfo& section, const void* data, IndexView& view
 
 // Slots of the hash set: a power of two, at least half of them empty.
 uint64_t hash_capacity(uint64_t sids);
-// What sidbeam_builder_config.kinds says, except where a tail begins. A hash set has the first seed of the list.
+// Applies sidbeam_builder_config.kinds, except where the tail begins. A hash set gets the first seed of the list.
 void set_kinds(int32_t kinds, Shape& shape);
 // Whether all SIDs have mixed-radix keys below 2^63.
 bool has_mixed_radix(const Shape& shape);
 
-// A mask is worth its space and time where a node has many children: measured break-even with the list is about a tenth
-// of V_l (research: performance, section 2c). Rows of fewer than 64 are not worth a mask whatever V_l is.
+// A mask pays where a node has many children: it breaks even with the list at about a tenth of V_l (research:
+// performance, section 2c), and never below 64 children.
 inline uint64_t fewest_dense(uint64_t codes) { return codes <= 10 * kLeastDense ? kLeastDense : (codes + 9) / 10; }
 inline bool is_dense(uint64_t children, uint64_t codes) { return children >= fewest_dense(codes); }
 

@@ -1,5 +1,5 @@
-// What makes hash sets hold against SIDs that were chosen to crowd them: where a key begins depends on a seed, and no
-// key lies far from there. schemas/README.md has the reasons.
+// Protects hash sets against SIDs chosen to cluster: where a key begins depends on a seed, and no key lies far from
+// there. schemas/README.md gives the reasons.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace sidbeam {
 
-// Slots that a key may lie in. Of 2^30 SIDs that nobody chose, one finds none with a probability of about 2e-5.
+// How many slots a key may lie in. Among 2^30 random SIDs, the probability that one finds none is about 2e-5.
 inline constexpr uint64_t kMostProbes = 128;
 
-// Seeds that a build tries in turn, so that the same catalogue always gives the same bytes.
+// A build tries these seeds in turn, so that the same catalogue always gives the same bytes.
 inline constexpr int kHashSeeds = 8;
 constexpr uint64_t hash_seed(int i) { return mix_key({}, static_cast<uint64_t>(i) + 1); }
 
@@ -23,7 +23,7 @@ constexpr bool is_listed_hash_seed(uint64_t seed) {
   return false;
 }
 
-// Seed 0: the one way of files before 1.2.
+// Seed 0: the fixed mix of files before 1.2.
 constexpr KeyMix key_mix(uint64_t seed) {
   constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   if (seed == 0) return {};

@@ -16,7 +16,7 @@
 namespace sidbeam {
 
 struct FileHeader {
-  CpuTarget target = best_cpu_target();  // whose instructions hash it here; nothing of the file
+  CpuTarget target = best_cpu_target();  // whose instructions hash it; not stored in the file
   uint32_t minor = kFormatMinor;
   Shape shape;
   uint64_t merged_pairs = 0, collisions = 0, max_items_per_sid = 0;
@@ -29,14 +29,14 @@ struct FileHeader {
   std::vector<Section> sections;  // in the order of the file; when read, unknown optional ones included
 };
 
-// Preamble and FlatBuffer. Their length does not hang on the numbers in them.
+// Preamble and FlatBuffer. Their length does not depend on the numbers in them.
 std::vector<uint8_t> encode_header(const FileHeader& header);
 
-// Length of preamble and header, from the first bytes of a file of `file_bytes`; throws where these are not an index.
+// Length of preamble and header, from the first bytes of a file of `file_bytes`; throws unless they begin an index.
 uint64_t header_length(std::span<const uint8_t> start, uint64_t file_bytes);
 // The views of an index with this header whose sections lie at `base` + offset.
 IndexView view_of(const FileHeader& header, const uint8_t* base);
-// Reads and checks all that the header says. `bytes`: at least header_length() bytes, at a multiple of 8.
+// Reads and checks the whole header. `bytes`: at least header_length() bytes, aligned to 8.
 FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, CpuTarget target);
 IndexHeaderInfo header_info(const FileHeader& header);
 std::vector<SectionInfo> section_infos(const std::vector<Section>& sections);

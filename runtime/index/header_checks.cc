@@ -65,7 +65,7 @@ void check_placement(const FileHeader& header, uint64_t header_end) {
   }
 }
 
-// Which kinds of sections there are decides which others must be.
+// The kinds of sections that are present determine which others must be.
 void infer_kinds(FileHeader& header) {
   for (const Section& section : header.sections) {
     const SectionSpec& spec = section.spec;
@@ -86,7 +86,7 @@ void infer_kinds(FileHeader& header) {
     fail(SIDBEAM_CORRUPT, "the file has neither row_pointers nor columns");
 }
 
-// Any seed would do to read the set; one that nobody gave must be one that a build tries.
+// Any seed would do to read the set, but one that no caller gave must be one that a build tries.
 void check_hash_seed(const FileHeader& header) {
   const uint64_t seed = header.shape.hash_seed;
   if (!header.shape.hash && (seed != 0 || header.own_hash_seed))

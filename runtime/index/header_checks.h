@@ -1,4 +1,4 @@
-// A header against itself. Constant time in the size of the file; both throw.
+// Checks a header against itself, in time independent of the file's size. Both functions throw.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace sidbeam {
 
-// The counts against each other.
+// Checks the counts against each other.
 void check_counts(const FileHeader& header);
-// The sections against what the counts demand, from where the header ends. Afterwards every array has the size that its
-// view promises. Fills in the kinds of sections that there are.
+// Checks the sections, which begin after `header_end`, against the counts, and fills in which kinds there are.
+// Afterwards every array has the size that its view promises.
 void check_sections(FileHeader& header, uint64_t header_end);
 
 }  // namespace sidbeam

@@ -64,7 +64,7 @@ class IndexMemory {
   IndexMemory& operator=(const IndexMemory&) = delete;
   ~IndexMemory();
   uint8_t* data() { return data_; }
-  // The contents of this part are not needed any more. Gives its pages back, unless the memory is the caller's.
+  // Gives the pages of a part back once its contents are no longer needed, unless the memory is the caller's.
   void discard(int64_t offset, int64_t bytes);
   IndexBytes release();
 

@@ -25,8 +25,7 @@ SIDBEAM_HD inline Row row_of(const LevelView& level, uint64_t node) {
   return {begin, static_cast<uint32_t>(std::min<uint64_t>(end - begin, uint64_t{level.codes} + 1))};
 }
 
-// The edge of `token` in a row, or kNoEdge. By halves of what is left, whatever the token: a branch would be guessed
-// wrong every other time.
+// The edge of `token` in a row, or kNoEdge. Branch-free binary search: a branch would be mispredicted every other time.
 SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token) {
   if (row.count == 0) return kNoEdge;
   uint64_t edge = row.begin;
@@ -38,7 +37,7 @@ SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uin
   return level.tokens[edge] == token ? edge : kNoEdge;
 }
 
-// Bits set in a word. x86-64 without -mpopcnt would call a function of libgcc for it, ten times a child.
+// Bits set in a word. Without -mpopcnt, x86-64 would call a function of libgcc, ten times per child.
 SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
 #if defined(__CUDA_ARCH__)
   return static_cast<uint64_t>(__popcll(word));
@@ -51,7 +50,7 @@ SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
 #endif
 }
 
-// Bits set before `bit` among those that share a rank with it. (A `Count` below: the same by other instructions.)
+// Counts the bits set before `bit` among those that share its rank. (`Count` below may do so with other instructions.)
 struct BitsBefore {
   SIDBEAM_HD uint64_t operator()(const uint64_t* words, uint64_t bit) const {
     const uint64_t word = bit / 64;
@@ -71,7 +70,7 @@ SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Coun
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 
-// How the children of a node are found: its row, and the place of its mask among the masks, or -1.
+// How to find the children of a node: its row, and the place of its mask among the masks, or -1.
 struct NodeRow {
   Row row;
   int64_t dense = -1;
@@ -87,8 +86,8 @@ SIDBEAM_HD inline const uint64_t* mask_of(const LevelView& level, int64_t dense)
   return level.masks + static_cast<uint64_t>(dense) * level.mask_words();
 }
 
-// The edge by which `token` leaves a node, or kNoEdge: at once where the node has every code, by rank in the mask of a
-// dense node, else by search in the list.
+// The edge by which `token` leaves a node, or kNoEdge: directly if the node has every code, by rank if it has a mask,
+// otherwise by searching the list.
 template <class Count = BitsBefore>
 SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token, Count count = {}) {
   const Row& row = node.row;
@@ -110,8 +109,8 @@ SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {
   return code >= 0 && static_cast<uint32_t>(code) < level.codes;
 }
 
-// Whether a node of a level, at most the first of the tail, is the end of a SID, and no node at all. No SID is empty,
-// so no edge of the root is an end.
+// Whether a node of a level (at most the first of the tail) is the end of a SID, and so no node at all. No SID is
+// empty, so no edge of the root is an end.
 SIDBEAM_HD inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
   if (!index.variable_length || level < 2) return false;
   const LevelView& above = index.level[level - 1];

@@ -31,7 +31,7 @@ struct UintArray {
   }
 };
 
-// visit(values), by their type.
+// Calls visit(values) with the typed pointer.
 template <class Visit>
 void with_type(const UintArray& array, Visit&& visit) {
   if (array.width == 2) return visit(static_cast<const uint16_t*>(array.data));
@@ -70,10 +70,10 @@ struct LevelView {
   SIDBEAM_HD uint64_t mask_rank_count() const { return (uint64_t{codes} + 1 + kRankBits - 1) / kRankBits; }
 };
 
-// The codes of the deep levels of a compact trie, by SID: [sids, levels - csr_levels] (tail.h).
+// The codes of the deep levels of a compact trie, per SID: [sids, levels - csr_levels] (tail.h).
 struct TailView {
   UintArray tokens;                  // 2 or 4 bytes; the top bit says where a SID begins an edge
-  const uint64_t* splits = nullptr;  // where it is there it says so, and all of a token is code
+  const uint64_t* splits = nullptr;  // if present, holds the split bits, and tokens are codes in full
 };
 
 enum class IdType : uint8_t { kI64 = 0, kU64 = 1, kString = 2 };

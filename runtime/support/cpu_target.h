@@ -19,14 +19,14 @@ CpuTarget best_cpu_target();
 // By name, nullptr for the best. False where this build or this machine lacks it.
 bool find_cpu_target(const char* name, CpuTarget& out);
 
-// A target's table among those of all targets.
+// Selects a target's table.
 template <class Table>
 const Table& table_of(CpuTarget target, const Table& baseline, [[maybe_unused]] const Table& avx2,
                       [[maybe_unused]] const Table& avx512) {
   return target == CpuTarget::kAvx512 ? avx512 : target == CpuTarget::kAvx2 ? avx2 : baseline;
 }
 
-// What the including file is compiled for: a table that carries it proves that it is the one of its target.
+// The target that the including file is compiled for. A table that carries it proves which target it belongs to.
 #if defined(__AVX512F__)
 static constexpr CpuTarget kCompiledFor = CpuTarget::kAvx512;
 #elif defined(__AVX2__)

@@ -1,4 +1,4 @@
-// Failures inside the library: one exception type that carries a status and a finished message, and needs no memory.
+// Failures inside the library: one exception type that carries a status and a finished message without allocating.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,7 +6,8 @@
 
 namespace sidbeam {
 
-// Thrown by everything below runtime/capi, caught only there. The message says what, what was expected and what came.
+// Thrown by everything below runtime/capi, caught only there. The message names the subject, what was expected and what
+// was found.
 struct Failure {
   sidbeam_status status;
   char message[sizeof(sidbeam_error::message)];

@@ -8,9 +8,9 @@
 
 namespace sidbeam {
 
-// Writes `text` so that it stays one line and says what it holds: as \xNN every byte of control characters (C0, DEL,
-// C1), of line separators, of characters that turn the direction of writing, and of what is no UTF-8. A backslash stays
-// as it is, so that escaping again changes nothing.
+// Makes `text` a single, truthful line: every byte of control characters (C0, DEL, C1), line separators, characters
+// that change the writing direction, and invalid UTF-8 becomes \xNN. A backslash is kept, so escaping twice changes
+// nothing.
 std::string escaped(std::string_view text);
 // The same into `size` bytes, the NUL included; cut after a whole character where it does not fit.
 void escape_into(std::string_view text, char* out, size_t size);

@@ -1,4 +1,4 @@
-// Threads for work of microseconds: a step's. (parallel.h starts threads for work of milliseconds.)
+// Threads for work that takes microseconds: a step. (parallel.h starts threads for work that takes milliseconds.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sidbeam {
 
-// Between two looks at what another core will write.
+// Between two polls of what another core will write.
 void pause_briefly();
 
 using TaskFunction = void (*)(void* data, int32_t i);
@@ -19,12 +19,12 @@ using TaskFunction = void (*)(void* data, int32_t i);
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Tasks that may run at a time, the caller's thread included.
+  // How many tasks may run at a time, the caller's included.
   virtual int32_t width() const = 0;
   // Calls task(data, i) for every i in [0, count) and returns when all have returned. Tasks do not throw. From any
   // thread, several at a time.
   virtual void run(int32_t count, TaskFunction task, void* data) = 0;
-  // Brings back the threads that a fork has left behind; until then run() uses the caller's alone. May take memory.
+  // Restarts the threads that a fork has left behind; until then run() uses the caller's alone. May allocate.
   virtual void prepare() {}
 };
 
@@ -43,11 +43,11 @@ class HostExecutor final : public Executor {
   void* context_;
 };
 
-// Threads of our own, which spin for some time after work, then sleep. One call uses them at a time; the others
-// meanwhile run on their caller's thread alone, so that steps of many sessions never make more threads than that.
+// Threads of our own, which spin for a while after work, then sleep. One call uses them at a time; concurrent calls run
+// on their caller's thread alone, so that steps of many sessions never use more threads than these.
 //
-// Thread t of T runs tasks t, t + T, ..: what a task works on stays in the cache of one core from call to call. The
-// caller is thread 0, and runs the shares that nobody has taken when its own is done.
+// Thread t of T runs tasks t, t + T, .. so that a task's data stays in one core's cache from call to call. The caller
+// is thread 0; when its own share is done, it runs the shares that nobody has taken.
 class SpinPool final : public Executor {
  public:
   // Starts width - 1 threads; fewer where the system refuses (width() tells).
@@ -69,9 +69,9 @@ class SpinPool final : public Executor {
     }
   };
 
-  // A thread, and all that it and a caller tell each other: one line goes over, and comes back. (A ticket that all take
-  // tasks from was written by the caller while others read it, and led to the tasks by other lines.) Two lines apart
-  // from the next, since processors fetch lines in pairs.
+  // A thread and all that it exchanges with a caller: one cache line goes over and comes back. (Failed alternative: a
+  // shared ticket, which the caller wrote while others read it, and which led to the tasks through further lines.) Two
+  // lines apart from the next, since processors fetch lines in pairs.
   struct alignas(128) Worker {
     std::atomic<TaskState> state{TaskState::kIdle};
     Share share;  // the caller's to write while idle or asleep; of who took it until idle again

@@ -1,4 +1,4 @@
-// Who may do what with a file, and what else is written about it, carried over to the file that replaces it.
+// Carries permissions and other attributes of a file over to the file that replaces it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

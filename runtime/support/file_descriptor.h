@@ -9,7 +9,7 @@
 
 namespace sidbeam {
 
-// Closes what it holds; -1 is nothing.
+// Closes what it holds; -1 holds nothing.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -28,7 +28,7 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// open() relative to a folder, as often as a signal interrupts it; closed on exec. Where it fails, errno says why.
+// open() relative to a folder, repeated if a signal interrupts it; close-on-exec. On failure errno says why.
 inline FileDescriptor open_at(int folder, const char* name, int flags, unsigned mode = 0) {
   int fd = -1;
   do {

@@ -11,7 +11,7 @@
 
 namespace sidbeam {
 
-// The whole environment while it lives, that of the x87 included; takes a hundred cycles.
+// Sets the whole environment, the x87's included, for as long as it lives; takes a hundred cycles.
 class DefaultFloatEnvironment {
  public:
   DefaultFloatEnvironment() {

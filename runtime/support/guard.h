@@ -1,4 +1,4 @@
-// The edge between libraries. No exception passes it: it becomes a status and a message. Nor does the caller's
+// The edge between libraries. Exceptions do not cross it: they become a status and a message. Nor does the caller's
 // floating-point mode.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

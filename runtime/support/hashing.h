@@ -17,13 +17,13 @@ struct Hash128 {
 
 uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes);
 uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes, uint64_t seed);
-// Of `count` rows of 1 to 64 words, which lie in columns: word w of row i is columns[w * stride + i].
+// Hashes `count` rows of 1 to 64 words, stored by column: word w of row i is columns[w * stride + i].
 void xxh3_64_of_rows(CpuTarget target, const uint32_t* columns, size_t words, size_t stride, size_t count,
                      uint64_t seed, uint64_t* out);
 Hash128 xxh3_128(CpuTarget target, const void* data, size_t bytes);
 
-// XXH3 of a stream that comes in pieces: of both lengths, which differ in their last step only. Holds its state in
-// place, so it needs no memory.
+// XXH3 of a stream that comes in pieces, 64 and 128 bits, which differ only in their last step. Keeps its state in
+// place and allocates nothing.
 class Stream128 {
  public:
   explicit Stream128(CpuTarget target);
@@ -36,13 +36,13 @@ class Stream128 {
   CpuTarget target_;
 };
 
-// What spreads the bits of a key: the finaliser of MurmurHash3, of which a seed may choose the multipliers, which are
-// odd, and what the key is masked with before. A bijection, and part of the file format.
+// Spreads the bits of a key: the finaliser of MurmurHash3, with a mask applied first. A seed may choose the mask and
+// the multipliers, which are odd. A bijection, and part of the file format.
 struct KeyMix {
   uint64_t mask = 0, first = 0xff51afd7ed558ccdu, second = 0xc4ceb9fe1a85ec53u;
 };
 
-// Always inline, so that no file compiled for one instruction set leaves it to another.
+// Always inline, so that code compiled for one instruction set never ends up in another's file.
 SIDBEAM_HD __attribute__((always_inline)) inline constexpr uint64_t mix_key(const KeyMix& mix, uint64_t key) {
   key ^= mix.mask;
   key = (key ^ key >> 33) * mix.first;

@@ -1,5 +1,5 @@
-// The parts of XXH3 that take time, compiled for an instruction set: included by one file for each, which is all that
-// it differs in. xxHash's own dispatcher (xxh_x86dispatch) is not in the package, and would decide at every call.
+// The parts of XXH3 that take time. One file per instruction set includes this and is compiled for it. xxHash's own
+// dispatcher (xxh_x86dispatch) is not packaged, and would decide at every call.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,7 +26,7 @@ struct HashKernels {
   void (*update_128)(XXH3_state_t*, const void*, size_t);
 };
 
-// Of an instruction set; only where the machine has it.
+// To be used only where the machine has the target.
 extern const HashKernels kAvx2HashKernels, kAvx512HashKernels;
 
 const HashKernels& hash_kernels(CpuTarget target);
@@ -40,8 +40,8 @@ uint64_t hash_seeded_64(const void* data, size_t bytes, uint64_t seed) {
 XXH128_hash_t hash_128(const void* data, size_t bytes) { return XXH3_128bits(data, bytes); }
 void update_128(XXH3_state_t* state, const void* data, size_t bytes) { XXH3_128bits_update(state, data, bytes); }
 
-// XXH3-64 of many short rows at once, of 17 to 128 bytes, which xxHash has not: twice as many rows as lanes, those of
-// even and of odd number by themselves, as the multiplication reads the lower halves of lanes only.
+// XXH3-64 of many short rows (17 to 128 bytes) at once, which xxHash does not offer. Handles twice as many rows as
+// lanes: even and odd rows separately, since the multiplication reads only the lower halves of lanes.
 #ifdef __AVX2__
 #ifdef __AVX512F__
 using Lanes = uint64_t __attribute__((vector_size(64)));
@@ -60,7 +60,7 @@ inline Lanes upper_in_turns(Lanes a, Lanes b) { return __builtin_shufflevector(a
 #endif
 constexpr size_t kRows = sizeof(Lanes) / sizeof(uint32_t);
 
-// XXH3_mix16B of the words in lower halves: the halves of the 128-bit product of ba and dc, folded.
+// XXH3_mix16B of words in the lower halves: folds the two halves of the 128-bit product of ba and dc.
 inline Lanes mix_four(Lanes a, Lanes b, Lanes c, Lanes d) {
   const Lanes ac = multiply(a, c), bc = multiply(b, c);
   const Lanes middle = (ac >> 32) + (bc & 0xffffffff) + multiply(a, d);
@@ -72,7 +72,7 @@ inline Lanes avalanche(Lanes sum) {
   return sum ^ sum >> 32;
 }
 
-// By its type, not by memcpy, which goes through the stack and stalls where it is stored in two.
+// Loads through the type: memcpy goes through the stack and stalls where the value was stored in halves.
 inline Lanes load_words(const uint32_t* from, uint64_t secret) {
   using Unaligned __attribute__((aligned(4), may_alias)) = Lanes;
   return *reinterpret_cast<const Unaligned*>(from) ^ (secret & 0xffffffff) * 0x100000001;
@@ -109,7 +109,7 @@ void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t c
   if (words >= 5 && words <= 32)
     for (; done + kRows <= count; done += kRows) hash_some(columns + done, words, stride, seed, out + done);
 #endif
-  // Many are copied before the first is read: what was just stored in halves does not load in one.
+  // Copies many rows before reading the first: a load that spans two recent stores would stall.
   while (done < count) {
     uint32_t rows[32 * 64];
     const size_t some = count - done < 32 ? count - done : 32;

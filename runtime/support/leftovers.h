@@ -1,5 +1,5 @@
-// Temporary files beside their targets: names that are known again, locks that say that a writer lives, and the removal
-// of those whose writer was killed.
+// Temporary files beside their targets: recognisable names, locks that show a live writer, and the removal of files
+// whose writer was killed.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace sidbeam {
 
-// A name of its own in any folder, short enough for every file system: the target's with a suffix might not be.
+// A unique name in any folder, short enough for every file system; the target's name with a suffix might be too long.
 std::string temporary_name();
 
 // A file's temporary name in a folder, removed with the object unless it was renamed.
@@ -24,7 +24,7 @@ class TemporaryName {
   const char* text() const { return name_.c_str(); }
 
  private:
-  int folder_ = -1;  // the owner's, open for as long as this lives
+  int folder_ = -1;  // the owner's, which must stay open while this lives
   std::string name_;
 };
 
@@ -32,7 +32,7 @@ class TemporaryName {
 // the file. Where the file system has no locks it is not locked, and never swept either.
 bool claim(int file);
 
-// Removes temporary files of the folder that no writer holds. What cannot be read, locked or removed stays.
+// Removes the folder's temporary files that no writer holds. Files that cannot be read, locked or removed stay.
 void sweep_leftovers(int folder);
 
 }  // namespace sidbeam

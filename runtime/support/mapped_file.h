@@ -16,10 +16,10 @@ struct InputFile {
 
 // Opens a regular file; anything else (a folder, a pipe) is refused without waiting for it.
 InputFile open_file(const char* path);
-// Fills `out` from `offset` on; a file that ends before is an error.
+// Fills `out` from `offset` on; a file that ends too early is an error.
 void read_file(const InputFile& file, const char* path, int64_t offset, void* out, int64_t bytes);
 
-// A private, read-only mapping of a whole file of at least one byte, which needs the descriptor no longer.
+// A private, read-only mapping of a whole file of at least one byte. Does not need the descriptor afterwards.
 class Mapping {
  public:
   Mapping(const InputFile& file, const char* path, bool prefault);
@@ -40,10 +40,10 @@ class Mapping {
 
 void unmap(const uint8_t* data, int64_t bytes);
 
-// Gives back the whole pages within the memory, whose contents are lost.
+// Gives back the whole pages within the memory; their contents are lost.
 void discard_pages(void* memory, int64_t bytes);
 
-// Asks for huge pages in the part of the memory that can have them; where the system has none nothing happens.
+// Asks for huge pages where the memory can have them; does nothing where the system has none.
 void advise_huge_pages(void* memory, int64_t bytes);
 
 }  // namespace sidbeam

@@ -28,7 +28,7 @@ struct Allocator {
 Allocator default_allocator();
 bool is_default(const Allocator& allocator);
 
-// count * size, or Failure(OUT_OF_MEMORY) where that does not fit an int64.
+// count * size; throws Failure(OUT_OF_MEMORY) where that does not fit an int64.
 int64_t checked_bytes(int64_t count, int64_t size);
 
 // A flat array of trivial elements that owns its memory. Sized once; uninitialised unless asked for.

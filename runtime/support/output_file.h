@@ -1,5 +1,5 @@
-// A file that is there whole or not at all: written beside its name, synced, renamed. The library and the command share
-// it. Errors are Failure(IO_ERROR) with what failed, the path and the reason.
+// A file that appears whole or not at all: written beside its name, synced, renamed. Shared by the library and the
+// command. Errors are Failure(IO_ERROR) with what failed, the path and the reason.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,12 +20,12 @@ namespace sidbeam {
 // attributes of the file that is replaced are kept (file_attributes.h); other hard links keep the old contents.
 class OutputFile {
  public:
-  // Makes the file, so that a folder that is not there or not writable is known at once, and what cannot be kept too.
-  // allow_attribute_loss: then that is no error.
+  // Creates the file, so that a missing or read-only folder is known at once, and so are attributes that cannot be
+  // kept, which are no error with allow_attribute_loss.
   OutputFile(const char* path, bool allow_attribute_loss);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  // Takes the space on disk where the file system can, so that a full one is known early. bytes > 0.
+  // Reserves the space where the file system can, so that a full disk is known early. bytes > 0.
   void reserve(int64_t bytes);
   // Appends. A mapping of the file would save the copy, but a full disk, a quota or a lost server is then SIGBUS.
   void write(const void* data, int64_t bytes);

@@ -9,7 +9,7 @@ namespace sidbeam {
 
 inline constexpr int kMaxThreads = 1024;
 
-// Threads to use where the caller said `threads`: itself, or one a core for 0.
+// How many threads to use for a setting of `threads`: that many, or for 0 one per core.
 int thread_count(int threads);
 
 // Runs task(context, i) for every i in [0, tasks), in rising order of start, on the caller's thread and up to

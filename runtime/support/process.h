@@ -1,5 +1,5 @@
-// Telling a forked child from its parent. The child has the parent's objects, but none of its other threads, and finds
-// locked for ever what one of those had locked.
+// Tells a forked child from its parent. The child has the parent's objects but none of its other threads, and what
+// those had locked stays locked for ever.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

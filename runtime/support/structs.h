@@ -8,7 +8,7 @@
 
 namespace sidbeam {
 
-// Bytes of a struct's first version, for good: specialised for each struct that has a struct_size.
+// Size of a struct's first version, fixed for good: specialised for each struct that has a struct_size.
 template <class T>
 inline constexpr size_t kFirstBytes = 0;
 

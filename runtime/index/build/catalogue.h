@@ -1,4 +1,4 @@
-// What a builder has been given: SIDs packed into words, ids and priorities, in the order in which they came.
+// What a builder has been given, in order of arrival: SIDs packed into words, ids and priorities.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace sidbeam {
 
-// A buffer on huge pages where the system has them: faults of small pages would take a good part of a build.
+// A buffer on huge pages where the system has them: faults on small pages would take a good part of a build.
 template <class T>
 Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   Buffer<T> buffer(allocator, count);
@@ -22,14 +22,14 @@ Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   return buffer;
 }
 
-// An array that grows by chunks, of doubling size at first, so that growing copies nothing and an element is found by
+// An array that grows by chunks, at first of doubling size: growing copies nothing, and elements are found by
 // arithmetic.
 template <class T>
 class ChunkedArray {
  public:
   explicit ChunkedArray(const Allocator& allocator) : allocator_(allocator) {}
 
-  // Makes room for `count` elements in all; what is there stays where it is.
+  // Makes room for `count` elements in total; existing ones stay where they are.
   void reserve(int64_t count) {
     while (capacity_ < count) {
       chunks_.reserve(chunks_.size() + 1);
@@ -37,7 +37,7 @@ class ChunkedArray {
       capacity_ += chunks_.back().size();
     }
   }
-  // The room there is for `count` elements, reserved at once or not.
+  // The room that `count` elements take, whether reserved at once or not.
   static int64_t capacity_for(int64_t count) {
     int64_t capacity = 0;
     for (size_t chunk = 0; capacity < count && chunk <= kDoublings; ++chunk) capacity += chunk_size(chunk);
@@ -50,7 +50,7 @@ class ChunkedArray {
   const T& operator[](int64_t i) const { return const_cast<ChunkedArray&>(*this)[i]; }
   int64_t bytes() const { return capacity_ * static_cast<int64_t>(sizeof(T)); }
   bool empty() const { return capacity_ == 0; }
-  // Elements from i on that lie side by side with it.
+  // How many elements from i on are contiguous.
   int64_t run(int64_t i) const {
     const Place place = place_of(i);
     return chunks_[place.chunk].size() - place.offset;
@@ -78,7 +78,7 @@ class ChunkedArray {
   int64_t capacity_ = 0;
 };
 
-// Where the code of each level lies in a key of 64-bit words. Level 0 is in the highest bits of word 0 and no code
+// Where the code of each level lies in a key of 64-bit words. Level 0 takes the highest bits of word 0 and no code
 // straddles words, so keys compare as SIDs do, word by word.
 struct KeyLayout {
   struct Place {
@@ -101,13 +101,13 @@ struct KeyLayout {
   }
 };
 
-// INVALID_ARGUMENT where a builder cannot have this configuration.
+// Throws INVALID_ARGUMENT for a configuration that no builder can have.
 void check_config(const sidbeam_builder_config& config);
 
 struct Catalogue {
   Catalogue(const sidbeam_builder_config& config, const Allocator& allocator);
 
-  // One call of add: all of it is added, or nothing and a Failure.
+  // One call of add, which adds everything or throws and adds nothing.
   struct Pairs {
     const int32_t* codes = nullptr;
     const int32_t* lengths = nullptr;
@@ -119,7 +119,7 @@ struct Catalogue {
   };
   void add(const Pairs& pairs, int threads);
 
-  // Once sorted, the rows are needed no more by their keys.
+  // Frees the keys, which sorting has made redundant.
   void release_words() { words.clear(); }
 
   int64_t id(int64_t row) const { return has_ids ? ids[row] : row; }

@@ -1,4 +1,4 @@
-// The digests that a fingerprint is made of, when it is built.
+// The digests from which a build computes the fingerprint.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace sidbeam {
 
-// [levels] XXH3-128 of a level's codes as u32.
+// [levels] The XXH3-128 of each level's codes as u32.
 std::vector<Hash128> column_digests(const SortedCatalogue& sorted, const sidbeam_builder_config& config,
                                     CpuTarget target, int threads);
 

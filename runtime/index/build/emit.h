@@ -1,4 +1,4 @@
-// From sorted SIDs to sections: fills arrays of exactly the size that a scan has counted.
+// From sorted SIDs to sections: fills arrays whose exact sizes a scan has counted.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sidbeam {
 
-// Fills the header's sections at base + offset, and the seed of a hash set into the header. Touches nothing else.
+// Fills the header's sections at base + offset, and sets the header's seed of a hash set. Touches nothing else.
 void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const LevelScan& scan, FileHeader& header,
                    uint8_t* base, const sidbeam_builder_config& config, int threads);
 

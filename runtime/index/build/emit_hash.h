@@ -1,4 +1,4 @@
-// The hash set, when it is built (find.h reads it).
+// Builds the hash set (read/find.h reads it).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace sidbeam {
 
-// Fills the sections of the hash set with the header's seed where it is the caller's own, else with the first of the
-// list with which no key lies far from where it begins, and puts that into the header. Throws where there is none.
+// Fills the sections of the hash set. Uses the header's seed if the caller gave one; otherwise the first seed of the
+// list with which no key lies too far from where it begins, and sets the header's. Throws where there is none.
 void emit_hash(const SortedCatalogue& sorted, FileHeader& header, uint8_t* base, Progress& progress);
 
 }  // namespace sidbeam

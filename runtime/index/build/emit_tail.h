@@ -1,4 +1,4 @@
-// The tail of a compact trie, when it is built (tail.h reads it).
+// Builds the tail of a compact trie (index/tail.h reads it).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace sidbeam {
 
-// The first level after the root at which no node has more than kMaxRun SIDs, or 0 where no level has that.
+// The first level below the root at which no node has more than kMaxRun SIDs, or 0 if there is none.
 int first_tail_level(const SortedCatalogue& sorted);
-// The same as it is expected of SIDs drawn uniformly, from the counts of `shape`.
+// What first_tail_level() is expected to be for uniformly drawn SIDs with the counts of `shape`.
 int expected_tail_level(const Shape& shape);
 
 // Fills the sections of the tail, the ordinals of its level among them. One pass over the SIDs.

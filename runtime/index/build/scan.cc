@@ -1,5 +1,5 @@
-// One streaming pass, in chunks: SIDs whose first new level is at most l begin an edge of level l, and those where it
-// is below l begin a node. A pass a level was the alternative; it reads L times what one reads once.
+// One streaming pass, in chunks: a SID begins an edge of level l if its first new level is at most l, and a node if it
+// is less than l. The alternative, one pass per level, reads everything L times.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// What every level of a sorted catalogue holds, counted.
+// Counts what each level of a sorted catalogue holds.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ struct LevelScan {
   std::vector<LevelStarts> starts;  // [levels]
 };
 
-// Counts nodes, edges, ends and longest rows of every level, whatever the kinds.
+// Counts nodes, edges, ends and longest rows of every level, regardless of the kinds to be built.
 LevelScan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, const sidbeam_builder_config& config,
                       int threads);
 

@@ -10,7 +10,7 @@
 
 namespace sidbeam {
 
-inline constexpr int64_t kTaskSids = int64_t{1} << 18;    // SIDs of a task
+inline constexpr int64_t kTaskSids = int64_t{1} << 18;    // SIDs per task
 inline constexpr int64_t kCachedSids = int64_t{1} << 13;  // SIDs that stay in the first-level cache
 
 // The codes of one level, by SID.
@@ -31,24 +31,24 @@ struct SortedCatalogue {
     return {words[static_cast<size_t>(place.word)].data(), (uint64_t{1} << place.bits) - 1, place.shift,
             layout.variable_length ? layout.codes[level] : ~uint32_t{0}};
   }
-  // Writes for SIDs [begin, end) the last level that has an edge of theirs: that of their last code, or of their end.
+  // For SIDs [begin, end): writes the last level at which each has an edge, that of its last code or of its end.
   void last_levels(int64_t begin, int64_t end, uint8_t* out) const;
   int64_t bytes() const;
 
   KeyLayout layout;
   int64_t sids = 0, items = 0, merged_pairs = 0, collisions = 0, max_items = 0;
-  int64_t sort_bytes = 0;  // memory that sorting took beside the catalogue
-  // Buffers have room for all rows of the catalogue, since they are filled before it is known which of these are one.
+  int64_t sort_bytes = 0;  // memory taken by sorting beside the catalogue
+  // Buffers have room for all rows of the catalogue: they are filled before it is known which rows are duplicates.
   std::vector<Buffer<uint64_t>> words;  // by word of the key: [sids]
   Buffer<uint8_t> first_new;     // [sids] the first level in which a SID differs from the one before; 0 for SID 0
   Buffer<int64_t> item_offsets;  // [sids + 1]; empty where every SID has one item
   Buffer<uint64_t> rows;         // [items] the row in the catalogue
 };
 
-// Sorts a catalogue, which stays as it is, and merges what is the same.
+// Sorts a catalogue, which stays unchanged, and merges duplicates.
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
 
-// Memory that a sorted catalogue of so many rows takes, and that sort_catalogue() takes at most.
+// The memory of a sorted catalogue of `rows` rows, and the most that sort_catalogue() takes.
 int64_t sorted_bytes(const KeyLayout& layout, int64_t rows);
 int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads);
 

@@ -48,7 +48,7 @@ SIDBEAM_HD inline OrdinalRange prefix_in_columns(const IndexView& index, const i
   return range;
 }
 
-// The ordinal of the end that is edge `edge` of level `level`; sids where it is none.
+// The ordinal of the end that is edge `edge` of level `level`; sids if that edge is no end.
 SIDBEAM_HD inline uint64_t end_ordinal(const IndexView& index, int level, uint64_t edge) {
   const LevelView& at = index.level[level];
   if (at.ends == 0) return index.sids;
@@ -73,7 +73,7 @@ SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   return std::min(leaf + ends, index.sids);
 }
 
-// The ordinal of a state of the trie that is a whole SID: ended, or at the last level; sids where damage hides it.
+// The ordinal of a state of the trie that is a whole SID (ended, or at the last level); sids where damage hides it.
 SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
   if (state.kind == NodeKind::kTail) return std::min(unpack_run(state.node).lo, index.sids);
   return state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);

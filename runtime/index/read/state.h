@@ -62,7 +62,7 @@ SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   return state.node < above.edges && state.ended == (index.variable_length && above.tokens[state.node] == above.codes);
 }
 
-// Moves a state of the trie that is neither ended nor at the last level on by `token`; false where that may not follow.
+// Advances a state of the trie, neither ended nor at the last level, by `token`; false where that may not follow.
 SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
   const LevelView& level = index.level[state.level];
   const bool ended = index.variable_length && token == level.codes;
@@ -85,7 +85,7 @@ SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint3
   return follow(index, state, token) ? encode_state(state) : kDeadState;
 }
 
-// Moves the first state on by a prefix of codes; false where no SID has it.
+// Advances the first state by a prefix of codes; false where no SID has it.
 SIDBEAM_HD inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
   for (int l = 0; l < length; ++l) {
     if (!is_code(index.level[l], prefix[l]) || !follow(index, state, static_cast<uint32_t>(prefix[l]))) return false;

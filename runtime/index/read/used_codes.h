@@ -1,4 +1,4 @@
-// Which codes the SIDs of an index have, found when somebody first asks: vocabularies may lack the others.
+// Which codes occur in the SIDs of an index, determined on first use: vocabularies may lack the others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@ namespace sidbeam {
 
 class UsedCodes {
  public:
-  // Whether some SID has the code at a level; code < index.level[level].codes. One pass over the level's codes at the
-  // first call of a level, from any thread.
+  // Whether any SID has the code at a level; code < index.level[level].codes. The first call for a level passes over
+  // its codes once. From any thread.
   bool has(const IndexView& index, int level, uint32_t code);
 
  private:
