@@ -1,6 +1,6 @@
 // What decode/ asks of a device. What is to be computed is decided before, and arguments are checked as far as the host
-// can; a backend holds the beams and computes. The CPU (cpu/) and CUDA devices (device_*, by the plugin in cuda/) have the
-// same calls; which one a session or a set talks to is chosen once, when it is made.
+// can; a backend holds the beams and computes. The CPU (cpu/) and CUDA devices (device_*, by the plugin in cuda/) have
+// the same calls; which one a session or a set talks to is chosen once, when it is made.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -82,7 +82,7 @@ class SessionBackend {
   // Each slot is named once. All of them or, where it throws, none.
   virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
   virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
-  // args.count is what it stands for, and strides are resolved. Checks what hangs on the slots.
+  // args.count is the number of slots, and strides are resolved. Checks what depends on the slots.
   virtual void step(const sidbeam_step_args& args) = 0;
   virtual sidbeam_beams beams() const = 0;
   // Beams that the host can read, once the stream has got there.

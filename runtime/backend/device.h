@@ -22,8 +22,8 @@ void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... argumen
   if (status != SIDBEAM_OK) fail(status, "%s", error.message);
 }
 
-// A forked child has what its parent has of devices, but CUDA works for it on none: there objects of a device are let go
-// of without a word to the plugin, and asking for the plugin fails.
+// A forked child has its parent's objects, but CUDA does not work for it. There a device's objects are dropped without
+// telling the plugin, and asking for the plugin fails.
 class Device final : public RefCounted<Device>, public Backend {
  public:
   Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator);

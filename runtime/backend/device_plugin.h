@@ -1,6 +1,6 @@
 // The table of C functions by which the core drives a device, and the plugin that gives it
-// (libsidbeam_cuda.so.1; runtime/backend/cuda). Both are built from the same sources, which the build id makes sure of, so
-// that they share structs freely. No exception passes: functions return a status and write its message.
+// (libsidbeam_cuda.so.1; runtime/backend/cuda). Both are built from the same sources, which the build id ensures, so
+// they share structs freely. No exception passes: functions return a status and write its message.
 //
 // Arguments have been checked as far as the host can see; what only the device's runtime knows (whose memory an address
 // is, which device a stream belongs to, whether it is being captured) is checked behind this table.
@@ -47,15 +47,16 @@ struct DevicePlugin {
                          sidbeam_error* err);
   void (*close)(DeviceHandle* device);
 
-  // `bytes` of the device, and where they are. Until upload_finish the caller copies, at most chunk_bytes at a time, and
-  // may free at any moment.
+  // `bytes` of the device, and where they are. Until upload_finish the caller copies, at most chunk_bytes at a time,
+  // and may free at any moment.
   sidbeam_status (*upload_begin)(DeviceHandle* device, int64_t bytes, int64_t chunk_bytes, void* stream,
                                  UploadHandle** out, const uint8_t** base, sidbeam_error* err);
   sidbeam_status (*upload_copy)(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err);
   // The view, whose pointers are addresses of the device, and the end of all copies; *damage gets the number of faults.
   sidbeam_status (*upload_finish)(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                                   sidbeam_error* err);
-  // What is enqueued on the stream by now may use the upload: upload_free lets its memory go after that, without waiting.
+  // What is enqueued on the stream by now may use the upload: upload_free lets its memory go after that, without
+  // waiting.
   void (*upload_mark)(UploadHandle* upload, void* stream);
   void (*upload_free)(UploadHandle* upload);
 
@@ -68,7 +69,7 @@ struct DevicePlugin {
                                   const int32_t* codes, void* stream, sidbeam_error* err);
   sidbeam_status (*session_stop)(DeviceSessionHandle* session, const int32_t* slots, int64_t count, void* stream,
                                  sidbeam_error* err);
-  // args->count is what it stands for, and strides are resolved.
+  // args->count is the number of slots, and strides are resolved.
   sidbeam_status (*session_step)(DeviceSessionHandle* session, const sidbeam_step_args* args, sidbeam_error* err);
   void (*session_beams)(const DeviceSessionHandle* session, sidbeam_beams* out);
   sidbeam_status (*session_fetch)(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);

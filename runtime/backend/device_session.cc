@@ -13,8 +13,8 @@
 namespace sidbeam {
 namespace {
 
-// The fewest columns that some level of an index needs: with less no step can be right. What each slot needs at its level
-// is known on the device alone.
+// The fewest columns that some level of an index needs: with less no step can be right. What each slot needs at its
+// level is known on the device alone.
 int64_t fewest_columns(const VocabularyView& vocabulary, const IndexView& index) {
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (int32_t l = 0; l < index.levels; ++l)

@@ -1,5 +1,5 @@
-// A row's log-sum-exp: sums of parts of the row, merged and then turned into a logarithm. Both happen in double, so that
-// a row of 2^20 columns adds no error to that of its chunks.
+// A row's log-sum-exp: sums of parts of the row, merged and then turned into a logarithm. Both happen in double, so
+// that a row of 2^20 columns adds no error to that of its chunks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -44,8 +44,8 @@ SIDBEAM_HD inline bool sums_rows(int32_t normalization, bool lse_given) {
   return !lse_given && (normalization == SIDBEAM_NORMALIZE_FULL || normalization == SIDBEAM_NORMALIZE_LEVEL);
 }
 
-// What a normaliser makes of its row: it can be scored, it has no candidates, or it is bad, by itself or by the caller's
-// log-sum-exp.
+// What a normaliser makes of its row: it can be scored, it has no candidates, or it is bad, by itself or by the
+// caller's log-sum-exp.
 enum class RowOutcome : int32_t { kReady, kEmpty, kBad, kBadLse };
 
 // The normaliser is a log-sum-exp that was computed, as log_of() gives it.

@@ -41,7 +41,7 @@ void hold_constraints(const sidbeam_constraint_set_config& config, sidbeam_const
   }
 }
 
-// Throws where some level of some constraint has codes past `columns`, which `what` is the number of.
+// Throws where some level of some constraint has codes past `columns`; `what` names that number in messages.
 void check_columns(const sidbeam_constraint_set& set, const char* what, int64_t columns) {
   for (size_t i = 0; i < set.constraints.size(); ++i) {
     const IndexView& index = set.constraints[i]->view();

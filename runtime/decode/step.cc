@@ -1,4 +1,4 @@
-// One step: check what hangs on the session alone, then let the backend compute.
+// One step: check what depends on the session alone, then let the backend compute.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/settings.h"
 #include "decode/rows.h"

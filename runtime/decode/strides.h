@@ -1,4 +1,5 @@
-// Strides as callers give them: 0 is dense, SIDBEAM_BROADCAST the same for all. Behind here 0 is the same for all.
+// Strides as callers give them: 0 is dense, SIDBEAM_BROADCAST repeats one for all. Once resolved, 0 repeats one for
+// all.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,13 +8,15 @@
 
 namespace sidbeam {
 
-// Resolves the strides of rows whose counts have been checked. Throws where an offset would overflow; `what` names them.
+// Resolves the strides of rows whose counts have been checked. Throws where an offset would overflow; `what` names
+// them.
 void resolve_strides(sidbeam_rows& rows, const char* what);
 
-// Throws where `count` things, `stride` elements of at most 8 bytes after each other, pass what can be addressed.
+// Throws where `count` things, `stride` elements of at most 8 bytes apart, pass what can be addressed.
 void check_stride(const char* name, int64_t count, int64_t stride);
 
-// Prefixes [count, stride] of up to `levels` codes. Throws where the stride, which `name` names, is negative or overflows.
+// Prefixes [count, stride] of up to `levels` codes. Throws where the stride, which `name` names, is negative or
+// overflows.
 PrefixArray resolve_prefixes(const char* name, const int32_t* codes, int64_t stride, int64_t count, int32_t levels);
 
 }  // namespace sidbeam

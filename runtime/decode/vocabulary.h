@@ -24,8 +24,8 @@ struct Vocabulary {
 // given. Throws INVALID_ARGUMENT.
 Vocabulary make_vocabulary(const sidbeam_vocabulary* given, int32_t levels, const Allocator* allocator);
 
-// Throws where a constraint's index cannot be read through it: fewer levels, a map that is too short or lacks the column
-// of a code that some SID has, variable length without an end column.
+// Throws where a constraint's index cannot be read through it: fewer levels, a map that is too short or lacks the
+// column of a code that some SID has, variable length without an end column.
 void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, const char* what);
 
 // Columns that a row needs for a level of an index.

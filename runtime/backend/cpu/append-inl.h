@@ -53,7 +53,7 @@ inline Appended append(const RowScore& row, float threshold, const float* x, con
   return {i < n ? i : -1, kept};
 }
 
-// Codes are read, and left out, a vector at a time, where as many may be read.
+// Codes are read, and dropped, a vector at a time as long as a whole vector may be read.
 template <class Token>
 inline Appended append_tokens(const RowScore& row, float threshold, const float* data, const Token* tokens,
                               const TokenList& list, uint32_t codes, int32_t from, const Room& room) {

@@ -18,8 +18,8 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
-// Elements `at` of an array of two or more 16-bit numbers. A word begins before its element, but for the first, so that
-// none is read beyond the last.
+// Elements `at` of an array of two or more 16-bit numbers. Each word begins one element early, except the first, so
+// that nothing is read past the last.
 HWY_INLINE hn::Vec<U32> gather_narrow(const uint16_t* numbers, hn::Vec<U32> at) {
   const U32 du;
   const I32 di;
@@ -30,8 +30,8 @@ HWY_INLINE hn::Vec<U32> gather_narrow(const uint16_t* numbers, hn::Vec<U32> at) 
   return hn::IfThenElse(first, hn::And(word, hn::Set(du, 0xFFFFU)), hn::ShiftRight<16>(word));
 }
 
-// Calls visit(at) for vectors of kLanes beams, numbers from `at` on: the last vector begins early enough to be whole. Ends
-// with the first that gives false; returns how many beams come before it.
+// Calls visit(at) for vectors of kLanes beams that begin at `at`; the last one begins early enough to be whole. Stops
+// at the first that gives false; returns how many beams come before it.
 template <int kLanes, class Visit>
 HWY_INLINE int32_t each_vector(int32_t n, const Visit& visit) {
   int32_t i = 0;
@@ -39,8 +39,8 @@ HWY_INLINE int32_t each_vector(int32_t n, const Visit& visit) {
   return std::min(i, n);
 }
 
-// The only edges of beams from `at` on, half a vector of them; false where one of them is not as simple as that. Both row
-// pointers of a node come as one word.
+// The only edges of half a vector of beams from `at` on; false where some beam does not have one edge. Both row
+// pointers of a node are loaded as one word.
 HWY_INLINE bool find_some_edges(const Chain& chain, int32_t at, uint32_t* edges) {
   const hn::Repartition<uint64_t, U32> du;
   const hn::RebindToSigned<decltype(du)> di;
@@ -103,8 +103,8 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
   return true;
 }
 
-// Array by array, not vector by vector: a gather is so many operations that the core sees no more than two or three vectors
-// ahead, and the misses of one array are to overlap.
+// Array by array rather than vector by vector: a gather is so many operations that the core looks only two or three
+// vectors ahead, and the cache misses of one array should overlap.
 inline int32_t follow_chain(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out) {
   if (n < kWidth) return 0;
   uint32_t tokens[kMostInChain];

@@ -1,5 +1,5 @@
-// exp(x) * 2^-exponent, added to a sum: eight operations a vector, where a polynomial of degree 5 and a shift take ten
-// and the floor of x an eleventh.
+// exp(x) * 2^-exponent, added to a sum: eight operations per vector, where a polynomial of degree 5 and a shift take
+// ten and the floor of x an eleventh.
 //
 // x is counted in steps of 1/32 octave: step = round(x * 32 L), L the float nearest log2(e), and what is left of x is
 // within half a step. 2^(step / 32) is an entry of a table, with the octaves added to its exponent field. For the rest
@@ -9,10 +9,10 @@
 // 2.5e-7.
 //
 // Steps are scaled by 2^-22 and counted from 2.0, so that the low 12 bits of a float are a step in a window of 128
-// octaves, and all others are those of 2.0. Of any float that is outside, on either side, or NaN, a bit that 2.0 has
-// not is set: a smaller exponent field than 2.0's 10000000 has one, and so has a larger one. (0 has none, but it takes
-// x * L = -origin, and L has too many bits for that.) So the OR of all steps tells whether one of them is outside,
-// which takes the place of a maximum and a minimum.
+// octaves, and all other bits are those of 2.0. Any float outside the window, on either side, or NaN, has a bit set
+// that 2.0 lacks: a smaller exponent field than 2.0's 10000000 has one, and so has a larger one. (0 has none, but it
+// takes x * L = -origin, and L has too many bits for that.) So the OR of all steps tells whether one of them is
+// outside, which takes the place of a maximum and a minimum.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_EXP_TERMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_EXP_TERMS_INL
@@ -42,7 +42,7 @@ inline constexpr float kCurve = 0x1.0a66bap+11F * kStep * kStep;
 inline constexpr std::array<float, 8> kCoarse = {0x1.5ec1aap-64F, 0x1.7e80bp-64F,  0x1.a11f44p-64F, 0x1.c6dffap-64F,
                                                  0x1.f00b6cp-64F, 0x1.0e7862p-63F, 0x1.26f32cp-63F, 0x1.41a528p-63F};
 inline constexpr std::array<float, 4> kFine = {0x1.08d512p+0F, 0x1.0ea1a2p+0F, 0x1.148eb4p+0F, 0x1.1a9cfep+0F};
-// What both together make of a term; whoever sums puts it right once.
+// The factor that both together put on a term; the sum is corrected once.
 inline constexpr double kTermScale = 1.4697403405922591;
 
 // Entries less what the bits of their own index will add to the exponent field with the octaves.

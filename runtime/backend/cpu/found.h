@@ -10,11 +10,11 @@ namespace sidbeam::cpu {
 
 struct Found {
   Selection selection;
-  // With the trie, by beam [M]: the state after its only child, or kDeadState; and of a beam with another number of
-  // children, above the tail, its node's row.
+  // With the trie, per beam [M]: the state after its only child, or kDeadState; and, above the tail, the row of the
+  // node of a beam that has several children or none.
   Buffer<int64_t> only_next;
   Buffer<NodeRow> rows;
-  bool all_only = true;  // whether all live beams were scored as only children
+  bool all_only = true;  // whether every live beam has one child, whose state is known
 
   Found() = default;
   Found(const Kernels& kernels, const Allocator& allocator, int64_t beams)

@@ -7,9 +7,9 @@
 #include "index/read/state.h"
 #include "index/views.h"
 
-// The baseline is portable code (SCALAR on x86-64; in EMU128 Highway's MaxOfLanes begins at the lowest finite number, and
-// so takes a row of -inf for one of numbers): SSE4 has no fused multiply-add either, and machines
-// without AVX2 are not what this is tuned for.
+// The baseline is portable code (SCALAR on x86-64; in EMU128 Highway's MaxOfLanes begins at the lowest finite number,
+// and so takes a row of -inf for one of numbers): SSE4 has no fused multiply-add either, and machines without AVX2 are
+// not what this is tuned for.
 #define HWY_BROKEN_EMU128 1
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE_256 | HWY_SVE2 | HWY_SVE2_128)
 

@@ -1,4 +1,4 @@
-// The vector kernels of the CPU, one table an instruction set. All tables give the same bits: sums have a fixed tree
+// The vector kernels of the CPU, one table per instruction set. All tables give the same bits: sums have a fixed tree
 // over virtual lanes, and a fused multiply-add is one rounding everywhere. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -19,24 +19,25 @@ struct Elements {
   int32_t dtype = 0;  // SIDBEAM_DTYPE_F32 ...
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
-  // Where what is summed next begins, to be fetched in time; nullptr: right behind these.
+  // Where the next row to be summed begins, so that it can be fetched in time; nullptr: right behind this one.
   const void* next = nullptr;
 
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
-// Rows of elements to be summed one after the other: where each of them is, or, where all follow each other, the first.
+// Rows to be summed one after the other: the address of each, or of the first where they are a fixed stride apart.
 struct RowsToSum {
   Elements elements;  // `data`, where there are no `rows`, is column 0 of the first; `next` does not count
-  // [count + 1] column 0 of each, and of what is summed after these; nullptr: left out
+  // [count + 1] column 0 of each, and of the row that is summed after these; a null entry is left out
   const void* const* rows = nullptr;
   int32_t count = 0;  // at most kMostSummed
   int64_t first_column = 0, columns = 0;
-  float* maxima = nullptr;  // of the first row, those of others each `maxima_stride` on; nullptr: not kept
+  float* maxima = nullptr;  // of the first row; the next row's are `maxima_stride` on; nullptr: not kept
   int64_t maxima_stride = 0;
   int64_t stride = 0;  // bytes from a row to the next, where there are no `rows`
 
-  // The address of `column` of row i, 0 of one that is left out. What follows the last need be no memory: it is but fetched.
+  // The address of `column` of row i; 0 for one that is left out. The row after the last need not exist: it is only
+  // prefetched.
   uintptr_t address(int32_t i, int64_t column) const {
     auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
     if (row == 0) return 0;
@@ -47,7 +48,7 @@ struct RowsToSum {
 inline constexpr int32_t kMostSummed = 128;
 
 inline constexpr int kBlock = 64;        // columns whose maximum is kept
-inline constexpr int kGroup = 4;         // blocks that have a maximum in common, too
+inline constexpr int kGroup = 4;         // blocks that share one more maximum
 inline constexpr int kChunk = 512;       // columns that are summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 inline constexpr int64_t kGroupColumns = kGroup * kBlock;
@@ -59,7 +60,7 @@ inline constexpr int64_t maxima_size(int64_t columns) {
 struct TokenList {
   const void* data = nullptr;
   int32_t width = 0, count = 0;
-  int64_t readable = 0;  // codes that may be read: the list's, and those that lie behind it
+  int64_t readable = 0;  // codes that may be read: the list's own and those behind it
 };
 
 // The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
@@ -71,10 +72,10 @@ struct Slice {
   int64_t codes = 0;
   const uint64_t* mask = nullptr;  // bit t: code t counts; nullptr: all do
   const float* maxima = nullptr;   // as sum_exp left them for this row: blocks below the threshold are passed over
-  int64_t valid = 0;               // how many codes count, to estimate by
+  int64_t valid = 0;               // how many codes count; an estimate will do
 };
 
-// A row of which a slice is looked at, and where to go on in a batch of such rows.
+// A row with the slice of it that is looked at, and the position in a batch of such rows.
 struct RowSlice {
   RowScore score;
   Slice slice;
@@ -116,7 +117,7 @@ struct Chain {
 
 inline constexpr int32_t kMostInChain = kMostSummed;  // beams that are followed together
 
-// What becomes of each beam: its only child's score, place and state.
+// The result for each beam: the score, place and state of its only child.
 struct ChainOut {
   float* scores = nullptr;
   uint32_t* places = nullptr;
@@ -131,7 +132,7 @@ struct Chosen {
   int32_t count = 0;
 };
 
-// What becomes of them, by rank. Parents and tokens are written twice.
+// Where they go, by rank. Parents and tokens are written twice.
 struct BeamsOut {
   float* scores = nullptr;
   int32_t *parents = nullptr, *tokens = nullptr;
@@ -149,11 +150,11 @@ struct Winners {
 struct Kernels {
   const char* name;
   // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of
-  // its blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less. (A sum that is
-  // returned comes in two registers, one of them two fields put together through memory: to load what was stored in
-  // parts waits until the row before is all done, and cost 5 % of a step.)
+  // its blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less. (Returning the
+  // sum by value cost 5 % of a step: two of its fields share a register and are put together through memory, and that
+  // load waits for the whole row before.)
   void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
-  // Of all rows: the log of their sums, as log_of gives it.
+  // The log of the sum of each row, as log_of gives it.
   void (*log_sum_exp)(const RowsToSum& rows, LogSum* logs);
   // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
   // NaN where there is a soft-cap.
@@ -173,21 +174,23 @@ struct Kernels {
   // The same for the codes of a list that are below `codes`, of a row of untransformed floats: code t is column t.
   Appended (*append_list)(const RowScore& row, float threshold, const float* data, const TokenList& list,
                           uint32_t codes, int32_t from, const Room& room);
-  // The same for slices of up to kMostSlices rows of one dtype, from `next` on, which is moved; all is done when its row
-  // is n. Returns how many were kept.
+  // The same for slices of up to kMostSlices rows of one dtype, from `next` on. Moves `next`, whose row is n once all
+  // is done; returns how many were kept.
   int32_t (*append_slices)(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room);
-  // A score that somewhat more than `count` of the slices' candidates are likely to beat, by the maxima of their rows;
-  // -inf where there is no telling.
+  // A score that slightly more than `count` of the slices' candidates are likely to beat, estimated from the maxima of
+  // their rows; -inf where they do not tell.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // The only edges of n <= kMostInChain beams, up to one that has none or several: returns how many, or fewer, and 0 where
-  // the target has no instructions for it. Fetches their codes. What it writes of others is of no account.
+  // Finds the only edges of n <= kMostInChain beams, up to the first beam that has none or several. Returns how many,
+  // or fewer; 0 where the target has no instructions for it. Prefetches their codes. Entries past the result are
+  // garbage.
   int32_t (*find_edges)(const Chain& chain, int32_t n, uint32_t* edges);
-  // Follows n beams along these edges, up to one whose numbers are odd in any way (a score of -inf is): returns the same.
+  // Follows n beams along these edges, up to the first with a number that is not finite (a score of -inf, say). Returns
+  // how many, or fewer.
   int32_t (*follow_chain)(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out);
-  // A score that the k-th best of n > k does not fall below, and few more than k are above. Writes up to kVectorSlack scores
+  // A score that the k-th best of n > k reaches and that few more than k exceed. Writes up to kVectorSlack scores
   // behind them.
   float (*near_best)(float* scores, int32_t n, int32_t k);
-  // Keeps the k < n best of n candidates, ties by who comes first, in the order in which they came; returns the worst
+  // Keeps the best k < n of n candidates in the order in which they came; of equals the first ones. Returns the worst
   // score kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);
   // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
@@ -195,9 +198,10 @@ struct Kernels {
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
   // Writes the beams that are chosen, each with the state next[parent].
   void (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
-  // The rows of the nodes of those of n beams whose `only` says that they have not one child.
+  // Finds the node rows of those of n beams whose `only` is kNotOne.
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
-  // The states after a level above the tail of those winners who have none yet, by the rows of their parents' nodes.
+  // Fills in the states of winners that have none yet, after a level above the tail, by the rows of their parents'
+  // nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
 };
 

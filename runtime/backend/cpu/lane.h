@@ -12,12 +12,12 @@
 
 namespace sidbeam::cpu {
 
-// The best score among beams whose rows are bad, by what is wrong with them; NaN for none.
+// The best score among beams with bad rows, per kind of fault; NaN for none.
 struct BestBad {
   float row = std::numeric_limits<float>::quiet_NaN(), lse = std::numeric_limits<float>::quiet_NaN();
 };
 
-// Of scores that are NaN where there is none.
+// Raises a best score, which is NaN where there is none yet.
 inline void raise(float& best, float score) {
   if (!(best >= score) && !std::isnan(score)) best = score;
 }
@@ -30,7 +30,7 @@ struct Piece {
   BestBad best_bad;
 };
 
-// Working memory of a thread, on lines (which processors fetch in pairs) that no other thread writes.
+// Working memory of a thread, on cache lines (which processors fetch in pairs) that no other thread writes.
 struct alignas(128) Lane {
   RowWorkspace workspace;
   Found found;                  // of slots that are its own

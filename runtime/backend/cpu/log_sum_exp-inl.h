@@ -4,16 +4,17 @@
 // halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes
 // are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8
 // terms and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With
-// 2.5e-7 a term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (1024
-// columns a chunk: rows that lost 1.03e-6 were found.)
+// 2.5e-7 per term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (With
+// 1024 columns per chunk some rows lost 1.03e-6.)
 //
 // Terms are taken relative to 2^exponent: that of the first column, moved, exactly, only when a block of 64 columns has
 // an x more than 31 octaves above it. Terms more than 95 octaves below count as 2^-95. Where |x| passes 2^17 a step of
 // 1/32 octave cannot be told from its neighbours; such a row is summed relative to its maximum.
 //
 // L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one
-// more operation an element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x under
-// the softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n = 2^20.
+// more operation per element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x
+// under the softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n =
+// 2^20.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -39,8 +40,8 @@ inline constexpr int kFoldedLanes = 16;
 inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The sum of the chunks before, relative to 2^exponent. What is under way, lanes and window, is apart: this escapes,
-// and they are to stay in registers.
+// The sum of the chunks before, relative to 2^exponent. The lanes and the window of the current chunk are kept apart:
+// this object escapes, and they must stay in registers.
 struct Sum {
   HWY_ALIGN double total[kFoldedLanes] = {};
   int32_t exponent = 0;
@@ -169,8 +170,8 @@ inline constexpr RowSum kBadSum = {std::numeric_limits<double>::quiet_NaN(), 0.0
 
 // Fetches what is read next, of this row and of the one that follows: this loop is too long for the core to see a miss
 // coming in time. What waits for the first-level cache is too little to keep the memory busy (2 KB ahead into it alone:
-// 13.0 GB/s of rows side by side), so that lines are called into the second one from further away (16.3). Where rows lie
-// apart, 8 KB behind the end of one are a waste as long as itself.
+// 13.0 GB/s of rows side by side), so that lines are called into the second one from further away (16.3). Where rows
+// lie apart, 8 KB behind the end of one are a waste as long as itself.
 struct Ahead {
   uintptr_t end, jump;  // of the row; from there to the next one
   uintptr_t near = 4096, far = 8192;

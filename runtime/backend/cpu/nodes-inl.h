@@ -1,6 +1,6 @@
 // Nodes of several children: their rows, and where a winner's token leads. All beams at once, so that bits are counted
-// by the target's own instruction, in line. (A call for each count took 0.2 to 0.4 us of a step of 140 dense nodes, and
-// of one of two nodes with 140 winners.)
+// by the target's own instruction, in line. (A call per count took 0.2 to 0.4 us of a step of 140 dense nodes, and as
+// much of one of two nodes with 140 winners.)
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_NODES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_NODES_INL
@@ -16,7 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-// BitsBefore of all words, so that nothing branches; those behind the last may lie behind the array, too.
+// BitsBefore over all words of a group, without branches: words past the last one, which may lie past the array, are
+// not read.
 struct CountBits {
   uint64_t operator()(const uint64_t* words, uint64_t bit) const {
     constexpr uint64_t kWords = kRankBits / 64;
@@ -28,7 +29,7 @@ struct CountBits {
   }
 };
 
-// The level is copied: stores might change it for all that the compiler knows.
+// The level is copied, since the compiler must assume that stores change it.
 inline void find_rows(const LevelView& view, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows) {
   const LevelView level = view;
   for (int32_t i = 0; i < n; ++i)

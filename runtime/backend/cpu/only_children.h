@@ -1,4 +1,4 @@
-// Beams with one child each, which is what deep levels are made of: their code without a row of children.
+// Beams with one child each, as most are at deep levels: their code is found without a row of children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sidbeam::cpu {
 
-// In place of a code: the beam has another number of children, or the end is its child.
+// In place of a code: the beam has no child or several, or its child is the end.
 inline constexpr uint32_t kNotOne = ~0U;
 
 // The node of a beam that must be fed; kUnfed for one that is dead or ended.
@@ -28,8 +28,8 @@ inline bool are_fed(const int64_t* states, int32_t n) {
 // Whether edges [begin, end) are one edge that exists.
 inline bool is_one_edge(uint64_t begin, uint64_t end, uint64_t edges) { return end - begin == 1 && end <= edges; }
 
-// Of n beams: their states, and what is found of the only child of each: its code, and the state that follows it; or
-// kNotOne and kDeadState.
+// The states of n beams, and what is found for each: the code of its only child and the state after it, or kNotOne and
+// kDeadState.
 struct OnlyChildren {
   const int64_t* states;
   int32_t n;
@@ -37,7 +37,7 @@ struct OnlyChildren {
   int64_t* next;
 };
 
-// The level's arrays are named once, since stores might change them for all that the compiler knows.
+// The level's arrays are loaded once, since the compiler must assume that stores change them.
 template <class Pointer, class Token>
 inline void find_in_lists(const IndexView& index, int32_t number, const OnlyChildren& beams) {
   const LevelView& level = index.level[number];
@@ -86,7 +86,7 @@ inline void find_in_tail(const IndexView& index, int32_t level, const OnlyChildr
   });
 }
 
-// Fetches what scanning the beams of several children will read.
+// The same at any level. Prefetches what scanning the beams of several children will read.
 inline void find_only_children(const IndexView& index, int32_t number, const OnlyChildren& beams) {
   if (is_tail_level(index, number)) return find_in_tail(index, number, beams);
   const LevelView& level = index.level[number];
@@ -97,7 +97,7 @@ inline void find_only_children(const IndexView& index, int32_t number, const Onl
   find_in_lists<uint64_t, uint32_t>(index, number, beams);
 }
 
-// Fetches what find_only_children() will read of the codes.
+// Prefetches the codes that find_only_children() will read.
 inline void fetch_children(const IndexView& index, int32_t number, const int64_t* states, int32_t n) {
   const LevelView& level = index.level[number];
   const bool by_run = number > index.csr_levels, by_edge = number < index.csr_levels;
@@ -111,14 +111,14 @@ inline void fetch_children(const IndexView& index, int32_t number, const int64_t
   }
 }
 
-// The array in which the step after that of `level` looks up nodes; none where it does not.
+// The array in which the step after that of `level` looks up nodes; empty where it looks up none.
 inline UintArray looked_up_next(const IndexView& index, int32_t level) {
   const int32_t next = level + 1;
   if (next > index.csr_levels || next == index.levels) return {};
   return next < index.csr_levels ? index.level[next].row_pointers : index.level[next].ordinals;
 }
 
-// Fetches what it looks up there of n states.
+// Prefetches what that step looks up for n states.
 inline void fetch_next(const IndexView& index, int32_t level, const int64_t* states, int32_t n) {
   const UintArray ahead = looked_up_next(index, level);
   if (!ahead) return;

@@ -91,7 +91,7 @@ RowOutcome use_sum(const PartialSum& sum, RowScore& row) {
   return use_computed(row);
 }
 
-// Of a level whose codes are copied: those and the end. Leaves the maxima with the slice, where one is given.
+// The sum over a level: its codes, which are copied, and the end. Leaves the maxima with the slice, if one is given.
 PartialSum sum_level(const RowScan& scan, Slice* slice) {
   const Slice codes = slice != nullptr ? *slice : level_slice(scan);
   float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
@@ -159,13 +159,13 @@ RowOutcome append_slice(const RowScan& scan, const Slice& slice, bool with_end) 
   if (!scan.plan.reads_row() && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
     return RowOutcome::kBad;
   scan.selection.append_slice(scan.task.row, slice);
-  // A copy of the codes, or of maxima made here, lies where the next row's will.
+  // A copy of the codes, or maxima made here, will be overwritten by the next row.
   if (!scan.plan.sums_ahead() || scan.plan.columns.map != nullptr) scan.selection.flush();
   return with_end ? append_end(scan) : RowOutcome::kReady;
 }
 
-// A node above the tail. Where the row has been read anyway, the codes of a dense node, and of one that has all of them,
-// are looked at as they lie in the row; the children of others are gathered by their list.
+// A node above the tail. Where the row has been read anyway, the codes of a dense node, and of one that has all of
+// them, are looked at as they lie in the row; the children of others are gathered by their list.
 RowOutcome take_node(const RowScan& scan) {
   const LevelView& level = scan.level;
   const Row& children = scan.task.found->row;

@@ -20,15 +20,15 @@ namespace sidbeam::cpu {
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
-  Buffer<float> maxima;     // [maxima_rows] of blocks of columns; rows of more than it holds do without
+  Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows do without
   Buffer<int32_t> codes;    // [levels] a beam's SID so far, for the hash set
-  Selection best;           // of a row: the strategies that look up a beam's best codes
+  Selection best;           // the best codes of a row, for the strategies that look only those up
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
   int32_t maxima_rows = 1;
   int64_t maxima_room = 0;  // floats for each of them
-  // Where those of rows of so many columns begin; nullptr where they do not fit.
+  // Where the maxima of rows of so many columns go; nullptr where they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();

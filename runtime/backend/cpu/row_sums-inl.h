@@ -1,5 +1,5 @@
-// The end of rows' sums, and their logarithms: of many rows at once, since by itself a row of 256 columns takes as long
-// for that as for its columns.
+// The last steps of row sums and their logarithms, for many rows at once: for a row of 256 columns by itself they take
+// as long as its columns.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_ROW_SUMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_ROW_SUMS_INL
@@ -30,14 +30,14 @@ struct RowSum {
 inline constexpr double kDeficit = 1.3349758171622139e-8;  // log_sum_exp-inl.h
 inline constexpr double kDeficitOfMean = kDeficit * kLn2 * 0.5;
 
-// Of the mean of x under the softmax, twice, in octaves: what does not hang on the sum.
+// Twice the mean of x under the softmax, in octaves: the part that does not depend on the sum.
 inline double mean_of_columns(int64_t n) {
   return static_cast<double>(1 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n))));
 }
 
 inline RowSum row_sum_of(const PartialSum& sum) { return {sum.sum, static_cast<double>(sum.exponent), sum.base, true}; }
 
-// Of n columns.
+// The sum of a row of n columns.
 inline PartialSum whole_sum(const RowSum& row, int64_t n) {
   const auto exponent = static_cast<int32_t>(row.exponent);
   if (row.whole) return {row.base, exponent, row.sum};
@@ -69,9 +69,9 @@ HWY_INLINE Doubles log_of_each(Doubles x) {
   return hn::Add(hn::Mul(exponent, set(kLn2)), hn::Mul(set(2.0), odd));
 }
 
-// AVX-512 gathers into a register that counts as an input: gcc 12 takes any, mostly the one gathered before, and so waits for
-// the rows before. Zeros need no waiting for; gcc drops them where it sees that the mask lets all through. (Chains of beams,
-// which wait for memory, took longer with them.)
+// AVX-512 gathers into a register that counts as an input. gcc 12 takes any register, mostly the one gathered before,
+// and so waits for the rows before; zeros need no waiting. gcc drops them where it can see that the mask lets
+// everything through. (Chains of beams, which wait for memory, took longer with zeros.)
 HWY_INLINE Doubles gather(const double* base, hn::Vec<I64> index) {
 #if HWY_TARGET == HWY_AVX3
   __mmask8 all = 0xFF;
@@ -82,7 +82,7 @@ HWY_INLINE Doubles gather(const double* base, hn::Vec<I64> index) {
 #endif
 }
 
-// log_of(whole_sum()), operation by operation, of the first `count` rows, but for those that are whole.
+// log_of(whole_sum()), operation by operation, for the first `count` rows, except those that are whole.
 HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* logs) {
   const F64 d;
   const I64 di;
@@ -102,7 +102,7 @@ HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* l
   const auto rounded = hn::DemoteTo(df, hn::Add(reference, log));
   const Doubles rest = hn::Add(hn::Sub(reference, hn::PromoteTo(d, rounded)), log);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
-  // What is neither above 0 nor below infinity: an empty sum, a bad one.
+  // A sum that is not above 0 and below infinity is empty or bad.
   const auto empty = hn::Eq(scaled, hn::Zero(d)), good = hn::And(hn::Gt(scaled, hn::Zero(d)), hn::Lt(scaled, infinity));
   HWY_ALIGN double refs[hn::MaxLanes(F64())], rests[hn::MaxLanes(F64())];
   const Doubles odd = hn::IfThenElse(empty, hn::Neg(infinity), hn::Set(d, std::numeric_limits<double>::quiet_NaN()));
@@ -111,7 +111,7 @@ HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* l
   for (int32_t i = 0; i < count; ++i) logs[i] = {static_cast<float>(refs[i]), static_cast<float>(rests[i])};
 }
 
-// As many elements more may be read as a vector has.
+// Reads up to a vector past the last element.
 inline void log_sums(const RowSum* sums, int32_t rows, int64_t n, LogSum* logs) {
   constexpr auto kLanes = static_cast<int32_t>(hn::MaxLanes(F64()));
   for (int32_t r = 0; r < rows; r += kLanes) log_each(sums + r, std::min(kLanes, rows - r), n, logs + r);

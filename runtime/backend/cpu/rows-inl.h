@@ -182,8 +182,8 @@ inline int32_t gather(const Elements& elements, int64_t first_column, const Toke
   return n;
 }
 
-// Of lanes that are not NaN. (Highway's emulation takes the largest of them and of the lowest finite float, so that -inf
-// throughout comes out as -3.4e38: 1.0.3.)
+// Lanes are not NaN. (Highway 1.0.3's emulation starts from the lowest finite float, so that lanes of -inf give
+// -3.4e38.)
 HWY_INLINE float largest_lane(Floats x) {
 #if HWY_TARGET == HWY_EMU128
   return *std::max_element(x.raw, x.raw + kWidth);

@@ -128,8 +128,8 @@ void count_only_children(const Group& group, int32_t n) {
   group.lane.counters.candidates += n;
 }
 
-// Follows the first `count` beams along their only edges, a vector at a time, up to one whose numbers are odd; returns how
-// many. Where a threshold holds, rows may have been left out of the sums: then none.
+// Follows the first `count` beams along their only edges, a vector at a time, up to one whose numbers are odd; returns
+// how many. Where a threshold holds, rows may have been left out of the sums: then none.
 int32_t push_chain(const Group& group, const Chain& chain, const uint32_t* edges, int32_t count, int64_t* next) {
   if (count == 0) return 0;
   Selection& selection = group.selection();
@@ -159,8 +159,9 @@ void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float*
   note_bad(group, m, outcome == RowOutcome::kReady && is_bad_value(row, x) ? RowOutcome::kBad : outcome);
 }
 
-// The same one by one, for all dtypes and numbers, from beam first + begin up to one that has not one child; returns where.
-// Where all are taken anyway they are put where they belong: each push would wait for the count that the one before left.
+// The same one by one, for all dtypes and numbers, from beam first + begin up to the first that does not have one
+// child; returns where. Where all are taken anyway they are put where they belong: each push would wait for the count
+// that the one before left.
 template <class Element>
 int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only, const int32_t begin) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

@@ -40,14 +40,14 @@ HWY_INLINE int32_t count_above(const float* scores, int32_t n, float bound) {
   return hn::GetLane(hn::SumOfLanes(di, hn::Add(low, high)));
 }
 
-// Where the k best end: what is above `bound`, and the first of those equal to it until there are k.
+// What the k best are: those above `bound`, then the first ones equal to it until there are k.
 struct Cut {
   float bound = 0.0F;
   int32_t above = 0;
 };
 
-// By bisection over the 32 bits of a float; ends early where k lie above a bound, or up to `slack` more. (std::nth_element
-// on 64-bit keys took five to nine times as long, from 140 scores to 8192.)
+// By bisection over the 32 bits of a float; stops as soon as k to k + `slack` scores lie above a bound.
+// (std::nth_element on 64-bit keys took five to nine times as long, from 140 scores to 8192.)
 inline Cut find_cut(const float* scores, int32_t n, int32_t k, int32_t slack = 0) {
   const F32 d;
   Floats least = hn::LoadU(d, scores), most = least;
@@ -83,7 +83,7 @@ inline hn::Mask<F32> first_of(hn::Mask<F32> mask, int32_t n) {
   return hn::Ne(hn::Load(d, lanes), hn::Zero(d));
 }
 
-// To whole vectors: what is added is worse than anything. Returns how many there are then.
+// Pads to whole vectors with scores that are worse than any. Returns how many there are then.
 HWY_INLINE int32_t pad_scores(float* scores, int32_t n) {
   for (; n % kWidth != 0; ++n) scores[n] = -std::numeric_limits<float>::infinity();
   return n;
@@ -132,7 +132,7 @@ HWY_INLINE hn::Vec<I32> count_where(hn::Mask<F32> mask, hn::Vec<I32> count) {
 #endif
 }
 
-// Of the scores [first, first + kCount * kWidth) against all n.
+// Ranks of the scores [first, first + kCount * kWidth) among all n.
 template <int kCount>
 HWY_INLINE void rank_vectors(const float* scores, int32_t n, int32_t first, uint32_t* ranks) {
   const F32 d;
@@ -166,9 +166,8 @@ inline void write_each(const Chosen& chosen, const int64_t* next, const BeamsOut
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
-// Gathered, a vector of beams at a time: to scatter them one by one takes as many stores as there are numbers. The last
-// vector begins early enough to be whole: a masked store would reach into the next slot's beams, which are read next, and
-// these would wait for it.
+// Gathered, a vector of beams at a time: scattering takes one store per number. The last vector begins early enough to
+// be whole: a masked store would reach into the next slot's beams, whose loads come next and would wait for it.
 inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
   const F32 d;
   const I32 di;

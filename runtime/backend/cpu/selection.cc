@@ -98,14 +98,14 @@ void Selection::shrink() {
   ++shrinks_;
 }
 
-// A higher threshold before there is no room left, since many rows may still be to come: to near the width-th
-// best, which takes fewer rounds than to the best itself, and nothing is moved.
+// Raises the threshold before the room runs out, since many rows may still come. It goes near the width-th best, which
+// takes fewer rounds than finding that one, and nothing is moved.
 void Selection::raise() {
   threshold_ = std::max(threshold_, kernels_->near_best(scores_.data(), count_, width_));
   next_raise_ = count_ + width_ / 4 + 1;
 }
 
-// Four stable passes over bytes of the score, of which those are left out in which all scores agree.
+// Four stable passes over bytes of the score, leaving out those in which all scores agree.
 void Selection::sort_by_digits(Chosen& sorted) {
   uint32_t counts[4][256] = {};
   for (int32_t i = 0; i < count_; ++i)
@@ -130,8 +130,8 @@ void Selection::sort_by_digits(Chosen& sorted) {
   std::iota(order_.data(), order_.data() + count_, 0U);
 }
 
-// Every candidate knows its rank at once; those that share one, which is when the ranks do not add up to those of n
-// places, come in the order of places.
+// Every candidate knows its rank at once. Where ranks do not add up to those of n places some are shared; those come in
+// the order of places.
 void Selection::order_by_ranks() {
   uint32_t *ranks = ranks_.data(), *order = order_.data();
   kernels_->rank(scores_.data(), count_, ranks);

@@ -3,14 +3,14 @@
 // A candidate is a score and a place (beam << 20 | token). Candidates come in the order of places, so once `width` are
 // held a later one must beat the worst of them strictly, and appending needs no more than a comparison with a
 // threshold. When twice `width` are held they are cut back to the best, ties to the first, and the threshold rises:
-// exact with all scores equal, and amortised where every candidate beats those before. (Three times: fewer cuts, but,
-// simulated for M = 70, two fifths more blocks to look at.) Since the order of places is kept throughout, scores alone are compared and no
-// key is ever made.
+// exact with all scores equal, and amortised where every candidate beats those before. (Three times means fewer cuts
+// but, simulated for M = 70, two fifths more blocks to look at.) The order of places is kept throughout, so scores
+// alone are compared and no key is ever made.
 //
-// Slices wait until there are several. Of the first of them a threshold is guessed that lets through a little more than
-// `width` candidates; where fewer come it was none, and they are looked at again. (Simulated for M = 70, a fifth of 2048
-// codes valid, sixteen rows: 198 blocks are looked at instead of 344, where the last threshold would leave 156; by a guess
-// from eight rows 225, and the dearer best codes of eight rows' parts are no better than that.)
+// Slices wait until there are several. From the first ones a threshold is guessed that lets slightly more than `width`
+// candidates through; where fewer come the guess was wrong, and they are looked at again. (Simulated for M = 70, a
+// fifth of 2048 codes valid, sixteen rows: 198 blocks are looked at instead of 344; the final threshold would leave
+// 156. A guess from eight rows leaves 225, and the costlier best codes of parts of eight rows do no better.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -31,8 +31,8 @@ class Selection {
   Selection(const Kernels& kernels, const Allocator& allocator, int64_t width);
 
   void reset(int32_t width);
-  // A score that every further candidate must beat; -inf until `width` candidates are known for sure. It and count() are
-  // of what has been appended, without the slices that wait.
+  // A score that every further candidate must beat; -inf until `width` candidates are certain. Like count(), it does
+  // not know the slices that wait.
   float threshold() const { return threshold_; }
   int32_t count() const { return count_; }
   // Cuts since reset.
@@ -49,7 +49,7 @@ class Selection {
   void append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n);
   // See Kernels::append_list.
   void append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes);
-  // Takes note of a slice: until flush(), or whatever else comes, its row may be read.
+  // Takes note of a slice, whose row may be read until flush() or any other call that appends.
   void append_slice(const RowScore& row, const Slice& slice) {
     if (waiting_ == kMostSlices) flush();
     slices_[waiting_++] = {row, slice};
@@ -57,15 +57,15 @@ class Selection {
   }
   // Appends the slices noted.
   void flush();
-  // Where n candidates can be put as they are, since all are taken anyway; no room where a threshold holds or they are too
-  // many. All of those then put there are above -inf.
+  // Room for n candidates that are taken whatever their scores; none where a threshold holds or they are too many. The
+  // caller puts only scores above -inf there.
   Room room_for(int32_t n) {
     flush();
     const bool takes_all = threshold_ == -std::numeric_limits<float>::infinity() && n <= capacity_ - count_;
     return takes_all ? room() : Room{};
   }
   void take(int32_t n) { count_ += n; }
-  // Candidates of later beams than all that are held.
+  // Candidates of beams after all of those that are held.
   void append(const Selection& later);
   // Leaves the best, in the order score falling, place rising. Valid until the next reset.
   Chosen choose();

@@ -1,4 +1,4 @@
-// A step of a session on the CPU: check what hangs on the slots, then compute.
+// A step of a session on the CPU: check what depends on the slots, then compute.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/session.h"
 #include "backend/settings.h"
@@ -68,7 +68,8 @@ void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, S
   step.error = &errors_[slot];
 }
 
-// Adds a slot to the step that is under way; slots that a NULL list passes over are left out. Returns how many there are.
+// Adds a slot to the step that is under way; slots that a NULL list passes over are left out. Returns how many there
+// are.
 int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added) {
   const int32_t slot = named_.take(args.slots, batch);
   const bool idle = level_[slot] < 0, done = active_[slot] == 0;

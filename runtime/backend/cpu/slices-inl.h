@@ -1,5 +1,5 @@
-// Candidates of slices: several rows at a time, so that the loops over blocks and over hits are long ones, and a branch
-// mispredicted is paid for once a batch instead of once a row.
+// Candidates of slices: several rows at a time, so that the loops over blocks and over hits are long ones, and a
+// mispredicted branch is paid for once per batch instead of once per row.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_SLICES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_SLICES_INL
@@ -52,7 +52,8 @@ HWY_INLINE uint64_t lanes_above(Floats x, Floats bound) {
   return lanes;
 }
 
-// kWidth bits of each of `kCount` vectors, those of vector v from bit v * kWidth on: where load(v) is above `bound`.
+// kWidth bits for each of `kCount` vectors, those of vector v from bit v * kWidth on, set where load(v) is above
+// `bound`.
 template <int kCount, class Load>
 HWY_INLINE uint64_t bits_above(Floats bound, const Load& load) {
 #if HWY_TARGET == HWY_AVX3  // put together as masks: half as many operations
@@ -118,22 +119,22 @@ HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padd
   return padded;
 }
 
-// Where the maxima of a group of blocks are, its own before those of its blocks.
+// Where the maxima of a group of blocks are: its own, then those of its blocks.
 HWY_INLINE const float* group_maxima(const float* maxima, int64_t group) {
   return maxima + group * (1 + kGroup) * kWidth;
 }
 
-// In place of a mask: all count.
+// In place of a mask where all codes count.
 inline constexpr uint64_t kAll[kGroup] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
 
-// What the loops over blocks need of a row.
+// What the loops over blocks need to know about a row.
 struct BlockRow {
   const float* maxima;
   const char* data;
-  const uint64_t* valid;  // words of the mask, where they lie as the blocks do; else kAll
+  const uint64_t* valid;  // words of the mask where they are aligned with the blocks; else kAll
   int32_t words;          // of those; else 0
-  int32_t valid_stride;   // words from a block's to the next one's: 1, or 0 where all have the same
-  int32_t plain;          // blocks from the first on that lie within the row and as the words would
+  int32_t valid_stride;   // words from one block to the next: 1, or 0 where all share one
+  int32_t plain;          // leading blocks that lie within the row and are aligned with the words
   float bound;            // a block whose maxima are no higher holds no candidate
   int32_t first_block;
   int32_t first_group, end_group;
@@ -176,13 +177,12 @@ inline SliceCursor find_groups(const BlockRow* rows, int32_t n, SliceCursor at, 
   return at;
 }
 
-// Puts down those blocks of a group, which are numbered from `first` on, that may hold a valid code; returns how many.
+// Lists the blocks of a group, numbered from `first` on, that may hold a valid code; returns how many.
 template <int32_t kDtype>
 HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t* valid, uint32_t first, uint32_t* at) {
   const auto load = [=](int i) { return hn::LoadU(F32(), maxima + i * kWidth); };
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (kDtype !=
-                SIDBEAM_DTYPE_BF16) {  // all at once: 10.5 us of slices in a step of 140 dense nodes, not 11.2
+  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once: 10.5 us of a step of 140 dense nodes, not 11.2
     const auto bits = static_cast<long long>(bits_above<kGroup>(limit, load));
     const __m256i lanes = _mm256_cvtepu16_epi64(_mm_cvtsi64_si128(bits));
     __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(valid));
@@ -202,14 +202,15 @@ HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t*
   return count;
 }
 
-// Those blocks of the groups where it may be a valid code; blocks beyond the slice may be among them.
+// The blocks of the groups that may hold a valid code; blocks beyond the slice may be among them.
 template <int32_t kDtype>
 HWY_INLINE void find_blocks(const BlockRow* rows, const FoundPlaces& groups, FoundPlaces& blocks) {
   int32_t count = 0;
   for (int32_t g = 0; g < groups.count; ++g) {
     const BlockRow& row = rows[beam_of(groups.at[g])];
     const uint32_t group = number_of(groups.at[g]);
-    // Words of the mask: those of blocks before and beyond it are not there to be read, which the first and the last group have.
+    // Words of the mask. Blocks before and beyond the mask have none to read; the first and the last group have such
+    // blocks.
     const int64_t word = int64_t{group} * kGroup - row.first_block;
     const uint64_t* valid = HWY_LIKELY(word >= 0 && word + kGroup <= row.words) ? row.valid + word : kAll;
     count += put_blocks<kDtype>(group_maxima(row.maxima, group) + kWidth, hn::Set(F32(), row.bound), valid,
@@ -227,8 +228,8 @@ inline HWY_NOINLINE void drop_before(const SliceCursor& begin, FoundPlaces& bloc
       static_cast<int32_t>(std::copy<const uint32_t*>(keep, blocks.at + blocks.count, blocks.at) - blocks.at);
 }
 
-// Valid codes above `bound` in a block that the slice begins or ends in, that its mask lies askew to, or that is none of
-// its own.
+// Valid codes above `bound` in a block in which the slice begins or ends, with which its mask is not aligned, or which
+// does not belong to it.
 template <int32_t kDtype>
 HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bound) {
   HWY_ALIGN char padded[kBlock * (kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2)];
@@ -237,7 +238,7 @@ HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bou
   return columns_above<kDtype>(block_data<kDtype>(slice, column, padded), bound) & mask_word(slice, token);
 }
 
-// Leaves the blocks that do hold valid codes above the bound, with a bit for each.
+// Keeps the blocks that do hold valid codes above the bound, with one bit per code.
 template <int32_t kDtype>
 HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, FoundPlaces& blocks, uint64_t* words) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -280,7 +281,7 @@ HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Fou
   return i;
 }
 
-// Of a row without maxima, or without a bound: block by block.
+// A row without maxima, or without a bound: block by block.
 template <int32_t kDtype>
 inline int32_t append_all_blocks(const RowSlice& row, float threshold, SliceCursor& next, const Room& room) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -329,8 +330,8 @@ inline int32_t append_slices(const RowSlice* rows, int32_t n, float threshold, S
   return append_slices_of<SIDBEAM_DTYPE_BF16, Bf16>(rows, n, threshold, next, room);
 }
 
-// Of the groups' maxima a sample, as scores: as many of all columns as it takes for `count` valid ones, if these are like
-// the others. A group's maximum stands for all of its columns in a lane, of which several may count.
+// A sample of the groups' maxima, as scores: enough columns for `count` valid ones, if the valid ones are like the
+// others. A group's maximum stands for all of its columns in a lane, of which several may count.
 inline float likely_threshold(const RowSlice* rows, int32_t n, int32_t count) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   constexpr int64_t kMost = 512;

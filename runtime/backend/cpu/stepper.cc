@@ -13,7 +13,7 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Adds a lane's to the session's. Leaves the lane's 0 for the next step, which need not clear them then: gcc 12 would do so by
+// Adds a lane's counters to the session's and zeroes them, so that the next step need not: gcc 12 would clear them by
 // `rep stos`.
 void move_counters(StepCounters& from, StepCounters& to) {
   using Stats = StepCounters;
@@ -46,7 +46,7 @@ void CpuStepper::reserve(const StepLimits& wanted) {
   limits.codes = std::max(limits.codes, limits_.codes);
   limits.levels = std::max(limits.levels, limits_.levels);
   if (limits_.beams == limits.beams && limits_.codes == limits.codes && limits_.levels == limits.levels) return;
-  // All is taken before anything is given back: a failure leaves the old sizes usable.
+  // Everything is allocated before anything is freed: a failure leaves the old sizes usable.
   const int32_t count = executor_ != nullptr ? executor_->width() : 1;
   std::vector<Lane> lanes;
   lanes.reserve(static_cast<size_t>(count));
@@ -65,10 +65,10 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   const bool reads_rows = job.lse == nullptr &&
                           (job.normalization == SIDBEAM_NORMALIZE_FULL || job.normalization == SIDBEAM_NORMALIZE_LEVEL);
   constexpr int64_t kChildrenOnly = 64;  // elements that a row costs where only its children are read
-  // What a request costs besides: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). And the thread that
-  // stepped it there has its beams in the cache at the next level, which without this was 5 % slower.
+  // What a request costs beyond its rows: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). The thread
+  // that did it has the beams in its cache at the next level, which was 5 % slower without this.
   constexpr int64_t kRequest = 32768;
-  constexpr int64_t kLongest = int64_t{1} << 28;  // worth every thread there may be, and no product overflows
+  constexpr int64_t kLongest = int64_t{1} << 28;  // worth any number of threads, and no product overflows
   const int64_t elements =
       reads_rows ? rows * std::min(job.rows->columns, kLongest) + job.slot_count * kRequest : rows * kChildrenOnly;
   return std::clamp<int64_t>(elements / grain_, 1, std::min<int64_t>(static_cast<int64_t>(lanes_.size()), rows));

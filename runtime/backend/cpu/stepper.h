@@ -1,13 +1,13 @@
 // Steps the slots of a session on the CPU, on one thread or several. The way of the data:
 //
-//   logits      of every slot, one row per live beam (step_job.h), are divided evenly among lanes, one per thread
-//   plan        decide() names, once per slot and level, how children are found and where normalisers come from (plan.h)
-//   normalisers of neighbouring rows that lie in place are summed in one go (sum_ahead.h), those of others by row
-//   candidates  come from the path that the plan names: many beams of one child at once (scan.cc), or row by row, by list,
-//               mask, run, range or lookup (row_scan.cc); a row that cannot reach the threshold is not read
-//   selection   keeps the best of a slot in bounded memory, and raises the threshold (selection.h)
-//   merging     a slot that lanes share has a selection from each of them; they are put together in the order of beams
-//   beams       the best candidates replace the beams of the level before (write_beams.h)
+//   logits       of every slot, one row per live beam (step_job.h), are divided evenly among lanes, one per thread
+//   plan         decide() names, once per slot and level, how children are found and whence normalisers come (plan.h)
+//   normalisers  of neighbouring rows that lie in place are summed in one go (sum_ahead.h), those of others by row
+//   candidates   come from the plan's path: many beams of one child each at once (scan.cc), or row by row, by list,
+//                mask, run, range or lookup (row_scan.cc); a row that cannot reach the threshold is not read
+//   selection    keeps the best of a slot in bounded memory and raises the threshold (selection.h)
+//   merging      a slot that lanes share has a selection from each; they are put together in the order of beams
+//   beams        the best candidates replace the beams of the level before (write_beams.h)
 //
 // Which candidates win depends on their scores and places alone, so the result has the same bits whatever the number of
 // lanes.

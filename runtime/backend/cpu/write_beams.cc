@@ -11,8 +11,8 @@
 namespace sidbeam::cpu {
 namespace {
 
-// The state of a beam after a step of the other strategies; an ended one stays. On a damaged index a token may turn out to
-// lead nowhere: that beam is dead to the next step.
+// The state of a beam after a step of the other strategies; an ended one stays. On a damaged index a token may turn out
+// to lead nowhere: that beam is dead to the next step.
 BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, int32_t& token) {
   const int64_t before = slot.states[parent];
   const uint64_t range_end = uses_columns(job.strategy) ? slot.range_ends[parent] : 0;
@@ -24,7 +24,7 @@ BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent
                            static_cast<uint32_t>(token));
 }
 
-// The states of beams of the trie that had several children, or were ended, which have no token.
+// With the trie: the states of beams whose parents had several children or were ended; these have no token.
 void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& found, const Winners& winners) {
   const IndexView& index = *slot.index;
   const bool is_tail = is_tail_level(index, slot.level);
@@ -42,8 +42,8 @@ void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& fo
   }
 }
 
-// The states of beams that are not only children, the tokens of ended ones, and what else goes with them. What the next step
-// looks up of only children has been fetched, since they nearly always stay.
+// The states of beams that are not only children, and the tokens of ended ones. What the next step looks up for only
+// children has been prefetched before, since they nearly always stay.
 void write_others(const Kernels& kernels, const StepJob& job, const SlotStep& slot, int32_t count, const Found& found,
                   int64_t* states, uint64_t* range_ends) {
   const IndexView& index = *slot.index;
@@ -76,7 +76,7 @@ int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& 
   const Chosen chosen = found.selection.choose();
   const int32_t count = chosen.count;
   const int64_t history = int64_t{slot.level} * job.beams;
-  // The states of other beams than only children are found by those of their parents.
+  // Beams that are not only children need the states of their parents, so the new ones go elsewhere first.
   const BeamsOut out{slot.scores,
                      slot.parents,
                      slot.tokens,

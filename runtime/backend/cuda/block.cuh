@@ -15,7 +15,7 @@
 #include <cub/warp/warp_scan.cuh>
 #endif
 
-// A function that is called once or twice a row, whose registers are to be its own.
+// A function that is called once or twice per row and should have registers of its own.
 #if defined(SIDBEAM_EMULATED)
 #define SIDBEAM_APART
 #else

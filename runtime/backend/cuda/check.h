@@ -15,8 +15,8 @@ void check(cudaError_t status, const char* what);
 bool is_sticky(cudaError_t status);
 
 // For a scope, lets this thread allocate, wait and ask about events while a stream is captured: in a thread's usual
-// mode such calls fail, and end every capture that another thread began in global mode. Nothing here belongs to
-// anybody's graph but what is enqueued on the caller's stream, and that is captured as ever.
+// mode such calls fail, and end every capture that another thread began in global mode. Only
+// what is enqueued on the caller's stream belongs to anybody's graph, and that is captured as usual.
 class Relaxed {
  public:
   Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }

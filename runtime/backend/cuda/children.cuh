@@ -1,9 +1,9 @@
-// What may follow in a beam, as an enumeration [0, count) in the order of codes, that any thread can ask about any of:
+// What may follow a beam, as an enumeration [0, count) in the order of codes. Any thread can ask about any entry:
 //
 //   edges     of a node of the trie with a list
-//   run       ordinals of a node of the trie's tail, of which those count where the code changes
-//   codes     of the level, the end last; all, or of a row's best top_k those that exist
-//   ordinals  of a range of the sorted columns, of which those count where the code changes
+//   run       ordinals of a node of the trie's tail; those where the code changes count
+//   codes     of the level, the end last: all of them, or those of a row's best top_k that exist
+//   ordinals  of a range of the sorted columns; those where the code changes count
 //   search    codes of the level, each looked up in the range: where the range is longer than the level has codes
 //
 // A candidate's place is its beam and its number in this enumeration, beam * 2^20 + number: places come in the order of
@@ -107,7 +107,7 @@ struct Children {
   }
 };
 
-// What counts a row with these children. (No row is found by a mask here: see session.h.)
+// The counter of rows with such children. (No children are found by a mask on a device.)
 __device__ inline Counter kind_of(const Children& children) {
   if (children.probes) return kProbedRows;
   if (children.ways == Ways::kCodes) return kUnconstrainedRows;
@@ -115,7 +115,7 @@ __device__ inline Counter kind_of(const Children& children) {
   return of_trie && children.count == 1 ? kSingleRows : kListRows;
 }
 
-// Of a beam that is live, not ended and at `level`, below the index's last.
+// The children of a beam that is live, not ended, and at `level`, which is one of the index's.
 __device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level,
                                        const LevelColumns& columns, int64_t state, uint64_t range_end) {
   Children children;

@@ -13,7 +13,7 @@
 
 namespace sidbeam::cuda {
 
-// Children of a group that a warp goes through between two looks at how full the workspace is.
+// Rounds of a warp over the children of a group between two checks of how full the workspace is.
 inline constexpr int kRounds = 8;
 
 template <int kThreads, int kMostBeams>
@@ -83,8 +83,8 @@ class Finish {
     __syncthreads();
   }
 
-  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row a thread where rows left
-  // few, a row a warp where they left many.
+  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row per thread where rows left
+  // few, a row per warp where they left many.
   template <class Visit>
   __device__ void for_each_key(const Visit& visit) const {
     const uint32_t stride = keys_of_row(session_.beams, entry_.live);
@@ -143,7 +143,7 @@ class Finish {
     return shared_.count;
   }
 
-  // Goes through the groups chosen, a group a warp, and collects what reaches the bound; cuts the workspace back to the
+  // Goes through the chosen groups, one per warp, and collects what reaches the bound; cuts the workspace back to the
   // best where it could overflow, which raises the bound.
   __device__ void open_groups(uint64_t bound) {
     const auto width = static_cast<uint32_t>(entry_.width);
@@ -188,7 +188,7 @@ class Finish {
     const Note& note = work_.notes[m];
     const float* lse = nullptr;
     find_row(session_, step_, entry_, m, out.beam, lse);
-    out.beam.reads_row = true;  // nothing bad is there: it was looked at
+    out.beam.reads_row = true;  // its elements have been checked
     out.beam.score.normalizer = note.normalizer;
     out.beam.score.clamp = note.clamp;
     out.children = children_of_beam(session_, entry_, m);

@@ -1,4 +1,4 @@
-// What beams stand for: ordinals, SIDs, item rows; a block a slot. SPDX-License-Identifier: Apache-2.0
+// What beams stand for: ordinals, SIDs, item rows; one block per slot. SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/session.cuh"
 
 namespace sidbeam::cuda {

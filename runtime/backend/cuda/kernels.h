@@ -23,7 +23,7 @@ struct Slot {
   RowSettings settings{0.0F, 0.0F};  // 0: not given
 };
 
-// A session's arrays, as in sidbeam_beams and decode/session.h, on the device.
+// A session's arrays, as in sidbeam_beams and cpu/session.h, on the device.
 struct SessionView {
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
   int32_t strategy = 0, normalization = 0, top_k = 0;
@@ -49,7 +49,7 @@ cudaError_t load_items_kernels();
 cudaError_t load_set_kernels();
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
-// Once, before the first step: the workspace and the counters. The host side has set everything else.
+// Clears the workspace and the counters, once, before the first step. The host side has set everything else.
 cudaError_t launch_reset(const SessionView& session, cudaStream_t stream);
 
 // One step. Pointers are device addresses.
@@ -77,7 +77,7 @@ struct StartEntry {
   RowSettings settings{0.0F, 0.0F};
   const IndexView* index = nullptr;  // device address
 };
-// All of them or, where a launch fails, none. `turn` is another one at every call, and not 0.
+// Starts all of them or, where a launch fails, none. `turn` differs from call to call and is never 0.
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
                          uint32_t turn, cudaStream_t stream);
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);

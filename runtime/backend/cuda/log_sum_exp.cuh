@@ -7,7 +7,7 @@
 //
 // Error, relative to the whole sum, however the terms conspire:
 //   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has
-//              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 a thread: all at -8 they weigh 16 times the
+//              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 per thread: all at -8 they weigh 16 times the
 //              largest with 2^-21 ln 2 each, and at twice the argument 1/16 of it: at most 3.4e-7.
 //   ex2.approx 2^-22: 2.4e-7, of the PTX manuals (some say 2^-22.5); CUDA's guide gives exp2f, which is made of it, 2
 //              ulp, the same. What underflows is flushed: 4096 terms below 2^-126 of the largest weigh nothing.

@@ -30,7 +30,7 @@ __device__ inline LogitsRow relative(LogitsRow row, float origin) {
   return row;
 }
 
-// Of columns that follow each other; keeps their x where there is room.
+// The sum over columns that follow each other; keeps their x where there is room.
 template <int kThreads>
 __device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
                                   RowShared<kThreads>& shared) {
@@ -49,8 +49,8 @@ __device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, i
   return sum;
 }
 
-// Of x(i), i < n, -inf where there is none: independent, but for a last bit in double, of which numbers have an x, so
-// that strategies that number the same children otherwise agree.
+// The sum over x(i), i < n; x(i) is -inf where child i has none. Except for the last bit in double it does not depend
+// on which numbers have an x, so that strategies which number the same children differently agree.
 template <int kThreads, class X>
 __device__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
@@ -117,7 +117,7 @@ SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam
   return true;
 }
 
-// VALID: over the children themselves.
+// NORMALIZE_VALID: over the children themselves.
 template <int kThreads>
 SIDBEAM_APART __device__ RowOutcome normalize_children(BeamRow& beam, const Children& children,
                                                        RowShared<kThreads>& shared) {

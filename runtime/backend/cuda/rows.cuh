@@ -76,7 +76,7 @@ __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
 #endif
 }
 
-// The x of a column. A column that the row has not (a damaged or foreign map) is no candidate.
+// The x of a column. A column that the row lacks (a damaged or foreign map) is no candidate.
 __device__ inline float x_at(const LogitsRow& row, int64_t column) {
   if (column < 0 || column >= row.columns) return -kInfinity;
   const float value = row.dtype == SIDBEAM_DTYPE_F32

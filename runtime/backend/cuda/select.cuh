@@ -76,7 +76,7 @@ __device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& st
     prefix = (above == 64 ? 0 : prefix << (above - below)) | storage.digit;
     left = storage.left;
     above = below;
-    if (storage.in_bin == left) break;  // all of the bin; before it is written again there is a barrier
+    if (storage.in_bin == left) break;  // the whole bin; a barrier comes before it is written again
   }
   return prefix << above;
 }

@@ -177,7 +177,7 @@ void session_destroy(DeviceSessionHandle* session) {
   guarded(nullptr, [&] {
     const std::unique_ptr<DeviceSessionHandle> owned(session);
     const Current current(session->device->id);
-    cudaDeviceSynchronize();  // what it says has been said, or will be, to those whose work it is about
+    cudaDeviceSynchronize();  // its error belongs to whoever enqueued the work, and reaches them
     session->memory = DeviceMemory();
     session->mirror = PinnedMemory();
   });

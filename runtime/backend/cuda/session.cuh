@@ -75,7 +75,7 @@ struct Note {
   __device__ bool single() const { return groups == count; }
   __device__ uint32_t begin(uint32_t group) const { return static_cast<uint32_t>(uint64_t{group} * count / groups); }
 };
-static_assert(sizeof(Note) == 32);  // the end of a step reads one a beam
+static_assert(sizeof(Note) == 32);  // the end of a step reads one per beam
 
 // Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M]; how many of its
 // blocks have arrived at the end of a step in one launch; and the turn of the start that waits where the candidates
@@ -118,8 +118,8 @@ __device__ inline uint32_t keys_of_row(int32_t beams, int32_t live) {
   const auto share = static_cast<uint32_t>(beams * kKeysOfBeam / (live > 0 ? live : 1));
   return 1U << (31 - __clz(static_cast<int>(share)));
 }
-// Groups of n children: each its own group where there is room; else one for about a warp of children, but enough that
-// every warp has some and that the best of groups tell the best of all.
+// Groups of n children: each is its own group where there is room. Otherwise a group has about a warp of children, with
+// enough groups to keep every warp busy and to tell the best of all by the best of each.
 __device__ inline uint32_t groups_of(uint32_t n, uint32_t keys) {
   if (n <= keys) return n;
   const uint32_t groups = 1U << (31 - __clz(static_cast<int>(n / kWarp | 8)));
@@ -143,7 +143,7 @@ struct BeamRow {
   }
 };
 
-// Of a code among a row's best, for strategies that look up only those. -0 counts as 0, -inf not at all.
+// The key of a code among a row's best, for strategies that look only those up. -0 counts as 0; -inf has no key.
 __device__ inline uint64_t code_key(float x, uint32_t token) { return x > -kInfinity ? key_of(x + 0.0F, token) : 0; }
 
 // The key of child i, 0 where it is no candidate; sets `bad` where it makes its row bad.

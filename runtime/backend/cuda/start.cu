@@ -1,4 +1,4 @@
-// Starting and stopping slots; a block a slot. SPDX-License-Identifier: Apache-2.0
+// Starting and stopping slots; one block per slot. SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/session.cuh"
 
 namespace sidbeam::cuda {

@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Top-k: the row's keys, one a child, in the workspace; those that reach the k-th, moved to its front and sorted.
+// Top-k: the row's keys, one per child, in the workspace; those that reach the k-th, moved to its front and sorted.
 constexpr int kSorted = 2048;  // keys that are sorted in shared memory
 struct SortShared {
   SelectStorage select;

@@ -1,4 +1,4 @@
-// One step of a session: a block a row, then a block a slot; in one launch where the rows are few.
+// One step of a session: a block per row, then a block per slot; in one launch where the rows are few.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/finish.cuh"
 #include "backend/cuda/row_scan.cuh"
@@ -7,10 +7,10 @@
 namespace sidbeam::cuda {
 namespace {
 
-// As many threads a row whatever the rows are like: the bits of a sum depend on them, and those of a slice of a row, or
-// of rows_topk, are the same wherever the slice lies.
+// The same number of threads per row whatever the rows are like, since the bits of a sum depend on it: a row gives the
+// same bits in any step, and in topk.
 constexpr int kRowThreads = 256;
-// Of the end of a step, for sessions of few beams and of more.
+// The end of a step, for sessions of few beams and of many.
 constexpr int kFewBeams = 256, kFewThreads = 256, kManyThreads = 512;
 static_assert(kFewThreads == kRowThreads, "a step in one launch has both");
 static_assert(sizeof(RowShared<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
