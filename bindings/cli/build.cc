@@ -60,7 +60,7 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
       .text();
 }
 
-// Before the catalogue is read: what would be in the way of the file is said at once.
+// Runs before the catalogue is read, so that an obstacle to writing the file is reported at once.
 void try_output(const Options& o) { const sidbeam::OutputFile trial(o.output.c_str(), o.build.allow_attribute_loss); }
 
 void run(const Options& o) {

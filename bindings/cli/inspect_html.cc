@@ -27,7 +27,9 @@ constexpr const char* kHead = R"(<!doctype html>
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 48rem;
        margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere;
+}
 .number { text-align: right; font-variant-numeric: tabular-nums; } th { color: var(--soft); font-weight: normal; }
 svg { width: 100%; height: auto; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 .bar { fill: var(--bar); } .mark { fill: var(--mark); } p { color: var(--soft); }

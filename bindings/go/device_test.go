@@ -12,7 +12,8 @@ import (
 	"sidbeam.io/sidbeam/internal/emulator"
 )
 
-// emulated gives an index whose runtime has the CUDA plugin for the emulator of tests/gpu. Nothing here has run on a GPU.
+// emulated gives an index whose runtime has the CUDA plugin for the emulator of tests/gpu. Nothing here has run on a
+// GPU.
 func emulated(t *testing.T) (*sidbeam.Runtime, *sidbeam.Index) {
 	t.Helper()
 	plugin := os.Getenv("SIDBEAM_CUDA_EMULATED")
@@ -119,7 +120,8 @@ func TestRowMapOnADevice(t *testing.T) {
 
 func TestConstraintSetOnADevice(t *testing.T) {
 	with, index := emulated(t)
-	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{
+		Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
 	must(t, err)
 	defer set.Close()
 	states, after := put[int64](t, 9, 9), put[int64](t, 9, 9)

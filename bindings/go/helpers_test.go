@@ -63,7 +63,7 @@ func newSession(t testing.TB, config sidbeam.SessionConfig) (*sidbeam.Session, *
 	return session, beams
 }
 
-// The model of samples/minimal.c: a row a level, the same for every beam.
+// The model of samples/minimal.c: one logits row per level, the same for every beam.
 var twoLevels = [2][]float32{{3, 9, 2, 1}, {1, 1, 4, 2}}
 
 func row(level int) sidbeam.StepArgs {

@@ -61,7 +61,8 @@ func TestBadSessions(t *testing.T) {
 		{sidbeam.SessionConfig{Constraint: index, Strategy: sidbeam.StrategySorted}, sidbeam.MissingSection, "sorted"},
 		{sidbeam.SessionConfig{Constraint: index, Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{1}}},
 			sidbeam.InvalidArgument, "levels"},
-		{sidbeam.SessionConfig{Constraint: index, Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{1, 2}, Maps: [][]int32{{1}}}},
+		{sidbeam.SessionConfig{Constraint: index,
+			Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{1, 2}, Maps: [][]int32{{1}}}},
 			sidbeam.InvalidArgument, "map_codes has 1 levels and offsets 2"},
 	} {
 		_, err := sidbeam.NewSession(bad.config)
@@ -154,14 +155,19 @@ func TestBadLookups(t *testing.T) {
 	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{index}})
 	must(t, err)
 	defer set.Close()
-	fails(t, set.Bitmask(nil, []int64{0, 0}, 1, make([]uint32, 1), 0), sidbeam.InvalidArgument, "words has 1 elements, expected at least 2")
-	fails(t, set.Prefixes([]int32{5}, []int32{0}, 1, []int32{1}, make([]int64, 1), 0), sidbeam.InvalidArgument, "which[0] is 5")
-	fails(t, set.Mask(nil, []int64{0}, sidbeam.Rows{F32: make([]float32, 3), Rows: 1, Columns: 4}, 0), sidbeam.InvalidArgument, "logits has 3 elements")
-	fails(t, set.TopK(sidbeam.TopK{States: []int64{0}, Logits: sidbeam.Rows{F32: make([]float32, 4), Rows: 1, Columns: 4}, K: 2,
-		Codes: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument, "codes has 1 elements, expected at least 2")
+	fails(t, set.Bitmask(nil, []int64{0, 0}, 1, make([]uint32, 1), 0), sidbeam.InvalidArgument,
+		"words has 1 elements, expected at least 2")
+	fails(t, set.Prefixes([]int32{5}, []int32{0}, 1, []int32{1}, make([]int64, 1), 0), sidbeam.InvalidArgument,
+		"which[0] is 5")
+	fails(t, set.Mask(nil, []int64{0}, sidbeam.Rows{F32: make([]float32, 3), Rows: 1, Columns: 4}, 0),
+		sidbeam.InvalidArgument, "logits has 3 elements")
+	fails(t, set.TopK(sidbeam.TopK{
+		States: []int64{0}, Logits: sidbeam.Rows{F32: make([]float32, 4), Rows: 1, Columns: 4}, K: 2,
+		Codes: make([]int32, 1), LogProbs: make([]float32, 2)}), sidbeam.InvalidArgument,
+		"codes has 1 elements, expected at least 2")
 }
 
-// Without a plugin or a device, what asks for CUDA says so, and the CPU goes on.
+// Without a plugin or a device, calls that ask for CUDA say so, and the CPU goes on.
 func TestNoDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		t.Skip("this machine has a CUDA device")
@@ -177,7 +183,8 @@ func TestNoDevice(t *testing.T) {
 	session, beams := newSession(t, sidbeam.SessionConfig{Constraint: index, Beams: 2})
 	must(t, session.Start(sidbeam.StartArgs{}))
 	onDevice := row(0)
-	onDevice.Rows.F32, onDevice.Rows.Device = sidbeam.DeviceSlice[float32](0x7f0000000000, 4), sidbeam.Device{Type: sidbeam.CUDA}
+	onDevice.Rows.F32 = sidbeam.DeviceSlice[float32](0x7f0000000000, 4)
+	onDevice.Rows.Device = sidbeam.Device{Type: sidbeam.CUDA}
 	fails(t, session.Step(onDevice), sidbeam.NoDevice, "")
 	decodeThree(t, session)
 	fetched, err := session.Fetch(0)

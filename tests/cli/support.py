@@ -1,4 +1,4 @@
-"""What the tests share: a folder a test, running the program, reading and writing .npy.
+"""What the tests share: a folder per test, running the program, reading and writing .npy.
 SPDX-License-Identifier: Apache-2.0
 """
 import array
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 PROGRAM = None  # set by run.py
-IO_FAULTS = None  # likewise, where it was given
+IO_FAULTS = None  # set by run.py, if it is given
 
 # Eight items, seven SIDs; 3,1,2 has two.
 CATALOGUE = {

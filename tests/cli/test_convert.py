@@ -87,7 +87,7 @@ class Convert(Case):
         self.assertEqual(report["arrays"]["packed_csr"], "(23, 2)")
 
     def test_checksums_are_not_enough(self):
-        """Of SIDs out of order more prefixes begin than the header counts."""
+        """More prefixes begin than the header counts, since the SIDs are out of order."""
         index = data("out_of_order.sidx")
         self.assertEqual(self.json("verify", index)["checked"], ["header", "checksums"])
         for dense in ["1", "2"]:

@@ -75,7 +75,7 @@ class Decode(Case):
         return report["requests"]
 
     def agree(self, request, expected, note):
-        """Same beams in the same order, but for scores that differ by less than float32 tells."""
+        """Same beams in the same order, except where scores differ by less than float32 resolves."""
         self.assertIsNone(request["error"], note)
         self.assertEqual(request["live"], len(expected), note)
         reference = {sid: score for score, sid in expected}

@@ -1,5 +1,5 @@
-"""What a terminal would obey, in ids, metadata, the codebook and names of files: escaped in all text of every command,
-as it is in JSON and in pages. SPDX-License-Identifier: Apache-2.0
+"""Bytes that a terminal would obey, in ids, metadata, the codebook and names of files, are escaped in all text of every
+command, as they are in JSON and in pages. SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os

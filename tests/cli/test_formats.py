@@ -136,7 +136,7 @@ class Ids(Case):
 
 
 class Windows(Case):
-    """Text is read a piece at a time; lines and records lie across the pieces, and may be longer than one."""
+    """Text is read in pieces; lines and records span pieces, and may be longer than one."""
 
     def ids(self, name, content, *options):
         self.ok("build", "--input", self.write(name, content), "--output", self.path("x.sidx"), *options)
@@ -147,7 +147,7 @@ class Windows(Case):
             str(i) * (i % 97) + "-\n\"" + str(i) for i in range(40000)]
         rows = "".join('"%s",1 1\r\n' % name.replace('"', '""') for name in wild)
         self.assertEqual(sorted(self.ids("a.csv", 'item,sid\n' + rows)), sorted(wild))
-        # Without an end of line, without quotes, and a fault's line counted over quoted ends of line.
+        # Without an end of line, without quotes, and with a fault whose line number counts quoted ends of line.
         plain = [str(i) * (i % 97 + 1) + "x" for i in range(40000)]
         self.assertEqual(sorted(self.ids("b.csv", "sid,item\n" + "\n".join("1 1," + name for name in plain))),
                          sorted(set(plain)))

@@ -1,4 +1,4 @@
-"""Hash sets: files of before 1.2, seeds, and SIDs chosen to crowd them, computed here from schemas/README.md alone.
+"""Hash sets: files from before 1.2, seeds, and SIDs chosen to crowd them, computed here from schemas/README.md alone.
 SPDX-License-Identifier: Apache-2.0
 """
 import random
@@ -75,7 +75,7 @@ class Hash(Case):
 
 
 class Older(Case):
-    """The files of data/, against what is built of the same SIDs now."""
+    """The files of data/, against files built now from the same SIDs."""
 
     def rebuilt(self, index, items, *options):
         sids = [(str(i), self.json("lookup", index, "--item", i)["sids"][0]["sid"]) for i in range(items)]

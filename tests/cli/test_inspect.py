@@ -7,9 +7,9 @@ import re
 
 from support import CATALOGUE, Case
 
-KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type",
-        "kinds",
-        "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid", "items_per_sid",
+KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest",
+        "id_type", "kinds", "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid",
+        "items_per_sid",
         "nodes_per_level", "mean_children_per_level", "max_children_per_level", "fingerprint", "codebook", "metadata",
         "sections"]
 
@@ -20,8 +20,8 @@ class Inspect(Case):
         report = self.json("inspect", index)
         self.assertEqual(list(report), KEYS)
         size = os.path.getsize(index)
-        expected = {"format_version": "1.2", "verified": "header", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
-                    "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
+        expected = {"format_version": "1.2", "verified": "header", "sids": 7, "items": 8, "levels": 3,
+                    "codes": [4, 5, 6], "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
                     "kinds": ["trie", "sorted", "hash"], "file_bytes": size, "bytes_per_item": size / 8,
                     "merged_pairs": 0, "collisions": 1, "max_items_per_sid": 2,
                     "items_per_sid": [{"items": 1, "sids": 6}, {"items": 2, "sids": 1}],

@@ -6,7 +6,7 @@ import os
 
 from support import Case, read_npy
 
-# Of one file each, found by this program: a change of the generator must be meant.
+# Hashes of files that this program made: the generator must not change by accident.
 DIGESTS = {"uniform": "244d352dd48e6ed2b167cf078eb0e59fe3c153b24eeedd4c703a65a5a49eed37",
            "zipf": "b2206652f0afeded3614c81c0a881e89ed19c7d063a0c5db9373b8e0a6755bd5"}
 
@@ -53,7 +53,7 @@ class Synth(Case):
             if skew == "uniform":
                 self.assertLess(max(counts), 2 * 20000 // 256)
                 continue
-            # Of ranks r = 1 .. 256 weighted 1/r the first has 16 %, the second 8 %.
+            # Of the ranks r = 1 .. 256, weighted 1/r, the first has 16 % and the second 8 %.
             top = sorted(counts)[-2:]
             self.assertAlmostEqual(top[1] / 20000, 0.163, delta=0.02)
             self.assertAlmostEqual(top[0] / 20000, 0.082, delta=0.02)

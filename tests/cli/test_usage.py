@@ -1,4 +1,4 @@
-"""Wrong usage, help, version, and what every command does alike.
+"""Wrong usage, help, version, and the behaviour that all commands share.
 SPDX-License-Identifier: Apache-2.0
 """
 import os
@@ -37,7 +37,7 @@ class Misuse(Case):
         self.misused("--versio", "--versio")
 
     def test_an_empty_argument_before_an_unknown_option(self):
-        status, _, err = support.run("lookup", "x", "", "--fast", timeout=60)  # once it never ended
+        status, _, err = support.run("lookup", "x", "", "--fast", timeout=60)  # this once never ended
         self.assertEqual(status, 2, err)
         self.assertIn("--fast", err)
 
@@ -86,14 +86,15 @@ class Misuse(Case):
         self.ok(*synth, "18446744073709551615")
         self.misused("--end-column: expected 0 or more", *decode, 1, "--end-column", "-1")
         for number in ["1e-46", "0", "-1", "nan", "inf"]:
-            self.misused("--inverse-temperature: expected a number above 0", *decode, 1, "--inverse-temperature", number)
+            self.misused("--inverse-temperature: expected a number above 0", *decode, 1, "--inverse-temperature",
+                         number)
         for number in ["1e-46", "-1", "nan"]:
             self.misused("--soft-cap: expected a number above 0", *decode, 1, "--soft-cap", number)
         self.misused("--threads", "verify", "x", "--threads", "1025")
 
     def test_options_without_effect(self):
-        self.misused("--top-k: goes with --strategy sorted_topk", "decode", "x", "--logits", "y", "--beams", 1, "--top-k",
-                     2)
+        self.misused("--top-k: goes with --strategy sorted_topk", "decode", "x", "--logits", "y", "--beams", 1,
+                     "--top-k", 2)
         for option in ["--memory-limit", "--ids", "--priority-column"]:
             self.misused(option + " requires --input", "plan", "--items", 4, "--levels", 1, "--codes", 1, option, "5")
 

@@ -54,7 +54,7 @@ inline void add_pairs(Builder& builder, const TestCatalogue& catalogue, size_t b
   for (size_t i = begin; i < end; ++i) {
     const Pair& pair = catalogue.pairs[i];
     codes.insert(codes.end(), pair.sid.begin(), pair.sid.end());
-    codes.resize((i - begin + 1) * levels, -7);  // what is past a length is not read
+    codes.resize((i - begin + 1) * levels, -7);  // codes past a length are not read
     lengths.push_back(static_cast<int32_t>(pair.sid.size()));
     ids.push_back(pair.id);
     priorities.push_back(pair.priority);
@@ -179,7 +179,7 @@ struct Model {
   }
 };
 
-// The Failure that `body` throws; fails the test where it throws none.
+// The Failure that `body` throws; fails the test if it throws none.
 template <class Body>
 Failure failure_of(Body&& body) {
   try {

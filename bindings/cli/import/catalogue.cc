@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// What one pass over a file tells.
+// What one pass over a file finds.
 struct Survey {
   Shape shape;
   int32_t id_type = SIDBEAM_ID_I64;
@@ -99,7 +99,7 @@ Survey survey_catalogue(const ImportOptions& import, const CatalogueFiles& files
   return survey;
 }
 
-// Rows as the library takes them: every row of the same stride, ids of one type.
+// Rows as the library takes them: one stride, ids of one type.
 class Feeder {
  public:
   Feeder(sidbeam_builder* builder, const Survey& survey)

@@ -1,4 +1,4 @@
-"""What is wrong is an exception that says so, never a crash. SPDX-License-Identifier: Apache-2.0"""
+"""Wrong input raises an exception that says what is wrong; it never crashes. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def zeros(*shape: int) -> np.ndarray:
 
 
 class NoLastAxis:
-    """A tensor whose columns are not side by side, by DLPack alone."""
+    """A tensor whose columns are not contiguous, by DLPack alone."""
 
     def __init__(self) -> None:
         self.array = zeros(4, 2).T

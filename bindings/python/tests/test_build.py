@@ -126,7 +126,7 @@ def test_cancel_from_another_thread(tmp_path: Path) -> None:
         except sidbeam.Cancelled as error:
             outcome.append(error.name)
 
-    builder.cancel()  # the call that runs, or the next: no race with the thread's start
+    builder.cancel()  # ends the running call or the next one: no race with the thread's start
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
@@ -161,7 +161,7 @@ def test_ctrl_c_in_the_middle_of_a_build(tmp_path: Path) -> None:
 
 
 def test_a_second_ctrl_c_leaves_the_build_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both at their worst moments: the build has not yet heard of the first when the second comes."""
+    """Both come at the worst moment: the build has not heard of the first when the second comes."""
 
     class Interrupted(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:

@@ -107,7 +107,7 @@ def test_arrow() -> None:
 
 
 class Foreign:
-    """What is Arrow by its C interface alone."""
+    """An object that speaks Arrow's C interface alone."""
 
     def __init__(self, value: Any, name: str) -> None:
         setattr(type(self), name, lambda self, schema=None: getattr(value, name)(schema))

@@ -209,7 +209,7 @@ def test_from_buffer(tmp_path: Path) -> None:
     index = sidbeam.Index.from_buffer(mapped)
     session = sidbeam.Session(index)
     index.close()
-    with pytest.raises(BufferError):  # the session reads it still
+    with pytest.raises(BufferError):  # the session still reads it
         mapped.close()
     session.start()
     assert session.step(np.zeros((1, 4), np.float32)).codes.tolist() == [[0]]

@@ -79,7 +79,7 @@ def test_views_outlive_their_session(session: sidbeam.Session) -> None:
     session.close()
     del session, beams
     gc.collect()
-    [np.ones(1000) for _ in range(100)]  # memory that was given back would be written over
+    [np.ones(1000) for _ in range(100)]  # overwrites memory that was given back
     assert (codes == before[0]).all() and (row == before[1]).all()
 
 
@@ -155,7 +155,7 @@ def test_one_thread_at_a_time() -> None:
 
 
 def test_the_gil_is_released() -> None:
-    """A step of seconds would stop this thread's counting, if it held the GIL: it is met in the middle."""
+    """A step of seconds would stop this thread's counting if it held the GIL; the test looks in the middle of it."""
     session, logits = big_session(512)
     inside = threading.Event()
     met: list[str] = []
@@ -244,7 +244,7 @@ def test_interpreter_exit_while_a_thread_steps() -> None:
 
 
 def test_a_child_ends_with_all_that_it_inherits() -> None:
-    """As a worker of a server that made its runtime before it forked: new sessions work, and the end waits for nothing."""
+    """A server's worker forks after its parent made a runtime: new sessions work, and the end waits for nothing."""
     done = run(
         """
         import os, sys, numpy as np, sidbeam
@@ -260,7 +260,7 @@ def test_a_child_ends_with_all_that_it_inherits() -> None:
         child = os.fork()
         if child == 0:
             search()
-            sys.exit(0)  # everything goes, also what is the parent's
+            sys.exit(0)  # releases everything, the parent's objects too
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         search()
         """

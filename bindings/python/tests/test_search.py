@@ -280,7 +280,7 @@ HOLES = [[5, -1, 2, -1], None]  # of SIDS: no SID begins with 1 or 3
 
 def test_codes_without_a_column(index: sidbeam.Index) -> None:
     """A tokenizer has only the codes that occur; the others are never chosen, and count as -inf."""
-    rows = np.full((2, 7), np.nan, np.float32)  # NaN before the first column, which -1 would be
+    rows = np.full((2, 7), np.nan, np.float32)  # NaN before the first column, where column -1 would be
     rows[:, 1:] = [[8, 9, 3, 9, 9, 4], [0, 1, 1, 4, 2, 9]]
     session = sidbeam.Session(index, beams=2, normalization="level", vocabulary=sidbeam.Vocabulary(maps=HOLES))
     beams = session.start()

@@ -101,7 +101,7 @@ def test_bfloat16_arrays_of_ml_dtypes(session: sidbeam.Session) -> None:
 
 
 class OfADevice(np.ndarray):
-    """Its type has buffers, this object has none (datetime64 has no format), but DLPack: as JAX's arrays on a GPU."""
+    """Like JAX's arrays on a GPU: its type has buffers, this object has none (datetime64 has no format), but DLPack."""
 
     def __dlpack__(self, **options: Any) -> Any:
         return np.array([[3, 9, 2, 1]] * 2, np.float32).__dlpack__()
@@ -175,7 +175,7 @@ def test_device_tensors_are_asked_not_to_wait(session: sidbeam.Session) -> None:
 
 
 def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    """Their memory lies on the host, or this test would end the process that reads or writes it."""
+    """Their memory lies on the host; otherwise this test would end the process that reads or writes it."""
 
     def there(shape: tuple[int, ...], dtype: type) -> Tensor:
         return Tensor(np.zeros(shape, dtype), device=(2, 0))
@@ -228,7 +228,7 @@ class VersionedTensor(ctypes.Structure):
 
 
 class Versioned(Tensor):
-    """A producer of DLPack 1, which tells those who ask for that whether its tensor is read-only."""
+    """A producer of DLPack 1, which tells consumers of that version whether its tensor is read-only."""
 
     def __dlpack__(self, **options: Any) -> Any:
         if "max_version" not in options:
@@ -244,14 +244,14 @@ class Versioned(Tensor):
 
 
 class Old(Tensor):
-    """A producer of before version 1."""
+    """A producer from before version 1."""
 
     def __dlpack__(self) -> Any:
         return super().__dlpack__()
 
 
 class Frozen(bytes):
-    """As an array of JAX: buffers that refuse to be written, and DLPack that does not say so."""
+    """Like an array of JAX: its buffers refuse to be written, and its DLPack does not say so."""
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)

@@ -9,7 +9,7 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import org.junit.jupiter.api.Test;
 
-/** That the shared cases get right is not repeated here. */
+/** What the shared cases do not cover. */
 class ConstraintSetTest {
   @Test
   void masksBitsAndTopKAgree() {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The ways of a CUDA device, on the emulator of tests/gpu, which refuses to read the host's memory as a device's.
+ * The CUDA paths, on the emulator of tests/gpu, which refuses to read the host's memory as a device's.
  * Nothing here has run on a GPU.
  */
 class EmulatedDeviceTest {

@@ -168,7 +168,8 @@ class SessionTest {
     refused(Status.NO_DEVICE, "", () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, Rows.BROADCAST)));
     refused(Status.INVALID_ARGUMENT, "address other than 0", () -> new DevicePointer(0, 1));
     try (ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
-      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU", () -> set.bitmask(null, device, 1, device, 0));
+      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU",
+          () -> set.bitmask(null, device, 1, device, 0));
       refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU",
           () -> set.topK(null, device, row(0), Normalization.FULL, 1, device, device, null, 0));
     }
