@@ -93,6 +93,7 @@ format() {
   wrong=$(sources include runtime bindings samples tests | xargs -0 clang-format --dry-run 2>&1 |
     sed -nE 's/^([^: ]+):[0-9]+:.*/\1/p' | sort -u)
   [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
+  python3 tests/line_width.py
 }
 
 release_build() { build release -DSIDBEAM_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES="${SIDBEAM_CUDA_ARCHITECTURES:-90}"; }
@@ -164,7 +165,7 @@ if [ "$what" = tidy-all ]; then
   stage release "release build" release_build
   stage tidy "clang-tidy, every file" tidy
 else
-  stage format "sources are as clang-format leaves them" format
+  stage format "sources are as clang-format leaves them, lines end at 120 columns" format
   stage release "release build and all tests" release
 fi
 if [ "$what" = all ]; then
