@@ -97,7 +97,7 @@ std::vector<int64_t> parse_offsets(const Options& o, const sidbeam_index_info& i
   if (offsets.empty()) offsets.assign(static_cast<size_t>(info.levels), 0);
   if (offsets.size() != static_cast<size_t>(info.levels)) {
     throw Failure("--offsets: " + std::to_string(offsets.size()) + " numbers, expected " + std::to_string(info.levels) +
-                  ", one a level");
+                  ", one per level");
   }
   return offsets;
 }

@@ -101,8 +101,8 @@ std::string header_section(const Inspection& x) {
       {"SIDs", with_commas(x.info.sids)},
       {"items", with_commas(x.info.items) + " (" + x.id_type() + " ids)"},
       {"levels", std::to_string(x.info.levels)},
-      {"codes a level", join(std::vector<int32_t>(x.info.codes, x.info.codes + x.info.levels))},
-      {"codes a SID", std::to_string(x.info.shortest) + " to " + std::to_string(x.info.longest)},
+      {"codes per level", join(std::vector<int32_t>(x.info.codes, x.info.codes + x.info.levels))},
+      {"codes per SID", std::to_string(x.info.shortest) + " to " + std::to_string(x.info.longest)},
       {"kinds", kinds},
       {"file bytes", with_commas(x.info.file_bytes)},
       {"bytes an item", fixed(x.bytes_per_item(), 2)},
@@ -146,11 +146,10 @@ std::string levels_section(const Inspection& x) {
                         "mean " + fixed(x.mean_children[l], 2) + ", most " + with_commas(x.info.max_children[l]),
                         static_cast<double>(x.info.max_children[l])});
   }
-  return "<h2>Nodes a level</h2>\n<p>Distinct prefixes of so many codes.</p>\n" +
+  return "<h2>Nodes per level</h2>\n<p>Distinct prefixes of so many codes.</p>\n" +
          bar_chart("Nodes of each level", nodes, false) +
-         "<h2>Branching a level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark; it counts "
-         "the end, where lengths vary), on a "
-         "logarithmic axis.</p>\n" +
+         "<h2>Branching per level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark; it "
+         "counts the end, where lengths vary), on a logarithmic axis.</p>\n" +
          bar_chart("Mean and largest branching of each level", children, true);
 }
 

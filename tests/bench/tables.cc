@@ -8,7 +8,7 @@ constexpr Table kTables[] = {
     {"floors", "sum and copy bandwidth of the machine, and the log-sum-exp kernel as a share of them", floors_table},
     {"static", "STATIC's Table 1 and Table 4a: every method, catalogues of 1e5 to 1e7 (--full: 1e8) SIDs",
      static_table},
-    {"vocabulary", "STATIC's Table 4b: 256 to 32768 codes a level, 1e7 SIDs", vocabulary_table},
+    {"vocabulary", "STATIC's Table 4b: 256 to 32768 codes per level, 1e7 SIDs", vocabulary_table},
     {"skew", "clustered catalogues: zipf, and the real ones", skew_table},
     {"wide", "256 to 4096 beams, 1 to 32 requests, 8192 and 32768 codes", wide_table},
     {"text", "codes in a slice of a text vocabulary of 176,512 columns", text_table},

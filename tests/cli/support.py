@@ -105,12 +105,14 @@ class Case(unittest.TestCase):
         self.assertEqual((status, out), (1, ""), err)
         self.assertTrue(err.startswith("sidbeam %s: " % arguments[0]), err)
         self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)
 
     def misused(self, text, *arguments):
         """The command exits 2 and points at --help."""
         status, out, err = run(*arguments)
         self.assertEqual((status, out), (2, ""), err)
+        self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)
         self.assertRegex(err, r"See 'sidbeam[a-z ]* --help'\.\n$")
 

@@ -53,7 +53,7 @@ class Escapes(Case):
     def test_inspect(self):
         out = self.clean("inspect", self.x)
         self.assertEqual(out.count(SHOWN), 2)
-        self.assertIn("metadata      key=" + SHOWN, out)
+        self.assertIn("metadata       key=" + SHOWN, out)
 
     def test_verify(self):
         self.clean("verify", "--full", self.x)

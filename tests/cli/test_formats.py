@@ -340,7 +340,7 @@ class BadFiles(Bad):
     def test_npy(self):
         good = npy("<i4", (2, 2), [0, 1, 2, 3])
         for length in [3, 7, 9, 30, 127]:
-            self.bad("a.npy'", "a.npy", good[:length])
+            self.bad("a.npy': ", "a.npy", good[:length])
         self.bad("12 bytes of data, expected 16 for shape (2, 2) of '<i4'", "a.npy", good[:-4])
         self.bad("17 bytes of data, expected 16", "a.npy", good + b"x")
         self.bad("dtype '>i4' is big-endian", "a.npy", npy(">i4", (2, 2), bytes(16)))
@@ -352,7 +352,7 @@ class BadFiles(Bad):
         self.bad("dtype with fields", "a.npy", good.replace(b"'<i4'", b"[('a']"))
         self.bad("shape (4,), expected (N, L)", "a.npy", npy("<i4", (4,), [0, 1, 2, 3]))
         self.bad("shape (1, 2, 2), expected (N, L)", "a.npy", npy("<i4", (1, 2, 2), [0, 1, 2, 3]))
-        self.bad("overflows", "a.npy", npy("<i4", (2**62, 2**62), b""))
+        self.bad("shape (%d, %d) overflows" % (2**62, 2**62), "a.npy", npy("<i4", (2**62, 2**62), b""))
         self.bad(".npy version 9, expected 1, 2 or 3", "a.npy", good.replace(b"NUMPY\1", b"NUMPY\x09"))
         self.bad("not a .npy file", "a.npy", b"hello, world, hello")
         self.bad("header without 'shape'", "a.npy", good.replace(b"shape", b"sharp"))

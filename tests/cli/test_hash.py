@@ -70,8 +70,10 @@ class Hash(Case):
         self.assertNotEqual(own, plain)
         self.assertNotEqual(self.build(source, "--hash-seed", 78), own)
         self.assertEqual(self.build(source, "--hash-seed", 0), plain)
-        for wrong in ["-1", "x", "", str(2**64)]:
-            self.misused("--hash-seed", "build", "--input", source, "--output", self.path("z"), "--hash-seed", wrong)
+        integer = "--hash-seed: '%s', expected an integer from 0 to 2^64-1"
+        texts = {wrong: integer % wrong for wrong in ["-1", "x", str(2**64)]}
+        for wrong, text in {**texts, "": "--hash-seed: empty, expected a value"}.items():
+            self.misused(text, "build", "--input", source, "--output", self.path("z"), "--hash-seed", wrong)
 
 
 class Older(Case):

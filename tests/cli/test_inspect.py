@@ -61,7 +61,7 @@ class Inspect(Case):
         self.assertIn("prefers-color-scheme: dark", page)
         self.assertEqual(page.count("<svg"), 4)
         self.assertIn('<th scope="row">verified</th><td>header</td>', page)
-        for text in ["Sections by bytes", "Nodes a level", "Branching a level", "Collisions", "33 to 64 items",
+        for text in ["Sections by bytes", "Nodes per level", "Branching per level", "Collisions", "33 to 64 items",
                      "fingerprint", "bytes an item"]:
             self.assertIn(text, page)
         self.assertEqual(self.unclosed(page), [])
@@ -105,12 +105,13 @@ class Verify(Case):
         good = self.read("x.sidx")
         for at in range(0, len(good), max(1, len(good) // 150)):
             self.write("x.sidx", good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
-            self.fails("x.sidx", "verify", index)
+            self.fails("x.sidx': ", "verify", index)
 
     def test_truncated_file(self):
         index = self.index()
         good = self.read("x.sidx")
         for length in [0, 10, 63, 64, len(good) // 2, len(good) - 1]:
             self.write("x.sidx", good[:length])
-            self.fails("x.sidx", "verify", index)
-            self.fails("x.sidx", "inspect", index)
+            said = "file too short: " if length <= len(good) // 2 else "the file has %d bytes, its header" % length
+            self.fails("x.sidx': " + said, "verify", index)
+            self.fails("x.sidx': " + said, "inspect", index)

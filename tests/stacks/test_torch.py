@@ -300,7 +300,7 @@ def test_handles() -> None:
 def test_bad_tensors() -> None:
     handle = set_of(RANDOM)
     states = torch.zeros(2, dtype=torch.int64)
-    with pytest.raises(sidbeam.InvalidArgument, match="columns"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits.columns is 3, expected at least"):
         ops.topk(handle, torch.zeros(2, 3), states, 2)
     with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of format 'd'"):
         ops.topk(handle, torch.zeros(2, RANDOM.width(), dtype=torch.float64), states, 2)

@@ -191,11 +191,12 @@ Failure failure_of(Body&& body) {
   return {};
 }
 
-#define EXPECT_FAILS(expected_status, expected_text, ...)                                            \
-  do {                                                                                               \
-    const ::sidbeam::Failure thrown = ::sidbeam::testing::failure_of([&] { __VA_ARGS__; });          \
-    EXPECT_EQ(thrown.status, expected_status) << thrown.message;                                     \
-    EXPECT_NE(std::string(thrown.message).find(expected_text), std::string::npos) << thrown.message; \
+#define EXPECT_FAILS(expected_status, expected_text, ...)                                                    \
+  do {                                                                                                       \
+    const ::sidbeam::Failure thrown = ::sidbeam::testing::failure_of([&] { __VA_ARGS__; });                  \
+    EXPECT_EQ(thrown.status, expected_status) << thrown.message;                                             \
+    EXPECT_NE(std::string(expected_text).find(' '), std::string::npos) << "no phrase of " << thrown.message; \
+    EXPECT_NE(std::string(thrown.message).find(expected_text), std::string::npos) << thrown.message;         \
   } while (false)
 
 }  // namespace sidbeam::testing

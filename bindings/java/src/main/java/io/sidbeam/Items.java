@@ -51,8 +51,8 @@ public final class Items {
   /**
    * The caller's buffers, each or null, filled in place.
    *
-   * @param session for whose shape
    * @param session whose shape they have
+   * @param count C, slots asked for
    * @param limit most item rows of a slot
    * @param ordinals [C, M] -1: none
    * @param sids [C, M, L] codes so far, -1 beyond the length

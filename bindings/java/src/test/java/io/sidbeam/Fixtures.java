@@ -63,6 +63,7 @@ final class Fixtures {
   static SidbeamException refused(Status status, String message, Executable call) {
     SidbeamException e = assertThrows(SidbeamException.class, call);
     assertEquals(status, e.status(), e.getMessage());
+    assertTrue(message.contains(" "), "expected a phrase of: " + e.getMessage());
     assertTrue(e.getMessage().contains(message), e.getMessage());
     return e;
   }
