@@ -254,7 +254,7 @@ void print(const char* strategy, const Report& report) {
   const auto share = [](size_t part, size_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %13.1f\n", strategy, 100 * share(report.existing, report.returned),
+  std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %15.1f\n", strategy, 100 * share(report.existing, report.returned),
               share(report.hits, report.queries), static_cast<double>(report.queries) / report.seconds, report.step_us);
 }
 
@@ -340,7 +340,8 @@ void recommend_all(const Options& options) {
   std::printf("search     %zu test queries, unseen; batches of %d, %d beams each\n\n", queries,
               static_cast<int>(kSlots), static_cast<int>(options.beams));
 
-  std::printf("strategy  returned SIDs exist  Recall@%d  queries/s  us a step (median)\n", static_cast<int>(kRecallAt));
+  std::printf("strategy  returned SIDs exist  Recall@%d  queries/s  us per step (median)\n",
+              static_cast<int>(kRecallAt));
   const Report trie = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_TRIE, options.beams, queries);
   print("trie", trie);
   const Report none = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_NONE, options.beams, queries);

@@ -105,7 +105,7 @@ std::string header_section(const Inspection& x) {
       {"codes per SID", std::to_string(x.info.shortest) + " to " + std::to_string(x.info.longest)},
       {"kinds", kinds},
       {"file bytes", with_commas(x.info.file_bytes)},
-      {"bytes an item", fixed(x.bytes_per_item(), 2)},
+      {"bytes per item", fixed(x.bytes_per_item(), 2)},
       {"merged pairs", with_commas(x.info.merged_pairs)}};
   if (!x.codebook.empty()) rows.emplace_back("codebook", x.codebook);
   for (const auto& [key, value] : x.metadata) rows.emplace_back("metadata " + key, value);

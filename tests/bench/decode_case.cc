@@ -172,7 +172,7 @@ class Run {
 
   void print() const {
     TextTable table;
-    std::vector<std::string> head = {"us a step"};
+    std::vector<std::string> head = {"us per step"};
     for (int32_t level = 0; level < shape_.levels; ++level) head.push_back("L" + std::to_string(level));
     for (const char* cell : {"decode", "p10", "p90", "p99", "decodes", "x first", "over own", "over fused"})
       head.emplace_back(cell);

@@ -62,7 +62,7 @@ FIGURES = (
     Figure("text", "A text vocabulary: codes are a slice of 8192 columns of 176,512", "text",
            groups=("M", "normalize"), where={"level": "all"}),
     Figure("nvidia442", "What the constraint costs: 5M SIDs of 3 x 1024, beam 256", "nvidia442", groups=("B",),
-           where={"level": "all"}, unit="ms", y_label="ms a step over the unconstrained", log_y=False),
+           where={"level": "all"}, unit="ms", y_label="ms per step over the unconstrained", log_y=False),
     Figure("branching", "Branching: the first level, where every code is a child; log-sum-exp given", "branching",
            x="V", x_label="children of the node", where={"level": "0"}),
     Figure("floors", "Bandwidth: reading once, copying, log-sum-exp", "floors", groups=("dtype", "rows"), unit="GB/s",

@@ -258,7 +258,7 @@ def measure(trie, logits, options, threads):
 
 def show(found, levels):
     columns = [str(level) for level in range(levels)] + ["all"]
-    print(f"{'us a step (median)':<44}" + "".join(f"{'level ' + c if c != 'all' else c:>10}" for c in columns))
+    print(f"{'us per step (median)':<44}" + "".join(f"{'level ' + c if c != 'all' else c:>10}" for c in columns))
     for name in dict.fromkeys(m["name"] for m in found):
         row = {m["case"]["level"]: m["median"] for m in found if m["name"] == name}
         print(f"{name:<44}" + "".join(f"{row[c]:>10.1f}" for c in columns))

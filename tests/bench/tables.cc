@@ -13,7 +13,7 @@ constexpr Table kTables[] = {
     {"wide", "256 to 4096 beams, 1 to 32 requests, 8192 and 32768 codes", wide_table},
     {"text", "codes in a slice of a text vocabulary of 176,512 columns", text_table},
     {"nvidia442", "the request of NVIDIA's issue 442: what the constraint costs at beam 256", nvidia442_table},
-    {"flashrec", "the best 2M unmasked codes a beam, then the mask: time, and how many exact beams that finds",
+    {"flashrec", "the best 2M unmasked codes per beam, then the mask: time, and how many exact beams that finds",
      flashrec_table},
     {"branching", "STATIC's Figure 4: the cost of the constraint alone by branching, 2 to 2^18", branching_table},
     {"lse", "steps that are given the log-sum-exp of their rows", lse_table},

@@ -98,7 +98,7 @@ std::vector<double> hand_overs(sidbeam::SpinPool& pool, int64_t count) {
 void report(Context& context, const DecodeCase& decode, const Case& where, const std::vector<Way>& ways,
             sidbeam::SpinPool& pool) {
   TextTable table;
-  std::vector<std::string> head = {"us a step"};
+  std::vector<std::string> head = {"us per step"};
   for (int32_t level = 0; level < decode.shape.levels; ++level) head.push_back("L" + std::to_string(level));
   head.emplace_back("decode");
   table.row(head);

@@ -62,7 +62,7 @@ class Inspect(Case):
         self.assertEqual(page.count("<svg"), 4)
         self.assertIn('<th scope="row">verified</th><td>header</td>', page)
         for text in ["Sections by bytes", "Nodes per level", "Branching per level", "Collisions", "33 to 64 items",
-                     "fingerprint", "bytes an item"]:
+                     "fingerprint", "bytes per item"]:
             self.assertIn(text, page)
         self.assertEqual(self.unclosed(page), [])
         for width in re.findall(r'<rect[^>]* width="([^"]*)"', page):

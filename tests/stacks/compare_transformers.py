@@ -80,7 +80,7 @@ def same_beams(expected: Any, got: Any, beams: int) -> str:
 
 def table_of(rows: list[dict[str, Any]]) -> str:
     lines = [f"transformers {transformers.__version__}, torch {torch.__version__}, {rows[0]['catalogue']}"]
-    lines += ["| model | way | same beams | SIDs that exist | ms a call |", "|---|---|---|---|---|"]
+    lines += ["| model | way | same beams | SIDs that exist | ms per call |", "|---|---|---|---|---|"]
     lines += [f"| {r['model']} | {r['way']} | {r['same']} | {r['legal']} | {r['ms']:.1f} |" for r in rows]
     return "\n".join(lines)
 

@@ -54,7 +54,7 @@ def show(rows):
 
 
 def show_times(cases):
-    rows = [["us a step (median)", *(title for title, _ in COLUMNS)]]
+    rows = [["us per step (median)", *(title for title, _ in COLUMNS)]]
     for (table, b, m, v, columns, dtype, norm, level), names in cases.items():
         text = f"{table} B={b} M={m} V={v}" + (f" of {columns}" if columns != v else "") + f" {dtype}"
         text += (f" {norm}" if norm != "full" else "") + f" level {level}"
