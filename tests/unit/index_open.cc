@@ -119,7 +119,7 @@ TEST_F(OpenTest, DamagedBeginningsAreNamed) {
     SCOPED_TRACE(text);
     put(bytes);
     EXPECT_FAILS(status, text, open());
-    EXPECT_FAILS(status, "'" + path_ + "'", open(SIDBEAM_RESIDENCY_COPY));
+    EXPECT_FAILS(status, "'" + path_ + "': ", open(SIDBEAM_RESIDENCY_COPY));
     EXPECT_FAILS(status, text, peek_index(path_.c_str()));
     EXPECT_FAILS(status, text, Bytes(bytes).open());
   };

@@ -347,7 +347,7 @@ TEST_F(OutputFileTest, CancelledBuildKeepsTheOldFile) {
     config.progress_context = &phase;
     Builder builder(config, 1, default_allocator());
     add_pairs(builder, catalogue, 0, 1);
-    EXPECT_FAILS(SIDBEAM_CANCELLED, "cancelled", builder.write(path_.c_str()));
+    EXPECT_FAILS(SIDBEAM_CANCELLED, "the build was cancelled", builder.write(path_.c_str()));
     EXPECT_EQ(content(), "old");
     EXPECT_EQ(entries(), 1u);
   }
