@@ -168,8 +168,8 @@ typedef struct sidbeam_upload_info {
   { (uint32_t)sizeof(sidbeam_upload_info), 0, 0 }
 
 /* Copies an index to a device; config NULL means all defaults. Returns when the copy is complete, so that work on any
- * stream may use it. What is there already is not copied again. A kind that is missing takes a second copy of the
- * index, so name all kinds at once. Creating a session or a constraint set uploads what it needs and does not find.
+ * stream may use it. If all of it is there already, nothing happens. A kind that is missing is brought by a second
+ * copy, so name all kinds at once. Creating a session or a constraint set uploads what it needs and does not find.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
  * DEVICE_ERROR; then nothing has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(

@@ -13,14 +13,11 @@
  * over are dead: parent -1, code -1, score -inf, state -1.
  *
  *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout gives no candidate,
- *    which
- *            is no error. A score below the range of f32 is -inf too.
+ *            which is no error. A score below the range of f32 is -inf too.
  *   bad row  A logits row is bad if an element that the normalization reads is NaN or +inf, if the caller's lse for it
- *   is
- *            NaN or +inf, or if a score exceeds the range of f32. Its beam gives no candidate. A slot is in error
- *            exactly
- *            when the beam of some bad row scored at least as well as the last kept beam, or fewer than `width` beams
- *            are kept. The flags stay until the slot is started again; the search goes on, and other slots never
+ *            is NaN or +inf, or if a score exceeds the range of f32. Its beam gives no candidate. A slot is in error
+ *            exactly when the beam of some bad row scored at least as well as the last kept beam, or fewer than `width`
+ *            beams are kept. The flags stay until the slot is started again; the search goes on, and other slots never
  *            notice.
  *   the end  In an index of variable length the end is a candidate, with the element of vocabulary.end_column, reported
  *            as code V_l. An ended beam needs no logits row: it is its own only candidate at unchanged score (parent
