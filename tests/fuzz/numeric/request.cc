@@ -23,8 +23,7 @@ constexpr float kSoftCaps[] = {0, 0, 30, 1.5F, 50, 1e-40F, 3e38F};
 
 // A value of a row: mostly one of few, so that they tie; above all 0, a log-probability that does not change a score;
 // often -inf, as in masks. All values of an `even` request are like that: its beams score alike, and a bad row matters
-// or
-//  not.
+// or not.
 float draw_value(FuzzedDataProvider& input, bool even) {
   constexpr float kEven[] = {0, 0, 0, -0.0F, -1, -kInfinity, kNan};
   if (even) return kEven[input.ConsumeIntegralInRange<size_t>(0, std::size(kEven) - 1)];

@@ -55,8 +55,7 @@ public final class ConstraintSet extends NativeObject {
    * @param which [count] or null
    * @param codes [count, stride]
    * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
-   * prefix
-   *     for all
+   *     prefix for all
    * @param lengths [count] codes of each prefix, 0 for the beginning
    * @param out gets [count]; -1 for a prefix that no SID has
    */
@@ -71,8 +70,7 @@ public final class ConstraintSet extends NativeObject {
    * @param which int32 [count] or null
    * @param codes int32 [count, stride]
    * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
-   * prefix
-   *     for all
+   *     prefix for all
    * @param lengths int32 [count]
    * @param out gets int64 [count]
    * @param stream a cudaStream_t as a number
