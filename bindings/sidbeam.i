@@ -19,7 +19,7 @@
 %insert("header") "flat/session.h"
 %insert("header") "flat/constraint_set.h"
 
-// SWIG does not know what is fixed: int32_t and int64_t are the same types in all three languages.
+// SWIG does not know the widths: int32_t and int64_t are the same types in all three languages.
 %include <stdint.i>
 
 #if defined(SWIGPYTHON)

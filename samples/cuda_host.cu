@@ -60,7 +60,7 @@ sidbeam_constraint* make_catalogue(sidbeam_runtime* runtime) {
   return constraint;
 }
 
-// The model on the beams as they are, then a step: all that a graph of one level holds.
+// The model on the current beams, then a step: the contents of one level's graph.
 void enqueue_level(sidbeam_session* session, const sidbeam_beams& beams, float* logits, cudaStream_t stream) {
   cudaLaunchConfig_t launch{};
   launch.gridDim = dim3(kSlots * kBeams);
@@ -90,7 +90,7 @@ void print_best(sidbeam_session* session, cudaStream_t stream) {
   items.sids = sids;
   items.stream = stream;
   check(sidbeam_session_get_items(session, nullptr, 0, &items, &err));
-  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // in the host's memory, once the stream is there
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // in the host's memory; valid once the stream has reached that point
   check(sidbeam_session_fetch(session, &beams, stream, &err));
   std::vector<int32_t> best(kSlots * kBeams * kLevels);
   check(cudaMemcpyAsync(best.data(), sids, best.size() * sizeof(int32_t), cudaMemcpyDeviceToHost, stream));
@@ -113,7 +113,7 @@ int main() {
   config.slots = kSlots;
   config.beams = kBeams;
   config.constraint = catalogue;
-  config.device_type = SIDBEAM_DEVICE_CUDA;  // the index is uploaded with it
+  config.device_type = SIDBEAM_DEVICE_CUDA;  // uploads the index, too
   sidbeam_session* session = nullptr;
   check(sidbeam_session_create(runtime, &config, &session, &err));
 
@@ -124,8 +124,8 @@ int main() {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // addresses of the device, the same for the session's life
   check(sidbeam_session_get_beams(session, &beams, &err));
 
-  // CUDA loads a kernel at its first launch, unless it was asked about before: better that than in a capture. The
-  // session's own are there since it was created.
+  // CUDA loads a kernel at its first launch, which must not be in a capture, or when it is first asked about. The
+  // session's own kernels were loaded at its creation.
   cudaFuncAttributes loaded;
   check(cudaFuncGetAttributes(&loaded, stand_in_model));
 

@@ -1,7 +1,7 @@
 /* A host that loads sidbeam when it needs it, as serving stacks do: it includes the headers, links libdl alone and
  * takes one symbol from the library, the table of api.h.
  *
- *   dlopen_host [LIBRARY [INDEX.sidx]]     libsidbeam.so.1 and a catalogue of three items where they are not given
+ *   dlopen_host [LIBRARY [INDEX.sidx]]     default: libsidbeam.so.1 and a catalogue of three items
  *
  * It decodes one request of four beams from logits that it makes up. SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ static const sidbeam_api* load(const char* library) {
   sidbeam_get_api_function get_api;
   void* symbol = dlsym(handle, "sidbeam_get_api");
   if (symbol == NULL) fail("dlsym", dlerror());
-  memcpy(&get_api, &symbol, sizeof get_api); /* ISO C has no cast from an object's to a function's pointer */
+  memcpy(&get_api, &symbol, sizeof get_api); /* ISO C has no cast from object pointers to function pointers */
   const sidbeam_api* api;
   check(get_api(SIDBEAM_ABI_VERSION, &api, &err), "sidbeam_get_api");
   if (api->struct_size < sizeof *api) fail(library, "is older than the headers of this program");
@@ -51,15 +51,15 @@ static sidbeam_index* three_items(const sidbeam_api* api, sidbeam_runtime* runti
   return index;
 }
 
-/* Stands for the model: logits of every beam at a level, any numbers will do. One column more than the widest level
- * has codes: there a SID ends, where lengths vary. */
+/* Stands for the model: logits of every beam at a level; any numbers will do. There is one column more than the widest
+ * level has codes: it ends a SID where lengths vary. */
 static void model(float* logits, int64_t count, int32_t level) {
   for (int64_t i = 0; i < count; i++) logits[i] = (float)((i * 37 + level * 11) % 101) / 25.0f;
 }
 
 static void decode(const sidbeam_api* api, sidbeam_session* session, int64_t columns) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  check(api->session_get_beams(session, &beams, &err), "session_get_beams"); /* addresses hold from now on */
+  check(api->session_get_beams(session, &beams, &err), "session_get_beams"); /* the addresses stay the same */
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;                        /* every slot: one */
   check(api->session_start(session, &start, &err), "session_start");
 

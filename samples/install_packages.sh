@@ -3,7 +3,8 @@
 
 build_packages="g++ cmake ninja-build pkg-config libflatbuffers-dev flatbuffers-compiler libxxhash-dev libhwy-dev
   libcli11-dev libsimdjson-dev nlohmann-json3-dev"
-test_packages="ccache libgtest-dev clang libclang-rt-14-dev clang-tidy clang-format python3 valgrind dpkg-dev file lintian"
+test_packages="ccache libgtest-dev clang libclang-rt-14-dev clang-tidy clang-format python3 valgrind dpkg-dev file
+  lintian"
 language_packages="swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis python3-pandas
   openjdk-17-jdk-headless junit5 golang-go"
 
@@ -14,14 +15,15 @@ missing_packages() {
   done
 }
 
-# install_packages PACKAGE ...   does nothing where all are there or SIDBEAM_PACKAGES=skip says that they came another way
+# install_packages PACKAGE ...   does nothing if all are there or SIDBEAM_PACKAGES=skip says that they came another way
 install_packages() {
   [ "${SIDBEAM_PACKAGES:-}" = skip ] && return
   local missing as_root=
   missing=$(missing_packages "$@" | tr '\n' ' ')
   [ -z "$missing" ] && return
   if ! grep -qs '^ID=debian$' /etc/os-release || ! command -v apt-get >/dev/null; then
-    echo "This is not Debian. Install what these Debian 12 packages hold, then run again with SIDBEAM_PACKAGES=skip:" >&2
+    echo "This is not Debian. Install what these Debian 12 packages hold, then run again with" \
+      "SIDBEAM_PACKAGES=skip:" >&2
     echo "  $(echo $*)" >&2
     exit 1
   fi

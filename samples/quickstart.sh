@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh Debian 12 to recommendations: installs what is missing, builds the library, the sidbeam command and the
-# samples, and runs the main job on real data where it is found (see samples/recommend.cc), else on made-up data.
-# Writes to build/ only. Run again at will: what is done is not done again.
+# samples, and runs the main job on real data if it finds any (see samples/recommend.cc), else on made-up data.
+# Writes to build/ only. It may be run again: finished work is not repeated.
 #   bash samples/quickstart.sh [FOLDER or FILE.index.json]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -18,11 +18,12 @@ show() {
 install_packages $build_packages
 
 say "Building the library, the command and the samples in build/release"
-# A tree that the tests configured stays as it is; a new one is made without tests, which need more packages.
+# A tree that the tests configured is left alone; a new one is made without tests, which need more packages.
 mkdir -p build/quickstart
 [ -f build/release/build.ninja ] || cmake --preset release -DSIDBEAM_TESTS=OFF >build/quickstart/configure.log 2>&1 ||
   { cat build/quickstart/configure.log >&2; exit 1; }
-cmake --build --preset release --target sidbeam sidbeam_cli sidbeam_minimal sidbeam_recommend $([ -t 1 ] || echo -- --quiet)
+cmake --build --preset release --target sidbeam sidbeam_cli sidbeam_minimal sidbeam_recommend \
+  $([ -t 1 ] || echo -- --quiet)
 
 data=${1:-${SIDBEAM_DATA:-../shared/data}/minionerec}
 catalogue=$data

@@ -4,9 +4,10 @@
 //
 //   recommend [PATH] [--queries N] [--beams M] [--made-up]
 //
-// PATH is a file *.index.json, or a folder that has one (see recommend/dataset.h). Without it:
-// $SIDBEAM_DATA/minionerec, else ../shared/data/minionerec, else, as with --made-up, a catalogue and histories that it
-// makes itself. The model is a small one of counts (recommend/model.h) where a real host has a neural network.
+// PATH is a file *.index.json, or a folder that has one (see recommend/dataset.h). Without it the sample looks in
+// $SIDBEAM_DATA/minionerec, then in ../shared/data/minionerec; if neither is there, or with --made-up, it makes a
+// catalogue and histories itself. The model is a small one of counts (recommend/model.h) where a real host has a neural
+// network.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/sidbeam.h>
 
@@ -123,8 +124,7 @@ int32_t* prefix_of(Host& host, size_t slot, size_t beam) {
   return &host.prefixes[(slot * static_cast<size_t>(host.beams.beams) + beam) * static_cast<size_t>(host.beams.levels)];
 }
 
-// "Forward pass": logits for the beams that are alive, and only those. All slots here are at one level, which they
-// need not be.
+// "Forward pass": logits for the live beams, and only those. Here all slots are at the same level; they need not be.
 void run_model(Host& host, const std::vector<Weights>& weights) {
   for (size_t slot = 0; slot < weights.size(); slot++) {
     const int32_t fed = host.beams.active[slot];
@@ -207,7 +207,7 @@ std::vector<Answer> answer(Host& host, const Query* queries, size_t count) {
   start.slots = slots.data();
   start.count = static_cast<int64_t>(count);
   check(sidbeam_session_start(host.session, &start, &err));
-  while (host.beams.active[0] > 0) {  // SIDs of one length: all slots end together
+  while (host.beams.active[0] > 0) {  // all SIDs have one length, so all slots end together
     run_model(host, weights);
     step(host, slots);
     follow_parents(host, slots);
@@ -254,7 +254,7 @@ void print(const char* strategy, const Report& report) {
   const auto share = [](size_t part, size_t whole) {
     return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
   };
-  std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %13.1f\n", strategy, 100 * share(report.existing, report.returned),
+  std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %15.1f\n", strategy, 100 * share(report.existing, report.returned),
               share(report.hits, report.queries), static_cast<double>(report.queries) / report.seconds, report.step_us);
 }
 
@@ -340,7 +340,8 @@ void recommend_all(const Options& options) {
   std::printf("search     %zu test queries, unseen; batches of %d, %d beams each\n\n", queries,
               static_cast<int>(kSlots), static_cast<int>(options.beams));
 
-  std::printf("strategy  returned SIDs exist  Recall@%d  queries/s  us a step (median)\n", static_cast<int>(kRecallAt));
+  std::printf("strategy  returned SIDs exist  Recall@%d  queries/s  us per step (median)\n",
+              static_cast<int>(kRecallAt));
   const Report trie = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_TRIE, options.beams, queries);
   print("trie", trie);
   const Report none = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_NONE, options.beams, queries);

@@ -1,12 +1,13 @@
-# Targets of many files read the standard headers once; each its own, since flags must agree. The tests' always; with
-# SIDBEAM_PRECOMPILE also the library's and the command's, whose includes another build must prove complete.
+# Targets with many files read the standard headers once; each target on its own, since flags must agree. Tests always
+# do; the library and the command do with SIDBEAM_PRECOMPILE, while another build proves that their includes are
+# complete.
 # SPDX-License-Identifier: Apache-2.0
 
 # precompile(TARGET HEADER ...)   the headers, and those that most files here include
 function(precompile target)
-  target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <memory>
-    <mutex> <random> <span> <string> <thread> <vector>)
-  # What ccache wants, to bring back objects that were made with them; clang's would note when its headers were written.
+  target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <array> <atomic> <cstdint> <cstring> <functional>
+    <memory> <mutex> <random> <span> <string> <thread> <vector>)
+  # ccache needs these to reuse objects; without them clang's header would record when its own headers were written.
   target_compile_options(${target} PRIVATE
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
@@ -14,7 +15,8 @@ endfunction()
 function(precompile_library)
   precompile(sidbeam_core)
   # Files with options of their own, or with Highway's.
-  set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify/bulk_avx2.cc index/verify/bulk_avx512.cc)
+  set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify/bulk_avx2.cc
+          index/verify/bulk_avx512.cc)
   list(TRANSFORM own PREPEND ${PROJECT_SOURCE_DIR}/runtime/)
   set_source_files_properties(${own} TARGET_DIRECTORY sidbeam_core PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   if(TARGET sidbeam_cli)

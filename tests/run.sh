@@ -6,8 +6,8 @@
 #   bash tests/run.sh tidy-all   release build, clang-tidy on every file
 # Each stage is followed by its seconds of wall clock and of CPU time (its processes', user and system).
 # SIDBEAM_JOBS                 processes at a time (default: cores)
-# SIDBEAM_CUDA_ARCHITECTURES   what the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90: 9.0 and its PTX, where
-#                              the build that users make has 8.0, 9.0, 10.0 and PTX)
+# SIDBEAM_CUDA_ARCHITECTURES   architectures that the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90:
+#                              9.0 and its PTX; the build that users make has 8.0, 9.0, 10.0 and PTX)
 # SIDBEAM_TIDY                 share: a third of the files, those of the last commits first (default); all: as tidy-all
 # SIDBEAM_TIDY_COMMITS         how many commits are the last ones (30)
 # CCACHE_DIR                   the compiler cache (build/ccache); other variables of ccache are kept too
@@ -21,10 +21,11 @@ logs=build/logs
 summary=()
 passed=0
 
-# One cache for all builds, with paths relative to this folder, so that a clone elsewhere finds what this one compiled, and
-# the wheel what the release build did. By the dependencies that the compiler notes: preprocessing first, to look for another
-# source of the same text, costs a cold build minutes and finds nothing.
-export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache} CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_DEPEND=1 CCACHE_NOHASHDIR=1
+# One cache for all builds, with paths relative to this folder: a clone elsewhere finds what this one compiled, and the
+# wheel what the release build did. It relies on the dependencies that the compiler notes. Preprocessing first, to find
+# other sources of the same text, costs a cold build minutes and finds nothing.
+export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/ccache} CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CCACHE_DEPEND=1
+export CCACHE_NOHASHDIR=1
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_file_mtime,include_file_ctime}
 
 # cpu_time   sets $cpu to the seconds that the processes started here and ended have taken
@@ -60,7 +61,8 @@ stage() {
   if [ -n "$tests" ]; then
     passed=$((passed + tests - skipped))
     facts="$((tests - skipped)) passed, $skipped skipped"
-  elif tests=$(sed -nE 's/(.*[^0-9])?([0-9]+) (tests? )?(passed|successful).*/\2/p' "$log" | paste -sd +) && [ -n "$tests" ]; then
+  elif tests=$(sed -nE 's/(.*[^0-9])?([0-9]+) (tests? )?(passed|successful).*/\2/p' "$log" | paste -sd +) &&
+    [ -n "$tests" ]; then
     passed=$((passed + tests))
     facts="$((tests)) passed"
   fi
@@ -69,7 +71,7 @@ stage() {
   summary+=("$(printf '%-9s %5d s %5d s  %s' "$name" $((SECONDS - begin)) $((cpu - cpu_before)) "$facts")")
 }
 
-# build PRESET OPTION ...   all of it, or the caller's $targets
+# build PRESET OPTION ...   builds all, or the caller's $targets
 build() {
   local preset=$1 launcher=()
   shift
@@ -90,6 +92,7 @@ format() {
   wrong=$(sources include runtime bindings samples tests | xargs -0 clang-format --dry-run 2>&1 |
     sed -nE 's/^([^: ]+):[0-9]+:.*/\1/p' | sort -u)
   [ -z "$wrong" ] || { printf 'clang-format -i would change:\n%s\n' "$wrong"; return 1; }
+  python3 tests/line_width.py
 }
 
 release_build() { build release -DSIDBEAM_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES="${SIDBEAM_CUDA_ARCHITECTURES:-90}"; }
@@ -140,7 +143,8 @@ go_stage() { bash bindings/go/test.sh build/release; }
 readme_stage() {
   local library
   library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
-  python3 tests/install/readme.py README.md build/readme "build/install/moved prefix" "$(dirname "$library")" build/release
+  python3 tests/install/readme.py README.md build/readme "build/install/moved prefix" "$(dirname "$library")" \
+    build/release
 }
 
 services_stage() {
@@ -148,7 +152,7 @@ services_stage() {
   for service in samples/service-*/test.sh; do bash "$service" build/release; done
 }
 
-# Heavy, and so last of the languages: what pip cannot bring is skipped, and said.
+# Heavy, so it comes last of the languages: what pip cannot bring is skipped, and reported.
 stacks_stage() { bash tests/stacks/run.sh build/release; }
 
 what=${1:-all}
@@ -160,7 +164,7 @@ if [ "$what" = tidy-all ]; then
   stage release "release build" release_build
   stage tidy "clang-tidy, every file" tidy
 else
-  stage format "sources are as clang-format leaves them" format
+  stage format "sources are as clang-format leaves them, lines end at 120 columns" format
   stage release "release build and all tests" release
 fi
 if [ "$what" = all ]; then

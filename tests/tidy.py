@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """clang-tidy on the C and C++ files of runtime, bindings and samples, by the compile commands of a built tree.
 
-    python3 tests/tidy.py BUILD         a third of the files: those of the last commits; then of those whose headers these
-                                        commits changed, and of the rest, a share that goes round with the commit's hash
+    python3 tests/tidy.py BUILD         a third of the files: first those of the last commits, then those whose headers
+                                        these commits changed, then a share of the rest that goes round with the
+                                        commit's hash
     python3 tests/tidy.py BUILD all     all of them
 
-A file that passed is not looked at again until it, what it includes or the rules change: stamps are in build/tidy.
+A file that passed is not checked again until it, its includes or the rules change: stamps are in build/tidy.
 SIDBEAM_TIDY_COMMITS: how many commits are the last ones (30); SIDBEAM_JOBS: files at a time (cores).
 SPDX-License-Identifier: Apache-2.0
 """
@@ -38,7 +39,8 @@ def dependencies(build, sources):
     """{source: the project's files that its compilation read}, as ninja has noted them."""
     found = {source: set() for source in sources}
     for target in output("ninja", "-C", build, "-t", "deps").split("\n\n"):
-        read = {os.path.relpath(os.path.join(build, line.strip()), ROOT) for line in target.split("\n")[1:] if line.strip()}
+        lines = (line.strip() for line in target.split("\n")[1:])
+        read = {os.path.relpath(os.path.join(build, line), ROOT) for line in lines if line}
         read = {name for name in read if not name.startswith(("..", "build/"))}
         for source in read & found.keys():
             found[source] |= read
@@ -47,11 +49,13 @@ def dependencies(build, sources):
 
 
 def changed_files():
-    """Those of the last commits and of the work tree, with a number that the commit gives; None without a repository."""
+    """Those of the last commits and of the work tree, with a number that the commit gives; None without a
+    repository."""
     try:
         last = os.environ.get("SIDBEAM_TIDY_COMMITS", "30")
         names = output("git", "log", f"--max-count={last}", "--no-merges", "--format=", "--name-only")
-        names += output("git", "diff", "--name-only", "HEAD") + output("git", "ls-files", "--others", "--exclude-standard")
+        names += output("git", "diff", "--name-only", "HEAD")
+        names += output("git", "ls-files", "--others", "--exclude-standard")
         return set(names.split("\n")), int(output("git", "rev-parse", "HEAD"), 16)
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -50,14 +50,14 @@ inline Runtime make_runtime(int32_t threads = 0) {
   return Runtime(runtime);
 }
 
-// As call, for functions that know a file and do not name it: every failure names `path`.
+// Like call, for functions that know a file but do not name it: every failure names `path`.
 template <class... Arguments>
 void call_about(const std::string& path, Arguments... arguments) {
   try {
     call(arguments...);
   } catch (const LibraryFailure& failure) {
     const std::string what = failure.what();
-    if (what.find(sidbeam::escaped(path)) != what.npos) throw;  // as the library writes it
+    if (what.find(sidbeam::escaped(path)) != what.npos) throw;  // the library has named it
     throw LibraryFailure(failure.status, "'" + path + "': " + what);
   }
 }

@@ -47,7 +47,7 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
   const std::string from_data = o.import.codes.empty() ? " (from the data)" : "";
   return Table{2,
                {{"output", o.output},
-                {"codes a level", join(catalogue.shape.codes) + from_data},
+                {"codes per level", join(catalogue.shape.codes) + from_data},
                 {"rows read", with_commas(catalogue.rows) + " (" + catalogue.format + ")"},
                 {"SIDs", with_commas(info.sids)},
                 {"items", with_commas(info.items)},
@@ -60,7 +60,7 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
       .text();
 }
 
-// Before the catalogue is read: what would be in the way of the file is said at once.
+// Runs before the catalogue is read, so that an obstacle to writing the file is reported at once.
 void try_output(const Options& o) { const sidbeam::OutputFile trial(o.output.c_str(), o.build.allow_attribute_loss); }
 
 void run(const Options& o) {

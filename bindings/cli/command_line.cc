@@ -35,12 +35,12 @@ void check_values(CLI::App& command) {
   for (CLI::Option* const option : command.get_options()) {
     if (option->get_group() != "Options") continue;
     const std::string type = option->get_type_name();
-    // A transform comes before the checks that the option has already.
+    // A transform precedes the checks that the option has already.
     option->transform(CLI::Validator([type](std::string& text) { return check_value(type, text); }, ""));
   }
 }
 
-// CLI11 says of an unknown command or option before it that a command is missing.
+// For an unknown command or option, CLI11 itself would first report a missing command.
 void check_command(const CLI::App& program, int argc, char** argv) {
   if (argc >= 2 && argv[1][0] == '-') return;
   std::string names;
@@ -51,7 +51,7 @@ void check_command(const CLI::App& program, int argc, char** argv) {
   throw UsageError((argc >= 2 ? "'" + std::string(argv[1]) + "', " : "") + "expected a command: " + names);
 }
 
-// What --help and --version ask for.
+// The outputs of --help and --version.
 void print_answer(const CLI::App& program, const CLI::ParseError& asked) {
   std::ostringstream out;
   program.exit(asked, out, out);
@@ -73,8 +73,8 @@ Option Option::check(std::function<std::string(const std::string&)> complaint) c
 }
 Option Option::needs(Option other) const { return Option(option_->needs(other.option_)); }
 Option Option::excludes(Option other) const { return Option(option_->excludes(other.option_)); }
-// Not an option group of CLI11's, which is an app without a name: an empty argument would name it, and with an unknown
-// option behind it parsing would never end.
+// Not an option group of CLI11: that is an app without a name. An empty argument would name it, and with an unknown
+// option after that, parsing would never end.
 Option Option::under(const char* heading) const { return Option(option_->group(heading)); }
 bool Option::given() const { return option_->count() > 0; }
 
@@ -112,7 +112,7 @@ void Program::run(int argc, char** argv) const {
   for (CLI::App* const command : program_->get_subcommands([](CLI::App*) { return true; })) check_values(*command);
   check_command(*program_, argc, argv);
   try {
-    program_->parse(argc, argv);  // which runs the command
+    program_->parse(argc, argv);  // runs the command, too
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw UsageError(error.what());
     return print_answer(*program_, error);

@@ -1,4 +1,4 @@
-// What the commands use of CLI11. command_line.cc alone includes it: a compiler takes ten seconds for it.
+// What the commands use of CLI11. Only command_line.cc includes CLI11, which costs the compiler ten seconds.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_COMMAND_LINE_H
 #define SIDBEAM_CLI_COMMAND_LINE_H
@@ -30,7 +30,7 @@ class Option {
   Option check(std::function<std::string(const std::string&)> complaint) const;  // "" where there is none
   Option needs(Option other) const;
   Option excludes(Option other) const;
-  Option under(const char* heading) const;  // of --help; such an option may be given an empty value
+  Option under(const char* heading) const;  // in --help; such an option may be given an empty value
   bool given() const;
 
  private:
@@ -64,8 +64,8 @@ class Program {
 
   Command commands() const { return Command(program_.get()); }  // to add them
   // Runs the command that the arguments name, or prints what --help or --version ask for. Wrong usage is a UsageError.
-  // No option takes an empty value, except those under a heading of their own, and integers only as printing gives them:
-  // CLI11 would take octal.
+  // Only options under a heading of their own take an empty value. Integers are taken only in the form in which they
+  // print: CLI11 would take octal.
   void run(int argc, char** argv) const;
   std::string command_name() const;  // "sidbeam build", once the command is known
 

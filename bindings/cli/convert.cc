@@ -1,15 +1,14 @@
 // sidbeam convert: the arrays of STATIC (Su et al. 2026, github.com/youtube/static-constraint-decoding), for engines
-// that read those. With V the largest number of codes of a level and d = --dense-levels:
+// that read them. With V the largest number of codes of a level and d = --dense-levels:
 //   start_mask          bool  [V]        codes that a SID may begin with
 //   dense_mask          bool  [V] * d    prefixes of d codes
 //   dense_states        int32 [V] * d    their states
-//   packed_csr          int32 [E + V, 2] [code, next state] of every edge that leaves a prefix of 1 .. L-1 codes, by
-//   state,
+//   packed_csr          int32 [E + V, 2] [code, next state] of every edge from a prefix of 1 .. L-1 codes, by state,
 //                                        then V rows [V, 0], so that reading past the end stays inside
 //   csr_indptr          int32 [S + 2]    first edge of each state; the last entry covers the V rows
 //   layer_max_branches  int32 [L]        most children of a prefix of l codes
-// State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, a length
-// after the other. The state after the last code is 0.
+// State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, one
+// length after the other. The state after the last code is 0.
 // SPDX-License-Identifier: Apache-2.0
 #include <support/output_file.h>
 #include <sys/stat.h>
@@ -71,8 +70,8 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
   }
 }
 
-// One .npy file: its elements are zero, and take no memory, until they are set. It has the size that the index's counts
-// give; what is set follows from the SIDs. These agree, as the index is verified, unless somebody writes to it meanwhile.
+// One .npy file: its elements are zero, and take no memory, until they are set. The index's counts give its size; its
+// SIDs give what is set. These agree, since the index is verified, unless somebody writes to it meanwhile.
 template <class T>
 class Array {
  public:
@@ -95,7 +94,7 @@ class Array {
     }
     return data_[static_cast<size_t>(i)];
   }
-  // Writes it all. Nothing can be set any more.
+  // Writes the file. Nothing can be set afterwards.
   void write() {
     file_.write(header_.data(), static_cast<int64_t>(header_.size()));
     file_.write(data_.get(), elements_ * int64_t{sizeof(T)});
@@ -135,7 +134,7 @@ class Converter {
         indptr_(o, "csr_indptr", "<i4", {n.states + 2}),
         max_branches_(o, "layer_max_branches", "<i4", {n.levels}) {}
 
-  // One pass over the SIDs in order: every prefix that is new is the next of its length.
+  // One pass over the SIDs in order: every new prefix is the next of its length.
   void fill() {
     Progress progress;
     const size_t levels = static_cast<size_t>(n_.levels);
@@ -198,7 +197,8 @@ class Converter {
     begin_states(state, n_.first_edge[static_cast<size_t>(l + 1)] + first_child, l + 1);
   }
 
-  // Row pointers up to `state`: states of a length come in rising order, and those between that no SID has are empty.
+  // Row pointers up to `state`: states of a length come in rising order, and those in between, which no SID has, are
+  // empty.
   void begin_states(int64_t state, int64_t edge, int64_t length) {
     int64_t& next = next_state_[static_cast<size_t>(length)];
     if (next == 0) next = n_.first_state[static_cast<size_t>(length)];
@@ -225,7 +225,7 @@ class Converter {
   int64_t next_state_[SIDBEAM_MAX_LEVELS + 1]{};  // [l] first state of l codes that has no row pointer yet
 };
 
-// The output folder; one that was made here goes again if nothing came into it.
+// The output folder; if it was made here and nothing came into it, it is removed again.
 struct Folder {
   explicit Folder(const std::string& path) : path_(path), made_(::mkdir(path.c_str(), 0777) == 0) {
     if (!made_ && errno != EEXIST) throw Failure("'" + path + "': cannot create: " + std::strerror(errno));
@@ -243,7 +243,7 @@ struct Folder {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  // Damage would be copied; and the arrays are sized by counts that must be true.
+  // Damage would be copied, and the arrays are sized by counts that must be true.
   const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_FULL);
   const sidbeam_index_info info = index_info(index.get());
   const Numbering numbering = number_nodes(info);

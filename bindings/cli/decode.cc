@@ -1,4 +1,4 @@
-// sidbeam decode: beam search over logits from a file, where the row of a level serves every beam.
+// sidbeam decode: beam search over logits from a file, where one row per level serves every beam.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <charconv>
@@ -55,7 +55,8 @@ int32_t kind_of(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_TRIE ? SIDBEAM_KIND_TRIE : SIDBEAM_KIND_SORTED;
 }
 
-// What the library would refuse, or not notice, in terms of the options. A float may round to 0 what is above it.
+// Checks what the library would refuse, or not notice, in terms of the options. A float may round a positive value to
+// 0.
 void check_usage(const Options& o) {
   const auto above_0 = [](double number) { return static_cast<float>(number) > 0 && std::isfinite(number); };
   if (!above_0(o.inverse_temperature)) throw UsageError("--inverse-temperature: expected a number above 0");
@@ -96,12 +97,12 @@ std::vector<int64_t> parse_offsets(const Options& o, const sidbeam_index_info& i
   if (offsets.empty()) offsets.assign(static_cast<size_t>(info.levels), 0);
   if (offsets.size() != static_cast<size_t>(info.levels)) {
     throw Failure("--offsets: " + std::to_string(offsets.size()) + " numbers, expected " + std::to_string(info.levels) +
-                  ", one a level");
+                  ", one per level");
   }
   return offsets;
 }
 
-// Every code of every level, and the end, must have a column. The library checks it too, but does not know the options.
+// Every code of every level, and the end, must have a column. The library checks this too, but cannot name the options.
 void check_columns(const Options& o, const sidbeam_index_info& info, const std::vector<int64_t>& offsets,
                    const Logits& logits) {
   const std::string have = ", but the rows of '" + o.logits + "' have " + std::to_string(logits.columns);
@@ -185,7 +186,7 @@ class Decoder {
   }
 
  private:
-  // What the library says of an index that the strategy cannot use names neither the file nor the option.
+  // If the strategy cannot use the index, the library's message names neither the file nor the option.
   void create_session(sidbeam_runtime* runtime, const sidbeam_session_config& config, sidbeam_session** session) const {
     try {
       call(sidbeam_session_create, runtime, &config, session);
@@ -205,7 +206,7 @@ class Decoder {
     return std::any_of(beams.active, beams.active + slots_, [](int32_t active) { return active > 0; });
   }
 
-  // One logits row per slot. Those of slots without a request, which are idle, are not read by the step either.
+  // One logits row per slot. The step does not read those of idle slots, which have no request.
   void read_rows(int64_t first, int64_t count, int64_t level) {
     const int64_t columns = logits_.columns, row_bytes = columns * logits_.array.item_bytes;
     for (int64_t slot = 0; slot < count; ++slot) {

@@ -1,4 +1,4 @@
-// How a command fails: an exception whose text is the one line that the user reads.
+// Failure of a command: an exception whose text is the one line that the user reads.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_FAILURE_H
 #define SIDBEAM_CLI_FAILURE_H
@@ -12,7 +12,7 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Exit status 2: the command line cannot be meant so.
+// Exit status 2: the command line makes no sense.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

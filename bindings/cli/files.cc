@@ -24,7 +24,7 @@ constexpr size_t kBuffer = size_t{1} << 20;
 
 }  // namespace
 
-// Not open_at: waiting for a pipe's writer ends with an interrupt.
+// Not open_at: an interrupt must end the wait for a pipe's writer.
 InputFile::InputFile(const std::string& path) : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
   while (file_.get() < 0 && errno == EINTR) {
     throw_if_interrupted();
@@ -35,7 +35,7 @@ InputFile::InputFile(const std::string& path) : path_(path), file_(::open(path.c
   if (::fstat(file_.get(), &status) != 0) fail_errno(path, "stat", errno);
   if (S_ISDIR(status.st_mode)) fail_errno(path, "read", EISDIR);
   size_ = status.st_size;
-  // Files of /proc and their like have no size.
+  // Files of /proc and similar ones have no size.
   in_memory_ = !S_ISREG(status.st_mode) || size_ == 0;
   if (in_memory_) read_pipe();
 }
@@ -94,7 +94,7 @@ bool TextReader::extend() {
             buffer_.begin());
   end_ -= begin_;
   begin_ = 0;
-  // As much again, so that a long line is not moved often.
+  // Doubles, so that a long line is not moved often.
   const auto bytes = std::min(file_.size() - read_, static_cast<int64_t>(std::max(kBuffer, end_)));
   const size_t needed = end_ + static_cast<size_t>(bytes) + kPadding;
   if (buffer_.size() < needed) buffer_.resize(needed);

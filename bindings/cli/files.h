@@ -1,5 +1,5 @@
-// Files that are read. Nothing is mapped: a file that is cut short meanwhile is an error then, not a bus error. (Files
-// that are written: support/output_file.h, which the library shares.)
+// Files that are read. Nothing is mapped, so that a file that is truncated meanwhile is an error, not a bus error.
+// (Files that are written: support/output_file.h, which the library shares.)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_FILES_H
 #define SIDBEAM_CLI_FILES_H
@@ -14,8 +14,8 @@
 
 namespace cli {
 
-// A regular file where it lies, or what came through a pipe, in memory. Its size is that of the moment when it was
-// opened: what is appended later is not seen, and what is missing later is a Failure.
+// A regular file in place, or the contents of a pipe in memory. Its size is the one when it was opened: bytes that are
+// appended later are not seen, and bytes that are missing later are a Failure.
 class InputFile {
  public:
   explicit InputFile(const std::string& path);
@@ -38,7 +38,7 @@ class InputFile {
   std::vector<char> copy_;
 };
 
-// Text of a file, through a window of memory that grows where a line needs that. kPadding readable bytes follow the
+// Text of a file, through a window of memory that grows when a line needs it. kPadding readable bytes follow the
 // window, as simdjson needs.
 class TextReader {
  public:
@@ -47,14 +47,14 @@ class TextReader {
   // Begins after a byte order mark, if there is one.
   explicit TextReader(const InputFile& file);
 
-  // What is in memory of the text that comes next. Valid until the next call that is not const.
+  // The text that comes next, as far as it is in memory. Valid until the next call that is not const.
   std::string_view window() const { return {buffer_.data() + begin_, end_ - begin_}; }
   // More of it, while there is more.
   bool extend();
   // Whether the window reaches the end of the file.
   bool complete() const { return read_ == file_.size(); }
   void skip(size_t bytes) { begin_ += bytes; }
-  // The next line, without its end; false where there is none. Valid as a window is.
+  // The next line, without its end; false at the end of the file. Valid as long as a window is.
   bool next_line(std::string_view& line);
   // Bytes before the window, for a progress bar.
   int64_t position() const { return read_ - static_cast<int64_t>(end_ - begin_); }

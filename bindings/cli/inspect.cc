@@ -111,7 +111,7 @@ std::string header_table(const Inspection& x) {
                {"fingerprint", info.fingerprint},
                {"SIDs", with_commas(info.sids)},
                {"items", with_commas(info.items) + " (" + x.id_type() + " ids)"},
-               {"codes a SID",
+               {"codes per SID",
                 std::to_string(info.shortest) + (info.variable_length != 0 ? ".." + std::to_string(info.longest) : "")},
                {"kinds", kinds},
                {"file", with_commas(info.file_bytes) + " bytes (" + fixed(x.bytes_per_item(), 1) + " an item)"},

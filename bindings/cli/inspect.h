@@ -1,4 +1,4 @@
-// What inspect gathers, for its three ways to show it.
+// What inspect gathers, for its three outputs.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_INSPECT_H
 #define SIDBEAM_CLI_INSPECT_H

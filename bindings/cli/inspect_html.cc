@@ -27,7 +27,9 @@ constexpr const char* kHead = R"(<!doctype html>
 body { background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; max-width: 48rem;
        margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-table { border-collapse: collapse; width: 100%; } th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere;
+}
 .number { text-align: right; font-variant-numeric: tabular-nums; } th { color: var(--soft); font-weight: normal; }
 svg { width: 100%; height: auto; } svg text { fill: var(--ink); font: 13px system-ui, sans-serif; }
 .bar { fill: var(--bar); } .mark { fill: var(--mark); } p { color: var(--soft); }
@@ -99,11 +101,11 @@ std::string header_section(const Inspection& x) {
       {"SIDs", with_commas(x.info.sids)},
       {"items", with_commas(x.info.items) + " (" + x.id_type() + " ids)"},
       {"levels", std::to_string(x.info.levels)},
-      {"codes a level", join(std::vector<int32_t>(x.info.codes, x.info.codes + x.info.levels))},
-      {"codes a SID", std::to_string(x.info.shortest) + " to " + std::to_string(x.info.longest)},
+      {"codes per level", join(std::vector<int32_t>(x.info.codes, x.info.codes + x.info.levels))},
+      {"codes per SID", std::to_string(x.info.shortest) + " to " + std::to_string(x.info.longest)},
       {"kinds", kinds},
       {"file bytes", with_commas(x.info.file_bytes)},
-      {"bytes an item", fixed(x.bytes_per_item(), 2)},
+      {"bytes per item", fixed(x.bytes_per_item(), 2)},
       {"merged pairs", with_commas(x.info.merged_pairs)}};
   if (!x.codebook.empty()) rows.emplace_back("codebook", x.codebook);
   for (const auto& [key, value] : x.metadata) rows.emplace_back("metadata " + key, value);
@@ -144,11 +146,10 @@ std::string levels_section(const Inspection& x) {
                         "mean " + fixed(x.mean_children[l], 2) + ", most " + with_commas(x.info.max_children[l]),
                         static_cast<double>(x.info.max_children[l])});
   }
-  return "<h2>Nodes a level</h2>\n<p>Distinct prefixes of so many codes.</p>\n" +
+  return "<h2>Nodes per level</h2>\n<p>Distinct prefixes of so many codes.</p>\n" +
          bar_chart("Nodes of each level", nodes, false) +
-         "<h2>Branching a level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark; it counts "
-         "the end, where lengths vary), on a "
-         "logarithmic axis.</p>\n" +
+         "<h2>Branching per level</h2>\n<p>Codes that may follow a prefix: the mean (bar) and the most (mark; it "
+         "counts the end, where lengths vary), on a logarithmic axis.</p>\n" +
          bar_chart("Mean and largest branching of each level", children, true);
 }
 

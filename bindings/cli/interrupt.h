@@ -13,7 +13,7 @@ struct Cancelled : Failure {
   using Failure::Failure;
 };
 
-// From now on SIGINT and SIGTERM only raise a flag. `output` is the file that the message will say is untouched.
+// From now on SIGINT and SIGTERM only raise a flag. `output` is the file that the message will call untouched.
 void catch_interrupts(const std::string& output);
 bool interrupted();
 [[noreturn]] void throw_cancelled();

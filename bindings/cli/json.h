@@ -12,7 +12,7 @@ namespace cli {
 
 using Json = nlohmann::ordered_json;
 
-// Ids and metadata are whatever bytes the caller gave; those that are no UTF-8 become U+FFFD instead of a failure.
+// Ids and metadata are arbitrary bytes of the caller; bytes that are not UTF-8 become U+FFFD instead of a failure.
 std::string dump(const Json& document);
 
 void print_json(const Json& document);

@@ -1,5 +1,5 @@
-// The sidbeam command: one more binding of the library, which it knows through include/sidbeam alone. (With the
-// library it shares the source of how files are written and text is escaped.)
+// The sidbeam command: one more binding of the library, which it knows through include/sidbeam alone. (It shares the
+// source of writing files and escaping text with the library.)
 // Exit status: 0 done, 1 failed (one line on standard error: what, where, why), 2 wrong usage.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/sidbeam.h>
@@ -27,7 +27,7 @@ std::string version() {
 }
 
 int report(const cli::Program& program, const std::string& message, int status) {
-  const std::string what = sidbeam::escaped(message);  // pieces of a file may be quoted
+  const std::string what = sidbeam::escaped(message);  // it may quote pieces of a file
   const std::string name = program.command_name();
   std::fprintf(stderr, "%s: %s\n", name.c_str(), what.c_str());
   if (status == 2) std::fprintf(stderr, "See '%s --help'.\n", name.c_str());
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const cli::UsageError& error) {
     return report(program, error.what(), 2);
-  } catch (const sidbeam::Failure& failure) {  // of a file that is written
+  } catch (const sidbeam::Failure& failure) {  // thrown when a file is written
     return report(program, failure.message, 1);
   } catch (const std::bad_alloc&) {
     return report(program, "out of memory", 1);

@@ -35,7 +35,7 @@ std::string dictionary(const InputFile& file, int64_t* data_at) {
   return file.head(*data_at).substr(static_cast<size_t>(begin));
 }
 
-// What follows 'key': in the dictionary, without leading spaces.
+// The text after 'key': in the dictionary, without leading spaces.
 std::string_view value_of(const std::string& path, std::string_view header, std::string_view key) {
   const std::string quoted = "'" + std::string(key) + "'";
   size_t at = header.find(quoted);

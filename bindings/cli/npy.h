@@ -11,7 +11,7 @@
 
 namespace cli {
 
-// A file's array: little-endian, C order, as many bytes as the shape asks for, at whatever byte it begins.
+// A file's array: little-endian, C order, with as many bytes as the shape asks for, beginning at any byte.
 struct NpyArray {
   std::string path;
   std::string dtype;  // as NumPy writes it: "<i4"
@@ -30,7 +30,7 @@ struct NpyArray {
 // "(3, 4)"
 std::string text_of(const std::vector<int64_t>& shape);
 bool is_npy(const InputFile& file);
-// Throws a Failure that names the file and what of it is not as expected.
+// Throws a Failure that names the file and what is not as expected in it.
 NpyArray read_npy(const InputFile& file);
 // The elements of an array of integers one after the other, read in blocks; u64 as the same bits.
 class IntegerReader {

@@ -1,4 +1,4 @@
-// Option values that CLI11 does not parse for us. What is wrong with them is wrong usage.
+// Option values that CLI11 does not parse for us. A wrong value is wrong usage.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_OPTIONS_H
 #define SIDBEAM_CLI_OPTIONS_H
@@ -15,13 +15,13 @@ namespace cli {
 template <class Integer>
 std::optional<Integer> parse_integer(std::string_view text);
 
-// As parse_integer, but only the text that printing the integer would give: "7", not "07" or "+7".
+// Like parse_integer, but only the text that printing the integer would give: "7", not "07" or "+7".
 template <class Integer>
 std::optional<Integer> parse_canonical(std::string_view text);
 
 // "1,2,3"; an empty text is an empty list. `option` is named in the error.
 std::vector<int64_t> parse_list(const std::string& option, const std::string& text);
-// As parse_list, each between least and most.
+// Like parse_list, with each value between least and most.
 std::vector<int32_t> parse_list(const std::string& option, const std::string& text, int64_t least, int64_t most);
 // Whether all of `text` is UTF-8.
 bool is_utf8(std::string_view text);

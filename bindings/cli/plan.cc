@@ -66,7 +66,7 @@ int64_t bytes_of(const Sizes& sizes, const std::string& kind, int32_t level) {
   return bytes;
 }
 
-// Levels down, kinds of section across. Sections of no level follow in the list below.
+// A line per level, a column per kind of section. Sections of no level follow in the list below.
 std::string section_table(const Shape& shape, const Sizes& sizes) {
   Table table{1, {{"level", "prefixes"}}};
   std::vector<std::string> kinds;

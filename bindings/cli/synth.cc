@@ -24,7 +24,7 @@ struct Options {
   bool allow_attribute_loss = false, json = false;
 };
 
-constexpr int64_t kMostItems = int64_t{1} << 40;  // the index format's
+constexpr int64_t kMostItems = int64_t{1} << 40;  // the index format's limit
 
 // The output function of SplitMix64 (Steele, Lea, Flood 2014): a bijection that looks random.
 uint64_t mix(uint64_t x) {
@@ -37,8 +37,8 @@ uint64_t mix(uint64_t x) {
 // 0 .. bound-1, evenly to within bound / 2^32.
 uint64_t below(uint64_t random, uint64_t bound) { return ((random >> 32) * bound) >> 32; }
 
-// Zipf's law over ranks: rank r has a weight of 1 / (r + 1). Sums of integers, since sums of doubles could differ by
-// compiler.
+// Zipf's law over ranks: rank r has a weight of 1 / (r + 1). The sums are of integers, since sums of doubles could
+// differ between compilers.
 class Zipf {
  public:
   explicit Zipf(int32_t codes) {

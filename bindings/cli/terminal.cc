@@ -1,4 +1,4 @@
-// What people read.
+// Output for people.
 // SPDX-License-Identifier: Apache-2.0
 #include "terminal.h"
 

@@ -1,4 +1,4 @@
-// What people read: aligned tables, numbers with separators, a progress bar.
+// Output for people: aligned tables, numbers with separators, a progress bar.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef SIDBEAM_CLI_TERMINAL_H
 #define SIDBEAM_CLI_TERMINAL_H
@@ -21,7 +21,7 @@ std::string join(const Numbers& numbers) {
 }
 
 // Rows of cells; columns are as wide as their widest cell. The first `left` columns are aligned left, others right.
-// What of a cell a terminal would obey is escaped, so that a cell stays a cell.
+// Bytes that a terminal would obey are escaped, so that a cell stays a cell.
 struct Table {
   size_t left = 1;
   std::vector<std::vector<std::string>> rows;
@@ -29,7 +29,7 @@ struct Table {
   std::string text() const;
 };
 
-// One line of standard error that is drawn over again, only where that is a terminal; gone when the object goes.
+// One line of standard error that is redrawn, only on a terminal; it goes when the object does.
 class Progress {
  public:
   Progress();
@@ -54,7 +54,7 @@ struct Stopwatch {
   double seconds() const;
 };
 
-// Writes to standard output and throws if it cannot. Not for what others wrote: that goes into a Table, into JSON or
+// Writes to standard output and throws if it cannot. Not for text from outside: that goes into a Table, into JSON or
 // through print_line.
 void print(const std::string& text);
 // One line, whatever the text holds: escaped, with an end of line.

@@ -50,7 +50,7 @@ void add_verify(Command program) {
       program.add_subcommand("verify", "Check an index file: every checksum, or the whole structure");
   add_index(command, o->index);
   command.add_flag("--full", o->full, "check the structure too: order, ranges, agreement between sections");
-  command.add_option("--threads", o->threads, "0: one a core").between(0, 1024).capture_default_str();
+  command.add_option("--threads", o->threads, "0: one per core").between(0, 1024).capture_default_str();
   add_json(command, o->json);
   command.footer("Example:\n  sidbeam verify --full office.sidx");
   command.callback([o] { run(*o); });

@@ -10,7 +10,7 @@
 #include <sidbeam/sidbeam.h>
 
 /* An array that is lent for one call: read (in) or written (out). Data NULL is "none". Passed by value, so that each
- * language needs one typemap per type, whatever the argument is called. On CUDA the same with a device's address. */
+ * language needs one typemap per type, whatever the argument is called. On CUDA the address is the device's. */
 typedef struct flat_in_i32 {
   const int32_t* data;
   int64_t count;
@@ -43,7 +43,7 @@ typedef struct flat_out_bytes {
   char* data;
   int64_t count;
 } flat_out_bytes;
-/* Logits: an address alone, since what an element is travels beside it. */
+/* Logits: an address alone, since the type of the elements travels beside it. */
 typedef struct flat_memory {
   void* data;
 } flat_memory;
@@ -91,7 +91,7 @@ static inline int64_t fl_product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Copies text to `out` as far as it fits; the return is its length, without an end mark. */
+/* Copies as much of the text to `out` as fits; returns its length without the terminating NUL. */
 static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t bytes) {
   if (out.data != NULL && out.count > 0) memcpy(out.data, text, (size_t)(bytes < out.count ? bytes : out.count));
   return bytes;

@@ -2,7 +2,7 @@
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is written down for whoever asks, and a cancellation is read: languages poll, no callback enters them. */
+/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
 static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   flat_handle* handle = (flat_handle*)context;
   atomic_store(&handle->phase, phase);
@@ -57,7 +57,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   return handle;
 }
 
-/* Phase (SIDBEAM_PHASE_*), done, total of the call that runs; from any thread, at any time. */
+/* Phase (SIDBEAM_PHASE_*), done and total of the running call; from any thread, at any time. */
 static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
@@ -66,7 +66,7 @@ static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 
   out.data[2] = atomic_load(&builder->total);
 }
 
-/* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
+/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
 static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
   if (builder != NULL) atomic_store(&builder->cancel, cancel);
 }

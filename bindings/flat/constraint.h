@@ -13,8 +13,7 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
 }
 
-/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64 of
- * them. */
+/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64. */
 enum {
   FLAT_CONSTRAINT_LEVELS,
   FLAT_CONSTRAINT_VARIABLE_LENGTH,

@@ -2,7 +2,7 @@
 #ifndef SIDBEAM_FLAT_CONSTRAINT_SET_H
 #define SIDBEAM_FLAT_CONSTRAINT_SET_H
 
-/* The most levels of constraints that have been entered. */
+/* The most levels that any of the entered constraints has. */
 static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_error* err) {
   int32_t most = 0;
   int64_t i;
@@ -46,8 +46,8 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
   return handle;
 }
 
-/* Elements that codes must have. On CUDA lengths cannot be read: one prefix for all may have every level, and with no
- * codes at all, longer ones are dead. */
+/* Elements that codes must have. On CUDA the host cannot read lengths: one prefix for all may have every level, and
+ * without any codes longer prefixes are dead. */
 static inline int64_t fl_set_prefix_elements(const flat_handle* set, flat_in_i32 codes, flat_in_i32 lengths,
                                              int64_t count, int64_t stride) {
   static const flat_in_i32 unread = {NULL, 0};
@@ -72,7 +72,7 @@ static inline void flat_constraint_set_prefixes(flat_handle* set, flat_in_i32 wh
   fl_drop_user(set);
 }
 
-/* states: those to go on from; parents [count] or none; codes, out [count]. */
+/* states: those to continue from; parents [count] or none; codes, out [count]. */
 static inline void flat_constraint_set_advance(flat_handle* set, flat_in_i32 which, flat_in_i64 states,
                                                flat_in_i32 parents, flat_in_i32 codes, int64_t count, flat_out_i64 out,
                                                int64_t stream, sidbeam_error* err) {
@@ -88,7 +88,7 @@ static inline void flat_constraint_set_advance(flat_handle* set, flat_in_i32 whi
   fl_drop_user(set);
 }
 
-/* 1 if there is one state per logits row: of more, a caller would wait for results that nobody writes. */
+/* 1 if there is one state per logits row. With more states, a caller would wait for results that nobody writes. */
 static inline int fl_one_state_per_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
   if (FLAT_GIVEN(err, states, rows) && states.count > rows)
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one per logits row",

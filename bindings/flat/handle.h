@@ -1,8 +1,8 @@
 /* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
- * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close
- * marks it, and the last to leave destroys the object, so that a close during a call, or while views of a session's
- * arrays live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
+ * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it. Closing
+ * marks the box, and the last to leave destroys the object, so that a close during a call, or while views of a
+ * session's arrays live, frees nothing that is in use. The box itself goes when its owner and its views are gone. */
 #ifndef SIDBEAM_FLAT_HANDLE_H
 #define SIDBEAM_FLAT_HANDLE_H
 
@@ -46,7 +46,7 @@ static inline const char* fl_kind_name(int32_t kind) {
 /* A box around an object that a call of the C ABI has made; NULL where it failed. */
 static inline flat_handle* fl_box(int32_t kind, void* object) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
-  if (handle == NULL) abort(); /* 80 bytes: nothing of the caller's can be saved */
+  if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
   atomic_init(&handle->object, object);
   atomic_init(&handle->owners, 1);
@@ -84,7 +84,7 @@ static inline void fl_drop_owner(flat_handle* handle) {
 
 /* Ends what fl_share began. */
 static inline void fl_drop_user(flat_handle* handle) {
-  /* Somebody who came too late may also be the last: the exchange makes sure that one of them destroys. */
+  /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
   if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
     void* object = atomic_exchange(&handle->object, NULL);
     if (object != NULL) fl_destroy(handle->kind, object);
@@ -92,7 +92,7 @@ static inline void fl_drop_user(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* 1 if it is a handle of this kind; else an error. */
+/* 1 if it is a handle of this kind; otherwise sets an error. */
 static inline int fl_is(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   if (handle != NULL && handle->kind == kind) return 1;
   fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
@@ -128,7 +128,7 @@ static inline void fl_leave(flat_handle* handle) {
   fl_drop_user(handle);
 }
 
-/* Closes; again does nothing. The object goes now, or with the last call and the last view. */
+/* Closes; closing again does nothing. The object goes now, or with the last call and the last view. */
 static inline void flat_close(flat_handle* handle) {
   if (handle == NULL) return;
   if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
@@ -141,14 +141,14 @@ static inline int32_t flat_is_closed(flat_handle* handle) {
   return handle == NULL || (atomic_load(&handle->users) & FLAT_CLOSED) != 0;
 }
 
-/* The owner is gone: closes, and gives the box back. Once a handle. */
+/* The owner is gone: closes, and gives the box back. Called once per handle. */
 static inline void flat_free(flat_handle* handle) {
   if (handle == NULL) return;
   flat_close(handle);
   fl_drop_owner(handle);
 }
 
-/* A view of the session's arrays begins to live, and keeps them; to be given back with flat_view_release. */
+/* A view of the session's arrays begins; it keeps them alive until flat_view_release. */
 static inline void flat_view_retain(flat_handle* session, sidbeam_error* err) {
   fl_clear(err);
   (void)fl_share(session, FLAT_SESSION, err);

@@ -19,7 +19,7 @@ static inline void fl_return_loan(void* context) {
   }
 }
 
-/* Numbers of loans that have been given back, as many as fit; the return is how many. */
+/* Writes the numbers of loans that have been given back, as many as fit; returns how many. */
 static inline int64_t flat_returned_loans(flat_out_i64 numbers) {
   fl_loan* loan = atomic_exchange(&fl_returned, NULL);
   int64_t count = 0;
@@ -51,8 +51,8 @@ static inline flat_handle* flat_index_open(flat_handle* runtime, const char* pat
   return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
 }
 
-/* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans; with SIDBEAM_RESIDENCY_COPY, or
- * when this fails, they are not borrowed and the loan is not returned. */
+/* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans. With SIDBEAM_RESIDENCY_COPY, or
+ * when the call fails, they are not borrowed and the loan is not returned. */
 static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_bytes data, int64_t loan,
                                                   int32_t residency, int32_t verify, sidbeam_error* err) {
   const int copied = residency == SIDBEAM_RESIDENCY_COPY;
@@ -187,7 +187,7 @@ static inline void flat_index_get_section(flat_handle* index, int64_t i, flat_ou
   fl_drop_user(index);
 }
 
-/* bytes [2]: the lengths of key and value; key and value get as much as fits (none: nothing). */
+/* bytes [2]: the lengths of key and value. key and value, if given, get as much as fits. */
 static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_out_i64 bytes, flat_out_bytes key,
                                            flat_out_bytes value, sidbeam_error* err) {
   const char *name = NULL, *text = NULL;
@@ -203,7 +203,7 @@ static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_o
   fl_drop_user(index);
 }
 
-/* The length of the codebook's text, of which as much as fits is written. */
+/* Returns the length of the codebook's text, of which as much as fits is written. */
 static inline int64_t flat_index_codebook(flat_handle* index, flat_out_bytes text, sidbeam_error* err) {
   const char* codebook;
   int64_t bytes;
@@ -256,7 +256,7 @@ static inline void flat_index_find_sids(flat_handle* index, flat_in_i32 codes, i
   fl_drop_user(index);
 }
 
-/* The length of a prefix, which the library refuses where it is more than there are levels. */
+/* The length of a prefix. The library refuses one of more codes than there are levels. */
 static inline int32_t fl_length(flat_in_i32 prefix) {
   return prefix.count > INT32_MAX ? INT32_MAX : (int32_t)prefix.count;
 }
@@ -273,7 +273,8 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
   fl_drop_user(index);
 }
 
-/* The number of codes that may follow, of which as many as fit are written; end [1]: 1 where the prefix is a SID. */
+/* Returns the number of codes that may follow, of which as many as fit are written; end [1]: 1 if the prefix is a SID.
+ * */
 static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 codes, flat_out_i32 end,
                                           sidbeam_error* err) {
   int64_t count = 0;

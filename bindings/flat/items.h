@@ -44,7 +44,8 @@ static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows
   fl_drop_user(index);
 }
 
-/* The names of many item rows, one after the other, as many bytes as fit; the return is how many there are. */
+/* The names of many item rows, one after the other, as many bytes as fit; returns the number of bytes that there are.
+ * */
 static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 item_rows, flat_out_bytes names,
                                             sidbeam_error* err) {
   int64_t i, id = 0, used = 0;

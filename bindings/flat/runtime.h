@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-/* Fails unless the library that was loaded has the ABI that this was compiled with. */
+/* Fails unless the loaded library has the ABI that this was compiled with. */
 static inline void flat_check_abi(sidbeam_error* err) {
   fl_clear(err);
   if (sidbeam_abi_version() != SIDBEAM_ABI_VERSION)
@@ -12,8 +12,8 @@ static inline void flat_check_abi(sidbeam_error* err) {
             sidbeam_abi_version(), SIDBEAM_ABI_VERSION);
 }
 
-/* The log. A callback into a language from whatever thread is where bindings die, and a runtime that is released may
- * still be held, and log, by an index: messages wait in one queue of the process until the language asks for them. */
+/* The log. Bindings are fragile where a callback enters a language from an arbitrary thread, and an index may hold a
+ * released runtime and still log to it: messages wait in one queue of the process until the language asks for them. */
 enum { FLAT_LOG_MESSAGES = 64, FLAT_LOG_BYTES = 512 };
 #ifndef SWIG
 static struct {
@@ -27,7 +27,7 @@ static struct {
 static inline void fl_log_put(void* context, int32_t level, const char* message) {
   (void)context;
   pthread_mutex_lock(&fl_log.mutex);
-  if (fl_log.count < FLAT_LOG_MESSAGES) { /* the first tell more than the last */
+  if (fl_log.count < FLAT_LOG_MESSAGES) { /* of a flood, the first messages tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
     snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
@@ -35,7 +35,8 @@ static inline void fl_log_put(void* context, int32_t level, const char* message)
   pthread_mutex_unlock(&fl_log.mutex);
 }
 
-/* Takes the oldest message: its level (SIDBEAM_LOG_*), and its text, NUL-terminated; -1: there is none. */
+/* Takes the oldest message: returns its level (SIDBEAM_LOG_*) and writes its text, NUL-terminated; -1: there is none.
+ * */
 static inline int32_t flat_log_take(flat_out_bytes text) {
   int32_t level = -1;
   pthread_mutex_lock(&fl_log.mutex);

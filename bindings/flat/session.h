@@ -32,13 +32,13 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
 }
 
-/* The slots that a list names: S of them where slots is none. */
+/* The number of slots that a list names: S if slots is none. */
 static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slots, int64_t count) {
   return slots.data == NULL && count == 0 ? beams->slots : count;
 }
 
-/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many
- * as are read. */
+/* Elements that prefixes must have: one prefix per entry; or, if all share one or the array is empty, as many as are
+ * read. */
 static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths, int64_t count, int64_t stride,
                                          int32_t levels) {
   int64_t i, most = 0;
@@ -48,7 +48,7 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
   return most < levels ? most : levels;
 }
 
-/* What the library gets of an array of prefixes: a stride of 0 says nothing of one that is empty. */
+/* The stride that the library gets: a stride of 0 says nothing about an empty array. */
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
 /* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
@@ -259,10 +259,10 @@ static inline void flat_session_get_stats(flat_handle* session, flat_out_i64 out
   fl_leave(session);
 }
 
-/* Room for what flat_session_get_counters gives: more counters than there are, and their names. */
+/* Room for flat_session_get_counters: more counters than there are, and their names. */
 enum { FLAT_COUNTERS = 64, FLAT_COUNTER_NAME_BYTES = 64 * 32 };
 
-/* The number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other and each
+/* Returns the number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other, each
  * NUL-terminated, in FLAT_COUNTER_NAME_BYTES. */
 static inline int64_t flat_session_get_counters(flat_handle* session, flat_out_i64 values, flat_out_bytes names,
                                                 sidbeam_error* err) {

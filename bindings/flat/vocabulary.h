@@ -2,9 +2,9 @@
 #ifndef SIDBEAM_FLAT_VOCABULARY_H
 #define SIDBEAM_FLAT_VOCABULARY_H
 
-/* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
- * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it
- * points to. 1 if there is one to be passed. */
+/* Fills a vocabulary from offsets [levels], or none, and the maps of all levels one after the other, where level l has
+ * map_codes[l] columns (0: no map). An end column alone fits any number of levels. `pointers` holds what the vocabulary
+ * points to. Returns 1 if there is a vocabulary to pass. */
 static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {
@@ -41,12 +41,12 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   return 1;
 }
 
-/* Elements from one logits row, or slot, to the next: what a stride means beside the dense one. */
+/* Elements from one logits row, or slot, to the next, given the dense stride. */
 static inline int64_t fl_stride(int64_t stride, int64_t dense) {
   return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
 }
 
-/* 1 if logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
+/* 1 if the logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
 static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
   const int64_t row_stride = fl_stride(rows->row_stride, rows->columns);
   const int64_t dense = row_stride == 0 ? rows->columns : fl_product(rows->rows, row_stride);
@@ -98,7 +98,7 @@ static inline void fl_leave_constraints(fl_constraints* constraints) {
   if (constraints->objects != constraints->few) free(constraints->objects);
 }
 
-/* Enters all of them, or none: then there is an error. A number 0 is NULL. */
+/* Enters all of them, or none and sets an error. A number 0 is NULL. */
 static inline int fl_enter_constraints(fl_constraints* out, flat_in_i64 handles, sidbeam_error* err) {
   out->objects = NULL;
   out->handles = handles;

@@ -9,8 +9,8 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// View is an array of a session's, read where it lies. It keeps the session's memory, also after Close. Its contents
-// change with start, step and stop: read it between them, on the goroutine that does those.
+// View is one of a session's arrays, read in place. It keeps the session's memory, even after Close. Its contents
+// change with start, step and stop: read it between them, on the same goroutine.
 type View[T int32 | int64 | float32] struct {
 	data  []T // memory of C
 	owner *viewOwner
@@ -29,7 +29,7 @@ func (v View[T]) At(i int) T {
 	return value
 }
 
-// CopyTo copies as many elements as fit to out, and says how many.
+// CopyTo copies as many elements as fit into out, and returns how many.
 func (v View[T]) CopyTo(out []T) int {
 	count := copy(out, v.data)
 	runtime.KeepAlive(v.owner)
@@ -41,7 +41,7 @@ func (v View[T]) Slice(from, to int) View[T] { return View[T]{v.data[from:to:to]
 
 // Beams are views of a session's arrays, at fixed addresses as long as it lives: ask for them once.
 type Beams struct {
-	Parents View[int32]   // [S, M] beam of the level before that this one continues; -1 dead. Reorder the KV cache by it
+	Parents View[int32]   // [S, M] beam of the previous level that this one continues; -1 dead. Reorder the KV cache by it
 	Codes   View[int32]   // [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before
 	Scores  View[float32] // [S, M] cumulative log-probability, falling; -inf dead
 	States  View[int64]   // [S, M]
@@ -72,7 +72,8 @@ func (s *Session) Beams() (*Beams, error) {
 }
 
 // Fetch enqueues copies of a CUDA session's arrays to pinned memory of the host on a stream (cudaStream_t), and gives
-// views of that, always the same: to be read when the stream has got there. On the CPU it is Beams. Errors: DeviceError.
+// views of that memory, always the same. Read them once the stream has reached that point. On the CPU it is Beams.
+// Errors: DeviceError.
 func (s *Session) Fetch(stream uintptr) (*Beams, error) {
 	var numbers places
 	f := newFailure()
@@ -84,7 +85,7 @@ func (s *Session) Fetch(stream uintptr) (*Beams, error) {
 	return s.views(&numbers)
 }
 
-// DeviceBeams gives the addresses of a CUDA session's arrays, which live as long as what is returned.
+// DeviceBeams gives the addresses of a CUDA session's arrays. The arrays live as long as the returned value.
 func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 	numbers, err := s.where()
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 		at(native.FLAT_BEAMS_LEVEL), at(native.FLAT_BEAMS_ERRORS), owner}, nil
 }
 
-// places is what flat_session_get_beams fills: the arrays' shapes and addresses.
+// places holds what flat_session_get_beams fills: the arrays' shapes and addresses.
 type places [11]int64
 
 func (s *Session) where() (numbers places, err error) {
@@ -141,7 +142,7 @@ func (s *Session) views(numbers *places) (*Beams, error) {
 	}, nil
 }
 
-// view reads an address that C has written, as a pointer: it is none of Go's.
+// view turns an address that C has written into a pointer, which is not Go memory.
 func view[T int32 | int64 | float32](owner *viewOwner, numbers *places, place, count int) View[T] {
 	return View[T]{unsafe.Slice(*(**T)(unsafe.Pointer(&numbers[place])), count), owner}
 }

@@ -21,20 +21,20 @@ type BuilderConfig struct {
 	Threads        int        // 1 .. 1024; 0: the runtime's
 	MemoryLimit    int64      // bytes; a build that needs more fails with OutOfMemory; 0: none
 	Codebook       string     // fingerprint of the codebook (tokenizer) that made the SIDs, any text
-	HashSeed       int64      // with KindHash, where strangers choose SIDs: secret, but in the file; 0: of a public list
+	HashSeed       int64      // with KindHash, where strangers choose SIDs: secret, but in the file; 0: from a public list
 
-	// Write replaces a file even where its owner, mode, access list (ACL) or extended attributes cannot be kept; what is
-	// left of them grants nobody more than the old file did. Else it fails with IOError.
+	// Write replaces a file even if its owner, mode, access list (ACL) or extended attributes cannot be kept; those that
+	// are left grant nobody more than the old file did. Otherwise it fails with IOError.
 	AllowAttributeLoss bool
 }
 
 // Builder makes an index of (SID, item) pairs: Add, Add, ... then Write or Finish. The same pairs and options give the
-// same bytes, whatever the order, the calls that brought them and the number of threads. One goroutine at a time, but
-// for Progress and Close.
+// same bytes, whatever the order, the calls that brought them and the number of threads. One goroutine at a time,
+// except for Progress and Close.
 type Builder struct {
 	handle  *handle
 	levels  int
-	running sync.Mutex // held by calls that a context may cancel: the wish to cancel is one for the builder
+	running sync.Mutex // held by calls that a context may cancel: the builder has one flag for cancellation
 }
 
 // NewBuilder makes an empty builder. Errors: InvalidArgument (a field of config), OutOfMemory.
@@ -61,7 +61,7 @@ func NewBuilder(config BuilderConfig) (*Builder, error) {
 type Pairs struct {
 	Codes      []int32  // [N, L]; what is past a length is not read
 	Lengths    []int32  // [N], nil: all of L codes
-	IDs        []int64  // [N] ids of the items, Uint64 ids as the same bits; nil: the row's number, over all calls
+	IDs        []int64  // [N] ids of the items, Uint64 ids as the same bits; nil: the pair's number, over all calls
 	Names      []string // [N] in place of IDs, with IDString
 	Priorities []int64  // [N], nil: 0
 }
@@ -89,7 +89,7 @@ func (b *Builder) Add(pairs Pairs) error {
 	return f.done()
 }
 
-// count is the number of pairs, which all arrays that are given must agree on.
+// count is the number of pairs, on which all given arrays must agree.
 func (p *Pairs) count(levels int) (int, error) {
 	if levels == 0 || len(p.Codes)%levels != 0 {
 		return 0, invalid("Codes has %d elements, expected rows of %d levels", len(p.Codes), levels)
@@ -129,7 +129,7 @@ func join(names []string) (bytes []byte, offsets []int64) {
 	return bytes, offsets
 }
 
-// SetMetadata keeps a key and a value in the index; a key given again replaces.
+// SetMetadata keeps a key and a value in the index; a key that is given again replaces the value.
 func (b *Builder) SetMetadata(key, value string) error {
 	if err := firstError(cText("key", key), cText("value", value)); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (b *Builder) Write(ctx context.Context, path string) error {
 	return b.cancellable(ctx, func(f *failure) { native.Flat_builder_write(b.handle.raw(), path, f.bytes()) })
 }
 
-// Finish makes the same index in memory. Errors: as Write, without the file's.
+// Finish makes the same index in memory. Errors: those of Write except the file's.
 func (b *Builder) Finish(ctx context.Context) (*Index, error) {
 	var box uintptr
 	if err := b.cancellable(ctx, func(f *failure) {
@@ -163,7 +163,7 @@ func (b *Builder) Finish(ctx context.Context) (*Index, error) {
 	return newIndex(box)
 }
 
-// Progress says what the call that runs is at: done of total, in units of the phase. From any goroutine.
+// Progress says how far the running call is: done of total, in units of the phase. From any goroutine.
 func (b *Builder) Progress() (phase Phase, done, total int64) {
 	if b.handle == nil {
 		return 0, 0, 0
@@ -172,11 +172,11 @@ func (b *Builder) Progress() (phase Phase, done, total int64) {
 	f := newFailure()
 	native.Flat_builder_get_progress(b.handle.raw(), numbers[:], f.bytes())
 	runtime.KeepAlive(b)
-	_ = f.done() // 3 numbers are enough: it cannot fail
+	_ = f.done() // with room for 3 numbers it cannot fail
 	return Phase(numbers[0]), numbers[1], numbers[2]
 }
 
-// Close gives the builder's memory back, after the call that runs. Again does nothing.
+// Close gives the builder's memory back, after the running call. Closing again does nothing.
 func (b *Builder) Close() error { return b.handle.close() }
 
 // cancellable runs a call that ends early when ctx does.
@@ -200,7 +200,7 @@ func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error 
 	return err
 }
 
-// cancelWith cancels the builder's call when ctx ends, and takes the wish back after it.
+// cancelWith cancels the builder's call when ctx ends, and clears the flag after the call.
 func cancelWith(ctx context.Context, box uintptr, call func()) {
 	if ctx.Err() != nil {
 		native.Flat_builder_cancel(box, 1)

@@ -4,7 +4,7 @@ package sidbeam
 
 import "fmt"
 
-// Limits of what can be asked for.
+// Limits.
 const (
 	MaxLevels = 64      // codes of the longest SID
 	MaxCodes  = 1 << 20 // codes of a level; with variable lengths the end counts as one
@@ -19,7 +19,7 @@ const (
 	KindTrie        Kind = 1 // stacked CSR: StrategyTrie, and constraint sets
 	KindSorted      Kind = 2 // the SIDs in order: StrategySorted, StrategySortedTopK
 	KindHash        Kind = 4 // a hash set of whole SIDs: StrategyHashFinal
-	KindCompactTrie Kind = 8 // as KindTrie, in less space where prefixes are shared by few SIDs
+	KindCompactTrie Kind = 8 // as KindTrie, in less space where few SIDs share a prefix
 )
 
 // IDType says what the ids of items are.
@@ -42,7 +42,7 @@ const (
 	CollisionsFirst                   // only the first in that order
 )
 
-// Phase is what a build is at.
+// Phase is a phase of a build.
 type Phase int32
 
 // Phases of a build.
@@ -66,7 +66,8 @@ const (
 	ResidencyCopy                      // read into memory; the file is closed
 )
 
-// Verify says how much of an index is checked. Whatever it is, a damaged file never makes a reader touch memory outside.
+// Verify says how much of an index is checked. At any depth, a damaged file never makes a reader touch memory outside
+// it.
 type Verify int32
 
 // Depths of a verification.
@@ -109,7 +110,7 @@ const (
 	BF16
 )
 
-// DeviceType says where something is.
+// DeviceType says where memory is and work is done.
 type DeviceType int32
 
 // Types of devices.
@@ -118,7 +119,7 @@ const (
 	CUDA
 )
 
-// Device is a device: the zero value is the CPU.
+// Device is a device; the zero value is the CPU.
 type Device struct {
 	Type DeviceType
 	ID   int
@@ -127,11 +128,11 @@ type Device struct {
 // SlotError says what is wrong with a slot, or'ed together; 0 is nothing.
 type SlotError = int32
 
-// What is in Beams.Errors.
+// The flags of Beams.Errors.
 const (
 	SlotBadRow SlotError = 1 // a logits row with NaN or +inf could have mattered
 	SlotBadLSE SlotError = 2 // a given log-sum-exp of NaN or +inf could have mattered
-	SlotBadMap SlotError = 4 // on CUDA: a beam that had to be fed had no logits row, or too narrow a one
+	SlotBadMap SlotError = 4 // on CUDA: a beam that had to be fed had no logits row, or one that is too narrow
 )
 
 func name(n int32, names ...string) string {

@@ -8,7 +8,7 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// What is written here once more is what the headers say.
+// The constants of this package have the values of the headers.
 func TestConstants(t *testing.T) {
 	for _, pair := range []struct {
 		name      string

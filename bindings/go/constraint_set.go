@@ -13,13 +13,13 @@ type ConstraintSetConfig struct {
 	Runtime     *Runtime      // nil: the process's
 	Constraints []Constrainer // held; their indexes need KindTrie
 	Vocabulary  *Vocabulary   // copied; nil: code t is column t at every level
-	Device      Device        // indexes are uploaded where they are not
+	Device      Device        // indexes that are not there are uploaded
 }
 
-// ConstraintSet is for engines that own the beam loop and keep one state per sequence: its calls hold nothing between
-// them, and many goroutines may make them at once. An entry follows the constraint which[i] of the set (nil: the first),
-// so that one batch mixes catalogues. A state is -1 dead, 0 the beginning. On CUDA all arrays are on the device (see DeviceSlice) and
-// work is enqueued on the stream, a cudaStream_t, which the CPU does not read.
+// ConstraintSet is for engines that own the beam loop and keep one state per sequence. Its calls keep nothing between
+// them, and many goroutines may make them at once. An entry follows the constraint which[i] of the set (nil: the
+// first), so that one batch mixes catalogues. A state is -1 dead, 0 the beginning. On CUDA all arrays are on the device
+// (see DeviceSlice) and work is enqueued on the stream, a cudaStream_t, which the CPU does not read.
 type ConstraintSet struct{ handle *handle }
 
 // NewConstraintSet makes a set. Errors: InvalidArgument, MissingSection, NoDevice, OutOfMemory, and those of Upload.
@@ -44,12 +44,13 @@ func NewConstraintSet(config ConstraintSetConfig) (*ConstraintSet, error) {
 	return &ConstraintSet{newHandle(box)}, nil
 }
 
-// Close gives the set back, after the calls that run. Again does nothing.
+// Close gives the set back, after the running calls. Closing again does nothing.
 func (s *ConstraintSet) Close() error { return s.handle.close() }
 
 // Prefixes gives the state of each of N prefixes: which [N], codes [N, stride] (stride 0: the most levels of any
-// constraint; Broadcast: one prefix for all), lengths [N], 0 for the beginning; out [N]. A prefix that no SID has, or with a code out of range, gives -1. Errors of all calls: InvalidArgument,
-// MissingSection, NoDevice, DeviceError; then nothing has been written.
+// constraint; Broadcast: one prefix for all), lengths [N], 0 for the beginning; out [N]. A prefix that no SID has, or
+// with a code out of range, gives -1. Errors of all calls: InvalidArgument, MissingSection, NoDevice, DeviceError; then
+// nothing has been written.
 func (s *ConstraintSet) Prefixes(which, codes []int32, stride int, lengths []int32, out []int64, stream uintptr) error {
 	f := newFailure()
 	native.Flat_constraint_set_prefixes(s.handle.raw(), which, codes, int64(stride), lengths, int64(len(lengths)), out,
@@ -58,18 +59,20 @@ func (s *ConstraintSet) Prefixes(which, codes []int32, stride int, lengths []int
 	return f.done()
 }
 
-// Advance gives out[i], the state after code codes[i] in states[parents[i]] (nil: states[i]): which, parents, codes, out
-// [N]. -1 where the code may not follow or the parent is out of range; code -1 keeps an ended state.
-func (s *ConstraintSet) Advance(which []int32, states []int64, parents, codes []int32, out []int64, stream uintptr) error {
+// Advance gives out[i], the state after code codes[i] in states[parents[i]] (nil: states[i]): which, parents, codes,
+// out [N]. -1 where the code may not follow or the parent is out of range; code -1 keeps an ended state.
+func (s *ConstraintSet) Advance(which []int32, states []int64, parents, codes []int32, out []int64,
+	stream uintptr) error {
 	f := newFailure()
-	native.Flat_constraint_set_advance(s.handle.raw(), which, states, parents, codes, int64(len(codes)), out, int64(stream),
+	native.Flat_constraint_set_advance(s.handle.raw(), which, states, parents, codes, int64(len(codes)), out,
+		int64(stream),
 		f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }
 
-// Mask sets to -inf every column of logits row i (of logits [Rows, Columns], Slots 0) that is not a valid code of states[i], in
-// place.
+// Mask sets to -inf every column of logits row i (of logits [Rows, Columns], Slots 0) that is not a valid code of
+// states[i], in place.
 func (s *ConstraintSet) Mask(which []int32, states []int64, logits Rows, stream uintptr) error {
 	memory, elements, dtype, err := logits.memory()
 	if err != nil {
@@ -83,8 +86,8 @@ func (s *ConstraintSet) Mask(which []int32, states []int64, logits Rows, stream 
 	return f.done()
 }
 
-// Bitmask says the same as bits: column c of entry i is bit c % 32 of words[i*wordsPerRow + c/32], 1 where valid. words
-// [N, wordsPerRow], N as many as states; 32*wordsPerRow covers the columns of every level of every constraint.
+// Bitmask gives the same as bits: column c of entry i is bit c % 32 of words[i*wordsPerRow + c/32], 1 where valid.
+// words [N, wordsPerRow], N as many as states; 32*wordsPerRow covers the columns of every level of every constraint.
 func (s *ConstraintSet) Bitmask(which []int32, states []int64, wordsPerRow int, words []uint32, stream uintptr) error {
 	f := newFailure()
 	native.Flat_constraint_set_bitmask(s.handle.raw(), which, states, int64(len(states)), int64(wordsPerRow),
@@ -106,7 +109,8 @@ type TopK struct {
 	Stream        uintptr
 }
 
-// TopK gives the K best valid codes of each logits row, log-probability falling, then code rising, and the states after them.
+// TopK gives the K best valid codes of each logits row, log-probability falling, then code rising, and the states after
+// them.
 func (s *ConstraintSet) TopK(args TopK) error {
 	rows := &args.Logits
 	memory, elements, dtype, err := rows.memory()
@@ -114,7 +118,8 @@ func (s *ConstraintSet) TopK(args TopK) error {
 		return err
 	}
 	f := newFailure()
-	native.Flat_constraint_set_topk(s.handle.raw(), args.Which, args.States, memory, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_constraint_set_topk(s.handle.raw(), args.Which, args.States, memory, elements, int(dtype),
+		int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Rows), int64(rows.Columns), int64(rows.RowStride), int(args.Normalization),
 		saturate(args.K), args.Codes, args.LogProbs, args.Next, int64(args.Stream), f.bytes())
 	runtime.KeepAlive(s)

@@ -12,7 +12,8 @@ import (
 	"sidbeam.io/sidbeam/internal/emulator"
 )
 
-// emulated gives an index whose runtime has the CUDA plugin for the emulator of tests/gpu. Nothing here has run on a GPU.
+// emulated gives an index whose runtime has the CUDA plugin for the emulator of tests/gpu. Nothing here has run on a
+// GPU.
 func emulated(t *testing.T) (*sidbeam.Runtime, *sidbeam.Index) {
 	t.Helper()
 	plugin := os.Getenv("SIDBEAM_CUDA_EMULATED")
@@ -108,9 +109,10 @@ func TestRowMapOnADevice(t *testing.T) {
 	rowMap, lse := put[int32](t, 1, -1), put[float32](t, 5, 7)
 	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.NoDevice, "rows.device_type is 0")
 	host.Device = onCUDA
-	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.InvalidArgument, "device")
+	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.InvalidArgument,
+		"rows.data is memory of the host, expected memory of CUDA device 0")
 	err = session.Step(sidbeam.StepArgs{Rows: rows, RowMap: []int32{1, -1}})
-	fails(t, err, sidbeam.InvalidArgument, "row_map")
+	fails(t, err, sidbeam.InvalidArgument, "row_map is memory of the host")
 	must(t, session.Step(sidbeam.StepArgs{Rows: rows, RowMap: rowMap.slice, LSE: lse.slice}))
 	beams, err := session.DeviceBeams()
 	must(t, err)
@@ -119,7 +121,8 @@ func TestRowMapOnADevice(t *testing.T) {
 
 func TestConstraintSetOnADevice(t *testing.T) {
 	with, index := emulated(t)
-	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
+	set, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{
+		Runtime: with, Constraints: []sidbeam.Constrainer{index}, Device: onCUDA})
 	must(t, err)
 	defer set.Close()
 	states, after := put[int64](t, 9, 9), put[int64](t, 9, 9)
@@ -139,7 +142,8 @@ func TestConstraintSetOnADevice(t *testing.T) {
 	must(t, set.Mask(nil, states.slice, rows, 0))
 	none := float32(math.Inf(-1))
 	logits.is("logits", none, 2, none, 4, none, none, none, none)
-	fails(t, set.Advance(nil, states.slice, nil, []int32{1, 1}, after.slice, 0), sidbeam.InvalidArgument, "codes")
+	fails(t, set.Advance(nil, states.slice, nil, []int32{1, 1}, after.slice, 0), sidbeam.InvalidArgument,
+		"codes is memory of the host, expected memory of CUDA device 0")
 }
 
 func TestUploadAndUnload(t *testing.T) {
@@ -152,5 +156,6 @@ func TestUploadAndUnload(t *testing.T) {
 	if kinds, bytes, err := index.Uploaded(0); err != nil || kinds != 0 || bytes != 0 {
 		t.Errorf("unloaded: expected nothing, got %d, %d bytes, %v", kinds, bytes, err)
 	}
-	fails(t, index.Upload(sidbeam.UploadConfig{Kinds: sidbeam.KindHash}), sidbeam.MissingSection, "")
+	fails(t, index.Upload(sidbeam.UploadConfig{Kinds: sidbeam.KindHash}), sidbeam.MissingSection,
+		"config.kinds asks for a hash set")
 }

@@ -2,21 +2,22 @@
 
 // Package sidbeam is beam search over Semantic IDs that returns only items that exist, for Go.
 //
-// A catalogue becomes an [Index] (a [Builder], or a file that [Open] maps); a [Session] decodes requests against it, a
-// level a step:
+// A catalogue becomes an [Index] (a [Builder], or a file that [Open] maps); a [Session] decodes requests against it,
+// one level per step:
 //
-//	session.Start(sidbeam.StartArgs{})                         // once a request
-//	session.Step(sidbeam.StepArgs{Rows: rows})                 // once a level, on the model's logits
+//	session.Start(sidbeam.StartArgs{})                         // once per request
+//	session.Step(sidbeam.StepArgs{Rows: rows})                 // once per level, on the model's logits
 //	beams.Codes, beams.Parents, beams.Scores                  // views of the session's arrays: what to feed next
 //	session.Items(nil, items)                                  // the items of the beams
 //
-// samples/go/minimal is a whole program. It is a face on the C ABI, whose headers (include/sidbeam) are the contract.
+// samples/go/minimal is a whole program. The package is a thin layer over the C ABI, whose headers (include/sidbeam)
+// are the contract.
 //
 // # Conventions
 //
 // Arrays are dense and row-major slices; [S, M] means S rows of M. A nil slice is "none". Slices are read and written
-// where they lie, during the call only. S is the number of slots (requests), M of beams, L of levels (codes of a SID), V
-// of codes of a level, W of words of a state (today 1).
+// in place, during the call only. S is the number of slots (requests), M of beams, L of levels (codes of a SID), V of
+// codes of a level.
 //
 // # Errors
 //
@@ -24,11 +25,11 @@
 //
 // # Life and threads
 //
-// Runtime, Index, Constraint and ConstraintSet are immutable: share them among goroutines. A Builder or Session serves one
-// goroutine at a time; a second one gets BadState, never a crash. Close may be called again, and while calls run: memory
-// goes with the last of them, and the last view of a session's arrays. What is not closed goes with the garbage
-// collector, which does not see how large it is. Every object holds what it was made from. What is used after Close
-// fails with BadState.
+// Runtime, Index, Constraint and ConstraintSet are immutable: share them among goroutines. A Builder or Session serves
+// one goroutine at a time; a second one gets BadState, never a crash. Close may be called again, and while calls run:
+// the memory goes with the last of them, and the last view of a session's arrays. Objects that are not closed go with
+// the garbage collector, which does not see how large they are. Every object holds what it was made from. Any use after
+// Close fails with BadState.
 //
 // Nothing here calls back into Go, and C keeps no Go pointer.
 package sidbeam

@@ -1,5 +1,5 @@
-# What the scripts of the Go binding share; sourced, in the repository's root, after build is set: installs what was built
-# there to build/go/prefix, moved, and lets Go find it. SPDX-License-Identifier: Apache-2.0
+# What the scripts of the Go binding share. Sourced, in the repository's root, after build is set. Installs that build
+# to build/go/prefix, moved, and lets Go find it. SPDX-License-Identifier: Apache-2.0
 work=$PWD/build/go
 prefix=$work/prefix # without a space: go 1.19 reads no quoting in what pkg-config --libs says
 
@@ -23,7 +23,7 @@ install_library() {
   libraries=$(dirname "$(find "$prefix" -name libsidbeam.so.1 | head -n 1)")
   export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries
   export GOCACHE=$work/cache GOPROXY=off GOFLAGS=-mod=readonly GOWORK=off
-  # Go looks at its own files alone when it decides what to compile again: this changes with the headers.
+  # Go decides by its own files alone what to compile again: this one changes with the headers.
   CGO_CFLAGS="-g -O2 -DSIDBEAM_HEADERS=$(cat "$prefix"/include/sidbeam/*.h | sha256sum | cut -c 1-16)"
   export CGO_CFLAGS
 }

@@ -10,21 +10,21 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// Code says of what kind a failure is. It is an error itself, for errors.Is: errors.Is(err, sidbeam.Corrupt).
+// Code is the kind of a failure. It is itself an error, for errors.Is: errors.Is(err, sidbeam.Corrupt).
 type Code int32
 
-// What can go wrong. A number that is not here is a failure of a kind that came later.
+// Kinds of failures. A number that is not here is a kind that was added later.
 const (
 	InvalidArgument Code = 1  // an argument, a field or a value in an array; the message names it
-	OutOfMemory     Code = 2  // the allocator gave nothing, or the build would pass its memory limit
+	OutOfMemory     Code = 2  // the allocator returned nothing, or the build would exceed its memory limit
 	IOError         Code = 3  // the operating system refused: no such file, no space, no permission
-	Corrupt         Code = 4  // the bytes of an index are damaged, or are none
+	Corrupt         Code = 4  // the bytes of an index are damaged, or are not an index
 	Unsupported     Code = 5  // made for a newer library, or a combination that is not offered
 	MissingSection  Code = 6  // the index was built without what this call needs; the message names the option
 	Collision       Code = 7  // two items share a SID and the builder was told to refuse that
 	Cancelled       Code = 8  // the context of a build was cancelled
-	BadState        Code = 9  // at the wrong time: closed, in use by another goroutine, a slot that is finished
-	NoDevice        Code = 10 // the device or the plugin that drives it is not there
+	BadState        Code = 9  // called at the wrong time: closed, in use by another goroutine, a slot that is done
+	NoDevice        Code = 10 // the device, its driver or its plugin is missing
 	Internal        Code = 11 // a defect of the library
 	DeviceError     Code = 12 // the device reported an error, in this call or in work enqueued before it
 )
@@ -32,7 +32,7 @@ const (
 // Name is the library's name of the code, for instance "invalid argument".
 func (c Code) Name() string { return native.Sidbeam_status_name(int(c)) }
 
-// Error makes a Code an error, to be compared with.
+// Error makes a Code an error, for comparison.
 func (c Code) Error() string { return "sidbeam: " + c.Name() }
 
 // Error is what every failing call of this package returns.
@@ -61,8 +61,8 @@ func invalid(format string, values ...any) error {
 	return &Error{Code: InvalidArgument, Message: fmt.Sprintf(format, values...)}
 }
 
-// failure is a sidbeam_error: where a call of C writes what went wrong, in that very call (a message kept by thread
-// would be another goroutine's). Pooled, since what C is shown lies on the heap, and steps shall not allocate.
+// failure is a sidbeam_error, to which a call of C writes what went wrong in that very call; a message kept per thread
+// could be another goroutine's. It is pooled: it lies on the heap, since C sees it, and steps must not allocate.
 type failure struct {
 	size    uint32
 	code    int32
@@ -75,7 +75,7 @@ func newFailure() *failure { return failures.Get().(*failure) }
 
 func (f *failure) bytes() []byte { return (*[unsafe.Sizeof(failure{})]byte)(unsafe.Pointer(f))[:] }
 
-// done gives what the call left, nil after success, and the buffer back.
+// done returns the call's error, nil after success, and gives the buffer back.
 func (f *failure) done() error {
 	if f.code == 0 {
 		failures.Put(f)

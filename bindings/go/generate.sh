@@ -8,10 +8,11 @@ folder=$(realpath "${1:-$(dirname "${BASH_SOURCE[0]}")/internal/native}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 swig -go -cgo -intgosize 64 -I. -I../include -package native -outdir "$folder" -o "$folder/native_wrap.c" sidbeam.i
 
-# SWIG declares a slice's elements as void*. Of a void* cgo wants to know, at every call, whether the whole Go object
-# around it holds Go pointers, and panics if so, though the slice, an array within a struct, holds numbers alone. A char*
-# cannot hold any: no check.
-sed -i 's/^typedef struct { void\* array; intgo len; intgo cap; } _goslice_;/typedef struct { char* array; intgo len; intgo cap; } _goslice_;/' \
-  "$folder/native.go"
-grep -q '{ char\* array; intgo len' "$folder/native.go" || { echo "generate.sh: SWIG declares slices in another way" >&2; exit 1; }
+# SWIG declares a slice's elements as void*. For a void*, cgo checks at every call whether the whole Go object around it
+# holds Go pointers, and panics if so, although the slice, an array within a struct, holds numbers alone. A char* cannot
+# hold any: no check.
+slice='struct { void\* array; intgo len; intgo cap; } _goslice_;'
+sed -i "s/^typedef $slice/typedef ${slice/void/char}/" "$folder/native.go"
+grep -q '{ char\* array; intgo len' "$folder/native.go" ||
+  { echo "generate.sh: SWIG declares slices in another way" >&2; exit 1; }
 gofmt -w "$folder/native.go"

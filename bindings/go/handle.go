@@ -13,8 +13,8 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// handle owns a box of C (bindings/flat/handle.h), which outlives Close, so that a call that comes late finds it closed
-// and not gone. The box goes with the handle, when nothing refers to it.
+// handle owns a box of C (bindings/flat/handle.h). The box outlives Close, so that a late call finds it closed, not
+// gone. It goes with the handle, when nothing refers to that.
 type handle struct{ box uintptr }
 
 func newHandle(box uintptr) *handle {
@@ -23,7 +23,7 @@ func newHandle(box uintptr) *handle {
 	return h
 }
 
-// raw is 0 for an object that no constructor made: C then says what is null. The caller keeps the handle alive.
+// raw is 0 for an object that no constructor made: C then says which is null. The caller keeps the handle alive.
 func (h *handle) raw() uintptr {
 	if h == nil {
 		return 0
@@ -37,7 +37,7 @@ func (h *handle) close() error {
 	return nil
 }
 
-// saturate keeps a number that no int32 holds out of the range that C takes, instead of wrapping it into that.
+// saturate maps a number that does not fit int32 to one that C refuses, instead of wrapping it into the valid range.
 func saturate(n int) int {
 	if n > math.MaxInt32 {
 		return math.MaxInt32
@@ -63,7 +63,7 @@ func cText(what, text string) error {
 	return nil
 }
 
-// cString is what C wrote up to its end mark.
+// cString is the text that C wrote, up to its NUL.
 func cString(buffer []byte) string {
 	text, _, _ := bytes.Cut(buffer, []byte{0})
 	return string(text)
@@ -72,13 +72,13 @@ func cString(buffer []byte) string {
 // reinterpret gives the same elements, of a type of the same size, or at least the same address.
 func reinterpret[To, From any](slice []From) []To { return *(*[]To)(unsafe.Pointer(&slice)) }
 
-// Element is what arrays on a device are made of.
+// Element is an element type of arrays on a device.
 type Element interface {
 	~int32 | ~uint32 | ~int64 | ~float32 | ~uint16
 }
 
-// DeviceSlice dresses count elements at an address of a CUDA device up as a slice, which calls of objects on that device
-// take where they ask for the device's memory. Go must neither read nor write its elements.
+// DeviceSlice presents count elements at an address of a CUDA device as a slice. Calls of objects on that device take
+// it where they ask for the device's memory. Go must neither read nor write its elements.
 func DeviceSlice[T Element](address uintptr, count int) []T {
 	header := struct {
 		address  uintptr
@@ -92,7 +92,7 @@ var abi struct {
 	err  error
 }
 
-// checkABI guards every way into the library that needs no other object.
+// checkABI guards every entry into the library that needs no other object.
 func checkABI() error {
 	abi.once.Do(func() {
 		f := newFailure()
@@ -102,7 +102,7 @@ func checkABI() error {
 	return abi.err
 }
 
-// drainLog hands on what the library has said, if somebody asked for it.
+// drainLog hands over the library's messages, if there is a logger.
 func drainLog() {
 	logger.mutex.Lock()
 	write := logger.write

@@ -19,10 +19,13 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// fails checks code and text of an error.
+// fails checks code and text of an error. The text is a phrase: a word or a digit is in many a message.
 func fails(t testing.TB, err error, code sidbeam.Code, text string) {
 	t.Helper()
 	var failed *sidbeam.Error
+	if !strings.Contains(text, " ") {
+		t.Errorf("expected a phrase, got %q, of %v", text, err)
+	}
 	if !errors.As(err, &failed) {
 		t.Errorf("expected %v with %q, got %v", code, text, err)
 	} else if !errors.Is(err, code) || !strings.Contains(failed.Message, text) {
@@ -63,7 +66,7 @@ func newSession(t testing.TB, config sidbeam.SessionConfig) (*sidbeam.Session, *
 	return session, beams
 }
 
-// The model of samples/minimal.c: a row a level, the same for every beam.
+// The model of samples/minimal.c: one logits row per level, the same for every beam.
 var twoLevels = [2][]float32{{3, 9, 2, 1}, {1, 1, 4, 2}}
 
 func row(level int) sidbeam.StepArgs {

@@ -10,13 +10,13 @@ import (
 )
 
 // Index is a catalogue to decode against: immutable, to be shared by every session and goroutine. SIDs are sorted (code
-// by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a position in
-// the list of items, ordered by ordinal, then priority falling, then id rising.
+// by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a position
+// in the list of items, ordered by ordinal, then priority falling, then id rising.
 type Index struct {
 	handle *handle
 	info   *Info
 	mutex  sync.Mutex
-	whole  *Constraint // made when an index is first given where a constraint is wanted
+	whole  *Constraint // made when the index is first given in place of a constraint
 }
 
 // OpenConfig says how an index is opened; the zero value maps the file and checks its header.
@@ -37,7 +37,7 @@ func Open(path string, config OpenConfig) (*Index, error) {
 	})
 }
 
-// OpenMemory opens the bytes of a file, and copies them, since C shall keep nothing of Go's: Residency must be
+// OpenMemory opens the bytes of a file, and copies them, since C must keep no Go memory: Residency must be
 // ResidencyMap, which here means copy, or ResidencyCopy. Errors: as Open.
 func OpenMemory(data []byte, config OpenConfig) (*Index, error) {
 	if config.Residency != ResidencyMap && config.Residency != ResidencyCopy {
@@ -72,7 +72,7 @@ func newIndex(box uintptr) (*Index, error) {
 	return index, err
 }
 
-// Close gives the index back. Sessions, constraint sets and constraints that follow it go on. Again does nothing.
+// Close gives the index back. Its sessions, constraint sets and constraints go on. Closing again does nothing.
 func (x *Index) Close() error {
 	x.mutex.Lock()
 	whole := x.whole
@@ -83,7 +83,8 @@ func (x *Index) Close() error {
 	return x.handle.close()
 }
 
-// Verify checks the index to a depth, which its Info says from then on. Errors: Corrupt. Uses the runtime's threads.
+// Verify checks the index to a depth, on the runtime's threads. Its Info reports that depth from then on. Errors:
+// Corrupt.
 func (x *Index) Verify(depth Verify) error {
 	f := newFailure()
 	native.Flat_index_verify(x.handle.raw(), int(depth), f.bytes())
@@ -93,13 +94,13 @@ func (x *Index) Verify(depth Verify) error {
 	return err
 }
 
-// Constrainer is what beams can be kept inside: an *Index, whole, or a *Constraint.
+// Constrainer is a constraint for beams: an *Index, whole, or a *Constraint.
 type Constrainer interface{ constraint() (*Constraint, error) }
 
 // Constraint is what a beam must stay inside: today a whole index. It holds its index. Immutable.
 type Constraint struct{ handle *handle }
 
-// NewConstraint makes a constraint of an index. Where one is wanted, an index may be given as well.
+// NewConstraint makes a constraint of an index. An index may also be given wherever a constraint is wanted.
 func NewConstraint(index *Index) (*Constraint, error) {
 	f := newFailure()
 	box := native.Flat_constraint_create(index.handle.raw(), f.bytes())
@@ -120,7 +121,7 @@ type ConstraintInfo struct {
 	Fingerprint    string  // of the index
 }
 
-// Info gives levels, codes and kinds, so that a host needs no index at hand.
+// Info gives levels, codes and kinds, for hosts that have no index at hand.
 func (c *Constraint) Info() (*ConstraintInfo, error) {
 	numbers, fingerprint := make([]int64, native.FLAT_CONSTRAINT_COUNT), make([]byte, 32)
 	f := newFailure()
@@ -143,7 +144,7 @@ func (c *Constraint) Info() (*ConstraintInfo, error) {
 	return info, nil
 }
 
-// Close gives the constraint back; sessions that follow it go on. Again does nothing.
+// Close gives the constraint back; its sessions go on. Closing again does nothing.
 func (c *Constraint) Close() error { return c.handle.close() }
 
 func (c *Constraint) constraint() (*Constraint, error) {
@@ -160,7 +161,7 @@ func (x *Index) constraint() (*Constraint, error) {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if x.whole == nil || native.Flat_is_closed(x.handle.raw()) != 0 {
-		whole, err := NewConstraint(x) // of an index that is closed: the error that says so
+		whole, err := NewConstraint(x) // of a closed index: the error says so
 		if err != nil {
 			return nil, err
 		}

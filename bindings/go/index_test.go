@@ -41,7 +41,8 @@ func TestLookups(t *testing.T) {
 	if lo, hi, err := index.Ordinals(0); err != nil || lo != 0 || hi != 2 {
 		t.Errorf("ordinals of 0: expected [0, 2), got [%d, %d) %v", lo, hi, err)
 	}
-	if ordinals, err := index.FindSIDs([][]int32{{2, 2}, {1, 1}, {0}}); err != nil || ordinals[0] != 2 || ordinals[1] != -1 || ordinals[2] != -1 {
+	ordinals, err := index.FindSIDs([][]int32{{2, 2}, {1, 1}, {0}})
+	if err != nil || ordinals[0] != 2 || ordinals[1] != -1 || ordinals[2] != -1 {
 		t.Errorf("ordinals: expected 2, -1, -1, got %v %v", ordinals, err)
 	}
 	if sid, err := index.SID(1); err != nil || len(sid) != 2 || sid[1] != 3 {
@@ -146,7 +147,7 @@ func TestNamesAndVariableLength(t *testing.T) {
 		t.Errorf("the second level: expected code 3 of column 3, got %d", beams.Codes.At(0))
 	}
 	_, err = sidbeam.NewSession(sidbeam.SessionConfig{Constraint: index})
-	fails(t, err, sidbeam.InvalidArgument, "end_column")
+	fails(t, err, sidbeam.InvalidArgument, "vocabulary.end_column is -1, expected a column")
 }
 
 func TestOpenMemory(t *testing.T) {
@@ -159,9 +160,9 @@ func TestOpenMemory(t *testing.T) {
 	}
 	must(t, index.Verify(sidbeam.VerifyFull))
 	_, err = sidbeam.OpenMemory(data, sidbeam.OpenConfig{})
-	fails(t, err, sidbeam.Corrupt, "")
+	fails(t, err, sidbeam.Corrupt, "wrong magic: not a sidbeam index")
 	_, err = sidbeam.OpenMemory(nil, sidbeam.OpenConfig{})
-	fails(t, err, sidbeam.InvalidArgument, "data")
+	fails(t, err, sidbeam.InvalidArgument, "data is NULL, expected an object")
 	_, err = sidbeam.OpenMemory(data, sidbeam.OpenConfig{Residency: sidbeam.ResidencyLock})
 	fails(t, err, sidbeam.InvalidArgument, "Residency is 2")
 }
@@ -173,17 +174,17 @@ func TestPeekAndOpenErrors(t *testing.T) {
 		t.Errorf("items: expected 3, got %d", info.Items)
 	}
 	_, err = sidbeam.Peek(path + "x")
-	fails(t, err, sidbeam.IOError, path+"x")
+	fails(t, err, sidbeam.IOError, "cannot open '"+path+"x': ")
 	_, err = sidbeam.Open("a\x00b", sidbeam.OpenConfig{})
 	fails(t, err, sidbeam.InvalidArgument, "path holds a NUL byte at 1")
 	_, err = sidbeam.Open(path, sidbeam.OpenConfig{Residency: 9})
 	fails(t, err, sidbeam.InvalidArgument, "residency is 9")
 	must(t, os.Truncate(path, 100))
 	_, err = sidbeam.Open(path, sidbeam.OpenConfig{})
-	fails(t, err, sidbeam.Corrupt, "")
+	fails(t, err, sidbeam.Corrupt, "file too short: a header of")
 }
 
-// A file replaced by rename is still the old one to those who have it; what is truncated was better copied.
+// A file replaced by rename is still the old one for those who have it open; a file that may be truncated was copied.
 func TestReplacedAndTruncatedWhileOpen(t *testing.T) {
 	path := written(t, threePairs)
 	mapped, err := sidbeam.Open(path, sidbeam.OpenConfig{})
@@ -206,7 +207,8 @@ func TestReplacedAndTruncatedWhileOpen(t *testing.T) {
 func TestPlan(t *testing.T) {
 	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{4, 4}}, threePairs)
 	plan, err := builder.Plan(context.Background())
-	if must(t, err); !plan.Exact || plan.SIDs != 3 || plan.Nodes[1] != 3 || plan.FileBytes <= 0 || len(plan.Sections) == 0 {
+	must(t, err)
+	if !plan.Exact || plan.SIDs != 3 || plan.Nodes[1] != 3 || plan.FileBytes <= 0 || len(plan.Sections) == 0 {
 		t.Errorf("plan: expected 3 SIDs, counted, got %+v", plan)
 	}
 	estimate, err := sidbeam.EstimatePlan(sidbeam.BuilderConfig{Codes: []int32{4, 4}}, 3)
@@ -217,7 +219,7 @@ func TestPlan(t *testing.T) {
 	fails(t, err, sidbeam.InvalidArgument, "sids is 17, but these codes allow only 16 SIDs")
 }
 
-// In a folder that everybody may write to, as another user.
+// Writes, as another user, into a folder that everybody may write to.
 func TestOwnerThatCannotBeKept(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may become another user")
@@ -244,16 +246,17 @@ func TestOwnerThatCannotBeKept(t *testing.T) {
 // A build whose context ends leaves the old file, nothing else, and a builder that works.
 func TestCancelledBuild(t *testing.T) {
 	path := written(t, threePairs)
-	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{64, 64, 64}}, sidbeam.Pairs{Codes: randomSIDs(1000, 3, 64)})
+	config := sidbeam.BuilderConfig{Codes: []int32{64, 64, 64}}
+	builder := builderOf(t, config, sidbeam.Pairs{Codes: randomSIDs(1000, 3, 64)})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	err := builder.Write(ctx, path)
-	fails(t, err, sidbeam.Cancelled, "cancel")
+	fails(t, err, sidbeam.Cancelled, "the build was cancelled by its progress callback")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("expected context.Canceled within %v", err)
 	}
 	_, err = builder.Finish(ctx)
-	fails(t, err, sidbeam.Cancelled, "cancel")
+	fails(t, err, sidbeam.Cancelled, "the build was cancelled by its progress callback")
 	if info, err := sidbeam.Peek(path); err != nil || info.SIDs != 3 {
 		t.Errorf("expected the old file, got %+v %v", info, err)
 	}
@@ -272,7 +275,8 @@ func TestCancelledBuild(t *testing.T) {
 }
 
 // whileBuilding makes builders of a million SIDs until one was seen at work when `meanwhile` was called, which says so.
-func whileBuilding(t *testing.T, meanwhile func(builder *sidbeam.Builder, cancel func(), built <-chan error) (seen bool)) {
+func whileBuilding(t *testing.T,
+	meanwhile func(builder *sidbeam.Builder, cancel func(), built <-chan error) (seen bool)) {
 	pairs := sidbeam.Pairs{Codes: randomSIDs(1<<20, 3, 256)}
 	for attempt := 0; attempt < 20; attempt++ {
 		builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{256, 256, 256}, Threads: 1}, pairs)
@@ -298,7 +302,7 @@ func TestCancelWhileBuilding(t *testing.T) {
 		cancel()
 		err := <-built
 		if err != nil {
-			fails(t, err, sidbeam.Cancelled, "cancel")
+			fails(t, err, sidbeam.Cancelled, "the build was cancelled by its progress callback")
 		}
 		return err != nil
 	})
@@ -316,7 +320,7 @@ func TestBuilderInUse(t *testing.T) {
 		}
 		fails(t, again, sidbeam.BadState, "builder is in use by another goroutine")
 		fails(t, metadata, sidbeam.BadState, "builder is in use by another thread")
-		fails(t, err, sidbeam.Cancelled, "cancel")
+		fails(t, err, sidbeam.Cancelled, "the build was cancelled by its progress callback")
 		_, err = builder.Finish(context.Background())
 		fails(t, err, sidbeam.BadState, "builder is closed")
 		return true
@@ -339,7 +343,8 @@ func TestLog(t *testing.T) {
 	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Runtime: loud})
 	must(t, err)
 	defer index.Close()
-	if all := strings.Join(messages, "\n"); len(messages) != 2 || !strings.Contains(all, "baseline") || !strings.Contains(all, path) {
+	all := strings.Join(messages, "\n")
+	if len(messages) != 2 || !strings.Contains(all, "baseline") || !strings.Contains(all, path) {
 		t.Errorf("expected a message of the runtime and one of the file, got %q", messages)
 	}
 }

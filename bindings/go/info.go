@@ -26,7 +26,7 @@ type Info struct {
 	MaxChildren              []int32 // [L] most continuations of a prefix of l codes, the end counted
 	Nodes                    []int64 // [L] distinct prefixes of l+1 codes
 	Fingerprint              string  // XXH3-128 of levels, codes, SIDs and items, in hexadecimal; not of kinds or metadata
-	Verified                 Verify  // depth to which it was found sound; full where a Builder finished it, header from Peek
+	Verified                 Verify  // depth to which it was found sound; full after a Builder's Finish, header after Peek
 
 	metadata int
 }
@@ -84,7 +84,7 @@ func readInfo(call func(numbers []int64, fingerprint []byte, f *failure)) (*Info
 	return info, nil
 }
 
-// header is what was read when the index was opened; that of an Index which nobody opened is empty.
+// header is what was read when the index was opened; it is empty for an Index that nobody opened.
 func (x *Index) header() *Info {
 	if x.info == nil {
 		return new(Info)

@@ -8,7 +8,7 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// Items are buffers for what beams stand for, N slots of them; what is nil is not asked for. A beam has an ordinal once its
+// Items are buffers for what beams stand for, N slots of them; a nil one is not filled. A beam has an ordinal once its
 // SID is complete and in the index. Without ItemRows, Offsets and Truncated tell what they would be.
 type Items struct {
 	LimitPerSID int     // most item rows of one SID; 0: no limit
@@ -62,7 +62,7 @@ func (s *Session) ItemsOn(slots []int32, items *Items, stream uintptr) error {
 	return f.done()
 }
 
-// Stats is counted since a session's creation. Numbers of logits rows depend on the number of threads and their pace.
+// Stats are counted since a session's creation. Counts of logits rows depend on the number of threads and their pace.
 type Stats struct {
 	Steps                          int64 // calls of step
 	RowsRead, RowsSkipped, RowsBad int64 // logits rows
@@ -70,7 +70,7 @@ type Stats struct {
 	MemoryBytes                    int64 // memory that the session holds
 }
 
-// Stats gives what hosts act on.
+// Stats gives the counts that hosts act on.
 func (s *Session) Stats() (Stats, error) {
 	numbers := make([]int64, native.FLAT_STATS_COUNT)
 	f := newFailure()
@@ -89,7 +89,7 @@ func (s *Session) Stats() (Stats, error) {
 	}, nil
 }
 
-// Counters gives counters of what is inside, by name, for those who tune it; they come and go with versions.
+// Counters gives internal counters by name, for tuning; they come and go with versions.
 func (s *Session) Counters() (map[string]int64, error) {
 	values, names := make([]int64, native.FLAT_COUNTERS), make([]byte, native.FLAT_COUNTER_NAME_BYTES)
 	f := newFailure()

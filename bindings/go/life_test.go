@@ -105,7 +105,7 @@ func TestViewAfterClose(t *testing.T) {
 	}
 }
 
-// Many goroutines on one session, closed under them: every call works or says why not.
+// Many goroutines use one session, which is closed under them: every call works or says why not.
 func TestCloseWhileInUse(t *testing.T) {
 	index := threeItems(t)
 	for round := 0; round < 50; round++ {
@@ -139,7 +139,7 @@ func TestCloseWhileInUse(t *testing.T) {
 	}
 }
 
-// What is immutable serves any number of goroutines, each with a session of its own.
+// Immutable objects serve any number of goroutines, each with a session of its own.
 func TestManyGoroutines(t *testing.T) {
 	const goroutines, requests = 16, 50
 	index := build(t, sidbeam.BuilderConfig{Codes: []int32{32, 32, 32}}, sidbeam.Pairs{Codes: randomSIDs(2000, 3, 32)})
@@ -201,7 +201,7 @@ func residentBytes(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// 400 sessions of 2 MB and more, and their views: closed, or left to the collector; neither stays.
+// 400 sessions of 2 MB or more, and their views, are closed or left to the collector; neither leaks.
 func TestNothingLeaks(t *testing.T) {
 	index := threeItems(t)
 	config := sidbeam.SessionConfig{Constraint: index, Slots: 64, Beams: 1024}
@@ -230,7 +230,8 @@ func TestNothingLeaks(t *testing.T) {
 	churn(true)
 	churn(false)
 	if grown, all := residentBytes(t)-before, 400*int(stats.MemoryBytes); stats.MemoryBytes < 2<<20 || grown > all/8 {
-		t.Errorf("400 sessions of %d bytes: expected less than an eighth to be left, got %d bytes more", stats.MemoryBytes, grown)
+		t.Errorf("400 sessions of %d bytes: expected less than an eighth to be left, got %d bytes more",
+			stats.MemoryBytes, grown)
 	}
 }
 
@@ -253,7 +254,8 @@ func TestExitWithLiveObjects(t *testing.T) {
 		return
 	}
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: threeItems(t), Beams: 2})
-	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{64, 64, 64}}, sidbeam.Pairs{Codes: randomSIDs(100000, 3, 64)})
+	config := sidbeam.BuilderConfig{Codes: []int32{64, 64, 64}}
+	builder := builderOf(t, config, sidbeam.Pairs{Codes: randomSIDs(100000, 3, 64)})
 	begun := make(chan bool, 2)
 	go func() {
 		begun <- true
@@ -286,7 +288,8 @@ func TestOtherABI(t *testing.T) {
 	if output, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("cc: %v\n%s", err, output)
 	}
-	if output := again(t, "TestOtherABI", "SIDBEAM_OTHER_ABI=1", "LD_PRELOAD="+other); !bytes.Contains([]byte(output), []byte("PASS")) {
+	output := again(t, "TestOtherABI", "SIDBEAM_OTHER_ABI=1", "LD_PRELOAD="+other)
+	if !bytes.Contains([]byte(output), []byte("PASS")) {
 		t.Errorf("expected PASS, got %s", output)
 	}
 }

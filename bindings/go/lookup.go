@@ -68,7 +68,8 @@ func rectangle(rows [][]int32) (codes, lengths []int32, stride int) {
 	return codes, lengths, stride
 }
 
-// Ordinals gives the ordinals [lo, hi) of the SIDs that begin with a prefix of 0 .. L codes; lo = hi where there are none.
+// Ordinals gives the ordinals [lo, hi) of the SIDs that begin with a prefix of 0 .. L codes; lo = hi where there are
+// none.
 func (x *Index) Ordinals(prefix ...int32) (lo, hi int64, err error) {
 	var numbers [2]int64
 	f := newFailure()
@@ -77,7 +78,8 @@ func (x *Index) Ordinals(prefix ...int32) (lo, hi int64, err error) {
 	return numbers[0], numbers[1], f.done()
 }
 
-// Children gives the codes that may follow a prefix of fewer than L codes, rising, and whether the prefix is itself a SID.
+// Children gives the codes that may follow a prefix of fewer than L codes, rising, and whether the prefix is itself a
+// SID.
 func (x *Index) Children(prefix ...int32) (codes []int32, end bool, err error) {
 	var ends [1]int32
 	read := func(out []int32) (int64, error) {
@@ -165,7 +167,7 @@ func (x *Index) FindItem(id, from int64) (int64, error) {
 
 // FindItemNamed is FindItem where ids are names; where they are numbers it is an error.
 func (x *Index) FindItemNamed(name string, from int64) (int64, error) {
-	return x.findItem(0, append(make([]byte, 0, len(name)+1), name...), from) // not nil, that is no name at all
+	return x.findItem(0, append(make([]byte, 0, len(name)+1), name...), from) // not nil, which would mean no name
 }
 
 func (x *Index) findItem(id int64, name []byte, from int64) (int64, error) {

@@ -10,7 +10,8 @@ import (
 
 // Two requests of 70 beams over 2048 codes, as tests/bindings/bench_calls.c has them.
 func overheadSession(t testing.TB) (*sidbeam.Session, sidbeam.StepArgs) {
-	index := build(t, sidbeam.BuilderConfig{Codes: []int32{2048, 2048, 2048}}, sidbeam.Pairs{Codes: randomSIDs(100000, 3, 2048)})
+	config := sidbeam.BuilderConfig{Codes: []int32{2048, 2048, 2048}}
+	index := build(t, config, sidbeam.Pairs{Codes: randomSIDs(100000, 3, 2048)})
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: index, Slots: 2, Beams: 70})
 	rows := sidbeam.Rows{F32: randomLogits(2 * 70 * 2048), Slots: 2, Rows: 70, Columns: 2048}
 	return session, sidbeam.StepArgs{Rows: rows}

@@ -13,12 +13,12 @@ type Plan struct {
 	Exact       bool      // counted; else expected for SIDs drawn uniformly (real SIDs share prefixes and need less)
 	SIDs, Items int64     // distinct SIDs; (SID, item) pairs
 	FileBytes   int64     // the whole file
-	PeakBytes   int64     // memory that the build takes at most, the file's pages included
+	PeakBytes   int64     // most memory that the build takes, the file's pages included
 	Nodes       []int64   // [L] distinct prefixes of l+1 codes
 	Sections    []Section // of the file, in its order; their checksums are 0
 }
 
-// Plan sorts what was added (Write and Finish then need not) and gives exact sizes. Errors: as Finish.
+// Plan sorts what was added, so that Write and Finish need not, and gives exact sizes. Errors: as Finish.
 func (b *Builder) Plan(ctx context.Context) (*Plan, error) {
 	var box uintptr
 	if err := b.cancellable(ctx, func(f *failure) {
@@ -36,7 +36,8 @@ func EstimatePlan(config BuilderConfig, sids int64) (*Plan, error) {
 		return nil, err
 	}
 	f := newFailure()
-	box := native.Flat_plan_estimate(config.Codes, flag(config.VariableLength), int(config.IDType), int(config.Kinds), sids,
+	box := native.Flat_plan_estimate(config.Codes, flag(config.VariableLength), int(config.IDType), int(config.Kinds),
+		sids,
 		f.bytes())
 	if err := f.done(); err != nil {
 		return nil, err
@@ -44,7 +45,7 @@ func EstimatePlan(config BuilderConfig, sids int64) (*Plan, error) {
 	return readPlan(box, len(config.Codes))
 }
 
-// readPlan reads a plan of the library's out, and gives it back.
+// readPlan reads one of the library's plans, and gives it back.
 func readPlan(box uintptr, levels int) (*Plan, error) {
 	defer native.Flat_free(box)
 	numbers := make([]int64, native.FLAT_PLAN_COUNT)

@@ -4,13 +4,14 @@ package sidbeam
 
 import "math"
 
-// Broadcast is the stride of what is the same for all: all beams of a slot, or all slots, read the same logits row.
+// Broadcast is the stride of entries that are all the same: all beams of a slot, or all slots, read the same logits
+// row.
 const Broadcast = math.MinInt64
 
-// Rows are logits rows, or rows of log-probabilities, read in place: one of F32, F16, BF16 is given.
+// Rows are logits rows, or rows of log-probabilities, read in place: exactly one of F32, F16, BF16 is given.
 //
-//	Slots > 0  [Slots, Rows, Columns]: beam m of the i-th slot of the call has the logits row (i, m); a slot that has only
-//	           just started reads that of beam 0 alone
+//	Slots > 0  [Slots, Rows, Columns]: beam m of the i-th slot of the call has the logits row (i, m); a slot that has
+//	           only just started reads that of beam 0 alone
 //	Slots = 0  [Rows, Columns], and the call has a row map that names each beam's logits row
 //
 // Element (i, r, c) is at i*SlotStride + r*RowStride + c, in elements. Strides of 0 are dense: Columns, and
@@ -41,8 +42,8 @@ func (r *Rows) memory() (address []byte, elements int64, dtype DType, err error)
 	return address, elements, dtype, err
 }
 
-// Vocabulary says which column of a logits row a code has: code t of level l is column Offsets[l] + t, or Maps[l][t] where that level
-// has a map. Levels may share columns.
+// Vocabulary says which column of a logits row a code has: code t of level l is column Offsets[l] + t, or Maps[l][t]
+// where that level has a map. Levels may share columns.
 type Vocabulary struct {
 	Offsets   []int64   // [L]; nil: all 0
 	Maps      [][]int32 // [L], each nil or [V_l] columns; nil: no maps

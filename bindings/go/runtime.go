@@ -12,7 +12,7 @@ import (
 // LogLevel says how much is logged.
 type LogLevel int32
 
-// Log levels; each gives those above it too.
+// Log levels; each includes those above it.
 const (
 	LogOff LogLevel = iota
 	LogErrors
@@ -25,9 +25,9 @@ var logger struct {
 	write func(level LogLevel, message string)
 }
 
-// SetLogger names the function that gets what runtimes with a LogLevel log, nil for none. It is called at the end of
-// calls that may log (opening, building, verifying, uploading; never a step), on their goroutines, maybe on several at a
-// time. 64 messages wait; more are lost.
+// SetLogger sets the function that gets the messages of runtimes with a LogLevel; nil: none. It is called at the end of
+// calls that may log (opening, building, verifying, uploading; never a step), on their goroutines, perhaps on several
+// at once. Up to 64 messages wait; further ones are lost.
 func SetLogger(write func(level LogLevel, message string)) {
 	logger.mutex.Lock()
 	logger.write = write
@@ -36,18 +36,18 @@ func SetLogger(write func(level LogLevel, message string)) {
 
 // RuntimeConfig is what a [Runtime] is made from; the zero value is all defaults.
 type RuntimeConfig struct {
-	Threads     int      // of a build or a verification, the caller's included, 1 .. 1024; 0: one a core
+	Threads     int      // of a build or a verification, the caller's included, 1 .. 1024; 0: one per core
 	StepThreads int      // of a step, the caller's included, 1 .. 1024; 0: 1. Results have the same bits whatever it is
-	StepGrain   int64    // elements of logits that are worth a thread of a step; 0: 32768
+	StepGrain   int64    // logits elements that justify one thread of a step; 0: 32768
 	Log         LogLevel // see SetLogger
 	CPUTarget   string   // instruction set of the kernels: "baseline", "avx2", "avx512", "neon"; "": the best there is
 	CUDALibrary string   // path of the CUDA plugin; "": $SIDBEAM_CUDA_LIBRARY, beside the library, the system's folders
-	// Addresses of C functions as sidbeam_device_allocator in sidbeam/runtime.h has them; 0: CUDA's own.
+	// Addresses of C functions, described at sidbeam_device_allocator in sidbeam/runtime.h; 0: CUDA's own.
 	DeviceAllocate, DeviceRelease, DeviceContext uintptr
 }
 
-// Runtime is what every other object is made from: threads, instruction set, log, devices. Immutable; share it freely.
-// Where a config asks for one, nil is a runtime of the process with all defaults, made when first needed.
+// Runtime is the object from which every other is made: threads, instruction set, log, devices. Immutable; share it
+// freely. Where a config asks for one, nil is the process's default runtime, made when first needed.
 type Runtime struct{ handle *handle }
 
 // NewRuntime makes a runtime. Errors: InvalidArgument (a field), Unsupported (a CPUTarget that this machine lacks, a
@@ -70,7 +70,7 @@ func NewRuntime(config RuntimeConfig) (*Runtime, error) {
 	return &Runtime{newHandle(box)}, nil
 }
 
-// Close gives the runtime back; what was made from it goes on. Again does nothing.
+// Close gives the runtime back; objects made from it go on. Closing again does nothing.
 func (r *Runtime) Close() error { return r.handle.close() }
 
 var common struct {
@@ -79,7 +79,7 @@ var common struct {
 	err     error
 }
 
-// withRuntime calls with the handle of a runtime, of the process's where it is nil.
+// withRuntime calls with the handle of a runtime, or of the process's where it is nil.
 func withRuntime(r *Runtime, call func(box uintptr)) error {
 	if r == nil {
 		common.once.Do(func() { common.runtime, common.err = NewRuntime(RuntimeConfig{}) })
@@ -102,7 +102,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// Version is that of the library that is loaded, for instance "0.1.0".
+// Version is the version of the loaded library, for instance "0.1.0".
 func Version() string { return native.Sidbeam_version() }
 
 // CPUTarget is the instruction set that kernels use by default on this machine: "baseline", "avx2", "avx512" or "neon".

@@ -10,24 +10,25 @@ import (
 
 // SessionConfig is what a [Session] is made from.
 type SessionConfig struct {
-	Runtime          *Runtime    // nil: the process's
-	Constraint       Constrainer // an *Index or a *Constraint, of slots that name none; its levels, L, are the session's
-	Slots            int         // S: requests at a time, 1 .. 2^20; 0: 1
-	Beams            int         // M: beams of a request, 1 .. MaxBeams; 0: 1
-	Strategy         Strategy
-	Normalization    Normalization
-	TopK             int         // codes per beam that SortedTopK and HashFinal look up; 0: M
-	Vocabulary       *Vocabulary // copied; nil: code t is column t at every level
-	Device           Device      // what the strategy needs of the index is uploaded where it is not there yet
-	LogProbsPromised bool        // NormalizeNone rows, or element - LSE, never exceed 0: logits rows that cannot matter are skipped
+	Runtime       *Runtime    // nil: the process's
+	Constraint    Constrainer // an *Index or a *Constraint, for slots that name none; the session has its levels, L
+	Slots         int         // S: requests at a time, 1 .. 2^20; 0: 1
+	Beams         int         // M: beams of a request, 1 .. MaxBeams; 0: 1
+	Strategy      Strategy
+	Normalization Normalization
+	TopK          int         // codes per beam that SortedTopK and HashFinal look up; 0: M
+	Vocabulary    *Vocabulary // copied; nil: code t is column t at every level
+	Device        Device      // sections that the strategy needs are uploaded if they are not there yet
+	// NormalizeNone rows, or element - LSE, never exceed 0: logits rows that cannot matter are skipped
+	LogProbsPromised bool
 }
 
-// Session decodes: slots x beams, one level per step. A slot is a request, at a level of its own. Creation takes all
+// Session decodes: slots x beams, one level per step. A slot is a request, with its own level. Creation takes all
 // memory: a step never allocates, in C or in Go, and never copies logits. One goroutine at a time, except Close.
 //
 // A step keeps the best min(width, candidates) of every slot, in the order score falling, parent rising, code rising,
 // the same bits whatever the batch, the threads or the instruction set. Beams left over are dead: parent -1, code -1,
-// score -inf, state -1. What -inf, NaN, ends of SIDs and CUDA mean is written in sidbeam/session.h.
+// score -inf, state -1. sidbeam/session.h says what -inf, NaN, ends of SIDs and CUDA mean.
 type Session struct {
 	handle *handle
 	slots  int
@@ -36,8 +37,8 @@ type Session struct {
 	device Device
 }
 
-// NewSession makes a session and all its memory. Errors: InvalidArgument, MissingSection (the strategy needs a kind that
-// the index was built without), Unsupported, NoDevice, OutOfMemory, and those of Upload.
+// NewSession makes a session and all its memory. Errors: InvalidArgument, MissingSection (the strategy needs a kind
+// that the index was built without), Unsupported, NoDevice, OutOfMemory, and those of Upload.
 func NewSession(config SessionConfig) (*Session, error) {
 	var constraint *Constraint
 	if config.Constraint != nil {
@@ -82,10 +83,10 @@ func orOne(n int) int {
 	return saturate(n)
 }
 
-// Close gives the session back. Its memory goes after the call that runs, and the last view. Again does nothing.
+// Close gives the session back. Its memory goes after the running call and the last view. Closing again does nothing.
 func (s *Session) Close() error { return s.handle.close() }
 
-// Shape is S, the number of requests at a time, M, of beams of a request, and L, of codes of the longest SID.
+// Shape gives S, the number of requests at a time, M, of beams of a request, and L, of codes of the longest SID.
 func (s *Session) Shape() (slots, beams, levels int) { return s.slots, s.beams, s.levels }
 
 // StartArgs says which slots start, and how. The zero value starts all of them at the beginning.
@@ -94,7 +95,7 @@ type StartArgs struct {
 	Constraints []Constrainer // [N] of at most L levels; an entry, or all of it, may be nil: the session's
 	Widths      []int32       // [N] 1 .. M, or 0 for M; nil: M
 	Prefixes    [][]int32     // [N] codes that are already decided, 0 .. L of them; nil: none
-	// [N] of the slots' steps, unless a step brings its own; nil: 0, which stands for 1 and for none.
+	// [N] for the slots' steps, unless a step brings its own; nil: 0, which means 1 and none.
 	InverseTemperatures, SoftCaps []float32
 	Stream                        uintptr // cudaStream_t; not read on the CPU
 }
@@ -129,14 +130,14 @@ func (s *Session) Start(args StartArgs) error {
 
 // StepArgs are the logits of a level. Only Rows is needed.
 type StepArgs struct {
-	// [N] different slots that are started and not done. nil: all S, of which those that are idle or done are passed over;
-	// where nothing is left to do the step fails with BadState.
+	// [N] different slots that are started and not done. nil: all S, except those that are idle or done; if none is left,
+	// the step fails with BadState.
 	Slots  []int32
 	Rows   Rows      // Rows.Slots is N (S without Slots), or 0 with a RowMap
 	RowMap []int32   // [N, M] logits row of each beam, -1 for beams that are not fed; only with Rows.Slots = 0
 	LSE    []float32 // log-sum-exp of every logits row: [Rows.Slots, Rows.Rows] or [Rows.Rows]; nil: computed
-	// x = InverseTemperature * softcap(element), softcap(v) = SoftCap * tanh(v / SoftCap); 0: that of the slot (StartArgs),
-	// which is 1, or none, where it is 0. A SoftCap of +Inf is none, whatever the slot has.
+	// x = InverseTemperature * softcap(element), softcap(v) = SoftCap * tanh(v / SoftCap). 0: the slot's (StartArgs),
+	// where 0 in turn means 1, or none. A SoftCap of +Inf is none, whatever the slot has.
 	InverseTemperature, SoftCap float32
 	// [N] the same per slot; nil: the scalars, which must be 0 where there are slices.
 	InverseTemperatures, SoftCaps []float32
@@ -144,9 +145,9 @@ type StepArgs struct {
 }
 
 // Step advances slots by one level. Errors: InvalidArgument (slots, rows, row map, lse, temperature: the message says
-// which, what was expected and what came), BadState (a slot that is idle or done, or, where none is named, no slot that
-// is left to step), NoDevice, DeviceError; then no slot has changed. A logits row with NaN or +inf is no error of the
-// call: Beams.Errors flags the slot.
+// which, what was expected and what came), BadState (a slot that is idle or done or, if no slots are named, no slot
+// that is left to step), NoDevice, DeviceError; then no slot has changed. A logits row with NaN or +inf is no error of
+// the call: Beams.Errors flags the slot.
 func (s *Session) Step(args StepArgs) error {
 	rows := &args.Rows
 	logits, elements, dtype, err := rows.memory()
@@ -162,7 +163,7 @@ func (s *Session) Step(args StepArgs) error {
 	return f.done()
 }
 
-// Stop makes slots idle and lets go of their constraints; nil: all. Stopping an idle slot does nothing. stream is a
+// Stop makes slots idle and releases their constraints; nil: all. Stopping an idle slot does nothing. stream is a
 // cudaStream_t, 0 on the CPU. Errors: InvalidArgument (a slot out of range or named twice).
 func (s *Session) Stop(slots []int32, stream uintptr) error {
 	count := len(slots)

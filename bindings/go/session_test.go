@@ -53,7 +53,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// What reads only what it must does not see a NaN that cannot matter; one that can flags the slot, and no other.
+// A step that reads only what it must does not see a NaN that cannot matter; one that can flags its slot and no other.
 func TestNaNFlagsItsSlot(t *testing.T) {
 	session, beams := newSession(t, sidbeam.SessionConfig{Constraint: threeItems(t), Beams: 2, Slots: 2})
 	must(t, session.Start(sidbeam.StartArgs{}))
@@ -96,7 +96,7 @@ func TestPrefixesWidthsAndConstraints(t *testing.T) {
 			beams.Level.At(1), beams.Live.At(2))
 	}
 	must(t, only.Close())
-	runtime.GC() // the session holds the constraint, that its index
+	runtime.GC() // the session holds the constraint, which holds its index
 	must(t, session.Step(sidbeam.StepArgs{Slots: []int32{0, 1}, Rows: sidbeam.Rows{F32: twoLevels[1], Slots: 2, Rows: 2,
 		Columns: 4, SlotStride: sidbeam.Broadcast, RowStride: sidbeam.Broadcast}}))
 	if beams.Codes.At(0) != 3 || beams.Live.At(0) != 1 || beams.Codes.At(2) != 3 || beams.Live.At(1) != 1 {
@@ -133,7 +133,7 @@ func TestConstraintSet(t *testing.T) {
 	}
 }
 
-// A slice in an object that holds Go pointers beside it is as good as any: generate.sh sees to that.
+// A slice in an object that also holds Go pointers may be passed; generate.sh sees to that.
 func TestSliceBesidePointers(t *testing.T) {
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: threeItems(t)})
 	worker := &struct {
@@ -145,12 +145,13 @@ func TestSliceBesidePointers(t *testing.T) {
 	runtime.KeepAlive(worker)
 }
 
-// A slot's temperature does what a step's does; a step's comes before it.
+// A slot's temperature has the effect of a step's, which takes precedence.
 func TestTemperatures(t *testing.T) {
 	session, beams := newSession(t, sidbeam.SessionConfig{Constraint: threeItems(t), Slots: 2})
 	score := func(start sidbeam.StartArgs, change func(step *sidbeam.StepArgs)) float32 {
 		must(t, session.Start(start))
-		step := sidbeam.StepArgs{Rows: sidbeam.Rows{F32: twoLevels[0], Slots: 2, Rows: 1, Columns: 4, SlotStride: sidbeam.Broadcast}}
+		step := sidbeam.StepArgs{Rows: sidbeam.Rows{
+			F32: twoLevels[0], Slots: 2, Rows: 1, Columns: 4, SlotStride: sidbeam.Broadcast}}
 		change(&step)
 		must(t, session.Step(step))
 		return beams.Scores.At(1)

@@ -11,7 +11,7 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// The cases that every language repeats, and what C gave, which the oracle agreed with.
+// The cases that every language repeats, with C's results, which the oracle confirmed.
 func TestSharedCases(t *testing.T) {
 	var replay *world
 	counts := map[string]int{}
@@ -96,7 +96,8 @@ func (w *world) index(r record) {
 	w.opened, w.indexes = append(w.opened, index), append(w.indexes, index)
 	info, err := index.Info()
 	w.must(err)
-	same(w, "levels...", []int64{int64(info.Levels), int64(info.Shortest), int64(info.Longest), int64(info.Kinds), info.SIDs,
+	same(w, "levels...", []int64{
+		int64(info.Levels), int64(info.Shortest), int64(info.Longest), int64(info.Kinds), info.SIDs,
 		info.Items, info.MergedPairs, info.Collisions, info.MaxItemsPerSID},
 		[]int64{int64(one(w, r, "want_levels")), int64(one(w, r, "want_shortest")), int64(one(w, r, "want_longest")),
 			int64(one(w, r, "want_kinds")), int64(one(w, r, "want_sids")), int64(one(w, r, "want_items")),
@@ -280,7 +281,7 @@ func (w *world) items(r record) {
 	same(w, "item_rows", got, numbers[int64](w, r, "want_item_rows"))
 }
 
-// refused repeats a call that C refused, with its code and words; nothing has changed.
+// refused repeats a call that C refused: same code and words, and nothing has changed.
 func (w *world) refused(r record) {
 	var err error
 	switch call := texts(w, r, "call")[0]; call {
@@ -297,7 +298,8 @@ func (w *world) refused(r record) {
 		w.Fatalf("refused: a call %q, expected one of the session's", call)
 	}
 	var failed *sidbeam.Error
-	if !errors.As(err, &failed) || int(failed.Code) != one(w, r, "want_code") || failed.Message != texts(w, r, "want_message")[0] {
+	if !errors.As(err, &failed) || int(failed.Code) != one(w, r, "want_code") ||
+		failed.Message != texts(w, r, "want_message")[0] {
 		w.Errorf("refused: expected code %d, %q, got %v", one(w, r, "want_code"), texts(w, r, "want_message")[0], err)
 	}
 }
@@ -318,7 +320,8 @@ func (w *world) newSet(r record) {
 func (w *world) prefixes(r record) {
 	lengths := numbers[int32](w, r, "lengths")
 	out := make([]int64, len(lengths))
-	w.must(w.set.Prefixes(numbers[int32](w, r, "which"), numbers[int32](w, r, "codes"), one(w, r, "stride"), lengths, out, 0))
+	w.must(w.set.Prefixes(numbers[int32](w, r, "which"), numbers[int32](w, r, "codes"), one(w, r, "stride"), lengths,
+		out, 0))
 	same(w, "states", out, numbers[int64](w, r, "want_states"))
 }
 

@@ -26,7 +26,7 @@ formatted() {
   in_folder samples/go quietly go vet ./...
 }
 
-# Twice: with the race detector and cgo's full check of pointers, and without, as allocations are counted.
+# Twice: with the race detector and cgo's full check of pointers; and without, to count allocations.
 package_tests() {
   if [ -d "$build/tests/bindings" ]; then
     quietly cmake --build "$build" --target shared_cases sidbeam_cuda_emulated

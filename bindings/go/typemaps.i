@@ -1,4 +1,5 @@
-// Go's typemaps: a slice a kind of array, a number a handle, bytes an error. SPDX-License-Identifier: Apache-2.0
+// Go's typemaps: a slice per kind of array, a number per handle, bytes for an error. SPDX-License-Identifier:
+// Apache-2.0
 
 // A nil slice is "none". SWIG passes the slice's header by value: C sees the elements for the call, and nothing of Go
 // that holds pointers.
@@ -28,11 +29,13 @@ GO_SLICE(flat_out_bytes, byte)
 %typemap(gotype) sidbeam_error * "[]byte"
 %typemap(in) sidbeam_error * { $1 = (sidbeam_error*)$input.array; }
 
-// Text that comes out is in static storage. SWIG's own way makes a Go string of memory of C's first; go vet minds.
+// Output text is in static storage. SWIG's own typemap would make a Go string over C's memory, to which go vet objects.
 %typemap(imtype) const char *STATIC "[]byte"
 %typemap(out) const char *STATIC {
   $result.array = (void*)$1;
   $result.len = $result.cap = (intgo)strlen($1);
 }
 %typemap(goout) const char *STATIC "$result = string($1)"
-%apply const char *STATIC { const char *sidbeam_version, const char *sidbeam_status_name, const char *sidbeam_cpu_target };
+%apply const char *STATIC {
+  const char *sidbeam_version, const char *sidbeam_status_name, const char *sidbeam_cpu_target
+};

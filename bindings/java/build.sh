@@ -13,8 +13,8 @@ mkdir -p $out
 : >"$log"
 trap 'status=$?; [ $status = 0 ] || tail -n 40 "$log" >&2' EXIT
 
-# A folder that has not been configured yet is, as the preset "release" does it. Each command has a redirection of its
-# own: what a group's would catch, the trap's words included, is not seen where the group fails.
+# Configures a folder that is not configured yet, as the preset "release" does. Each command has a redirection of its
+# own: one around the group would also swallow the trap's message when the group fails.
 [ -e "$build/CMakeCache.txt" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >>"$log" 2>&1
 cmake "$build" -DSIDBEAM_JAVA=ON >>"$log" 2>&1
 cmake --build "$build" --target sidbeam_java >>"$log" 2>&1
@@ -24,11 +24,13 @@ generated=$build/bindings/java/generated/io/sidbeam
 native=$out/classes/io/sidbeam/linux-$(uname -m)
 rm -rf $out/classes
 mkdir -p "$native"
-javac --release 17 -Xlint:all -Werror -d $out/classes bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java >>"$log" 2>&1
-# Stripped: what the jar carries is for running, and symbols are most of its bytes.
+sources=(bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java)
+javac --release 17 -Xlint:all -Werror -d $out/classes "${sources[@]}" >>"$log" 2>&1
+# Stripped: the jar is for running, and symbols would be most of its bytes.
 strip --strip-unneeded -o "$native/libsidbeam.so.1" "$build/runtime/libsidbeam.so.1"
 strip --strip-unneeded -o "$native/libsidbeam_java.so" "$build/bindings/java/libsidbeam_java.so"
-printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' "Implementation-Version: $version" >$out/manifest
+printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' \
+  "Implementation-Version: $version" >$out/manifest
 jar --create --file $out/sidbeam.jar.new --manifest $out/manifest -C $out/classes . >>"$log" 2>&1
 mv $out/sidbeam.jar.new $out/sidbeam.jar
-javadoc -quiet -Xdoclint:all -Werror -notimestamp -d $out/javadoc --release 17 bindings/java/src/main/java/io/sidbeam/*.java "$generated"/*.java >>"$log" 2>&1
+javadoc -quiet -Xdoclint:all -Werror -notimestamp -d $out/javadoc --release 17 "${sources[@]}" >>"$log" 2>&1

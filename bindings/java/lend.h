@@ -1,5 +1,5 @@
-/* What Java lends to a call: buffers as they are, arrays by copy, strings; and how errors go back. Inserted into SWIG's
- * file behind its jni.h, before everything else. SPDX-License-Identifier: Apache-2.0 */
+/* What Java lends to a call: buffers in place, arrays by copy, strings; and how errors go back. Inserted into SWIG's
+ * file after its jni.h, before everything else. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_JAVA_LEND_H
 #define SIDBEAM_JAVA_LEND_H
 
@@ -13,8 +13,8 @@
 static struct {
   jclass exception, device_pointer;
   jmethodID exception_of;
-  /* Of java.nio.Buffer: private fields, and its methods for a JVM that has no such fields. By methods alone a step with
-   * two buffers was some 400 ns dearer. */
+  /* Of java.nio.Buffer: private fields, and its methods for JVMs without such fields. With methods alone, a step with
+   * two buffers took some 400 ns more. */
   jfieldID position, limit;
   jmethodID position_of, limit_of;
   jfieldID address, count;
@@ -79,7 +79,7 @@ typedef struct java_loan {
 
 static const java_loan java_none = {NULL, 0, NULL};
 
-/* A number of a buffer, by its field or, where there is none, by its method; -1 if that fails. */
+/* A number of a buffer, by its field or, if there is none, by its method; -1 if that fails. */
 static int64_t java_number(JNIEnv* jenv, jobject buffer, jfieldID field, jmethodID method) {
   jint number;
   if (field != NULL) return (*jenv)->GetIntField(jenv, buffer, field);
@@ -89,9 +89,9 @@ static int64_t java_number(JNIEnv* jenv, jobject buffer, jfieldID field, jmethod
   return -1;
 }
 
-/* The elements of a direct buffer from its position to its limit. Both may change while they are read, by another
- * thread: what comes out lies within the buffer all the same. Returns 0 with an exception. The address is one that
- * Buffers has let pass, and is checked here too: what reads it would be undefined otherwise. */
+/* The elements of a direct buffer from its position to its limit. Another thread may change both while they are read;
+ * the result lies within the buffer all the same. Returns 0 with an exception. Buffers has checked the address; it is
+ * checked here too, since reading a misaligned one would be undefined. */
 static int java_lend_buffer(JNIEnv* jenv, jobject buffer, int64_t width, const char* name, java_loan* out) {
   const int64_t capacity = (*jenv)->GetDirectBufferCapacity(jenv, buffer);
   const int64_t position = java_number(jenv, buffer, java.position, java.position_of);
@@ -108,7 +108,7 @@ static int java_lend_buffer(JNIEnv* jenv, jobject buffer, int64_t width, const c
 
 static int64_t java_width(char type) { return type == 'B' ? 1 : type == 'J' ? 8 : 4; }
 
-/* Copies an array of Java's: GetPrimitiveArrayCritical would hold up the collector for as long as a call takes. */
+/* Copies a Java array: GetPrimitiveArrayCritical would block the collector for as long as a call takes. */
 static void* java_elements(JNIEnv* jenv, jarray array, char type) {
   switch (type) {
     case 'I':
@@ -122,9 +122,9 @@ static void* java_elements(JNIEnv* jenv, jarray array, char type) {
   }
 }
 
-/* Lends null, a direct buffer, a DevicePointer or an array of type I, J, F or B (int, long, float, byte); the classes
- * by hand pass nothing else. Returns 0 with an exception (a buffer at a wrong address or changed by another thread, no
- * memory for a copy) and nothing lent. */
+/* Lends null, a direct buffer, a DevicePointer or an array of type I, J, F or B (int, long, float, byte); the
+ * hand-written classes pass nothing else. Returns 0 with an exception (a misaligned buffer, one that another thread
+ * changed, no memory for a copy) and nothing lent. */
 static int java_lend(JNIEnv* jenv, jobject object, char type, const char* name, java_loan* out) {
   out->count = 0;
   out->array = NULL;

@@ -7,27 +7,31 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:-build/release}
 out=build/java
 log=$out/test.log
-export LC_ALL=C.UTF-8 # what the tests call files needs a locale that has the letters
+export LC_ALL=C.UTF-8 # tests give files names whose letters need such a locale
 bash bindings/java/build.sh "$build"
 trap 'status=$?; [ $status = 0 ] || tail -n 80 "$log" >&2' EXIT
 : >$log
 
-libraries=$(printf '/usr/share/java/%s.jar:' junit-jupiter-api junit-jupiter-engine junit-platform-{commons,console,engine,launcher,reporting} \
+names=(junit-jupiter-api junit-jupiter-engine junit-platform-{commons,console,engine,launcher,reporting}
   opentest4j opentest4j-reporting-{events,schema} apiguardian-api picocli)
+libraries=$(printf '/usr/share/java/%s.jar:' "${names[@]}")
 rm -rf $out/test-classes $out/stub
 mkdir -p $out/test-classes $out/stub
-javac -encoding UTF-8 --release 17 -Xlint:all,-processing,-path,-try -Werror -d $out/test-classes -cp "$out/sidbeam.jar:$libraries" \
+javac -encoding UTF-8 --release 17 -Xlint:all,-processing,-path,-try -Werror -d $out/test-classes \
+  -cp "$out/sidbeam.jar:$libraries" \
   bindings/java/src/test/java/io/sidbeam/*.java >>$log 2>&1
 
-# A library with all the names and another ABI.
+# A library with all the names, but of another ABI.
 cp "$build/bindings/java/libsidbeam_java.so" $out/stub/
 {
   echo 'unsigned sidbeam_abi_version(void) { return 99; }'
   echo 'const char* sidbeam_version(void) { return "9.9.9"; }'
-  nm -D --undefined-only $out/stub/libsidbeam_java.so | sed -nE '/ sidbeam_(abi_)?version/d; s/.* (sidbeam_[a-z_]+)(@.*)?$/void \1(void) {}/p'
+  nm -D --undefined-only $out/stub/libsidbeam_java.so |
+    sed -nE '/ sidbeam_(abi_)?version/d; s/.* (sidbeam_[a-z_]+)(@.*)?$/void \1(void) {}/p'
 } >$out/stub/stub.c
 echo 'SIDBEAM_1 { global: *; };' >$out/stub/stub.map
-cc -shared -fPIC -Wl,-soname,libsidbeam.so.1 -Wl,--version-script=$out/stub/stub.map -o $out/stub/libsidbeam.so.1 $out/stub/stub.c >>$log 2>&1
+cc -shared -fPIC -Wl,-soname,libsidbeam.so.1 -Wl,--version-script=$out/stub/stub.map \
+  -o $out/stub/libsidbeam.so.1 $out/stub/stub.c >>$log 2>&1
 
 # The folder of the native part as it is installed: both libraries side by side.
 mkdir -p $out/native
@@ -40,7 +44,8 @@ java -Xcheck:jni -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.t
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \
   -Dsidbeam.test.cases="$cases" \
   -Dsidbeam.test.plugin="$build/tests/gpu/libsidbeam_cuda_emulated.so" \
-  -Dsidbeam.test.emulated="$build/bindings/java/libsidbeam_java_emulated.so" org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
+  -Dsidbeam.test.emulated="$build/bindings/java/libsidbeam_java_emulated.so" \
+  org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
   --disable-banner --fail-if-no-tests --reports-dir $out/reports "${@:2}" >>$log 2>&1
 ! grep -m 5 -E '^(WARNING|FATAL ERROR) in native method' $log
 sed -nE 's/.*\[ *([0-9]+) tests (successful|failed) *\].*/\1 \2/p' $log

@@ -23,8 +23,8 @@
 %typemap(in) flat_handle* "$1 = (flat_handle*)(intptr_t)$input;"
 %typemap(out) flat_handle* "$result = (jlong)(intptr_t)$1;"
 
-// Arrays: null, a direct buffer, a DevicePointer or, where the layer by hand has one, an array of Java's. Where one cannot
-// be lent, $cleanup (the freearg of all arguments) gives back those before it; those behind it are still java_none.
+// Arrays: null, a direct buffer, a DevicePointer or, where the hand-written layer has one, a Java array. If one cannot
+// be lent, $cleanup (the freearg of all arguments) gives back those before it; those after it are still java_none.
 %define SIDBEAM_JAVA_ARRAY(TYPE, LETTER, MODE)
 %typemap(jni) TYPE "jobject"
 %typemap(jtype) TYPE "Object"
@@ -63,7 +63,7 @@ SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
   $1.data = loan.data;
 }
 
-// Strings are bytes of UTF-8, with a NUL at the end on the way in: JNI's own UTF-8 is another one.
+// Strings are bytes of UTF-8, with a NUL at the end on the way in: JNI's modified UTF-8 differs.
 %typemap(jni) const char* "jbyteArray"
 %typemap(jtype) const char* "byte[]"
 %typemap(jstype) const char* "byte[]"
@@ -79,19 +79,19 @@ SIDBEAM_JAVA_ARRAY(flat_out_bytes, 'B', 0)
 %typemap(freearg) const char* "java_give_back(jenv, &loan$argnum, 'B', JNI_ABORT);"
 %typemap(out) const char* "$result = java_bytes(jenv, $1);"
 
-// An error becomes a SidbeamException. No return after it: what was lent is given back first, and nothing else follows.
+// An error becomes a SidbeamException. It does not return: what was lent is given back first, and nothing else follows.
 %typemap(in, numinputs=0) sidbeam_error* (sidbeam_error error) "$1 = &error;"
 %typemap(argout) sidbeam_error* "if ($1->code != 0) java_throw(jenv, $1->code, $1->message);"
 
 %typemap(in, numinputs=0) JNIEnv* "$1 = jenv;"
 %inline %{
-/* Where a direct buffer begins, for Buffers: only a ByteBuffer has a method that tells how it is aligned. */
+/* Where a direct buffer begins, for Buffers: only ByteBuffer has a method that tells its alignment. */
 static int64_t java_address(JNIEnv* jenv, jobject buffer) {
   return (int64_t)(intptr_t)(*jenv)->GetDirectBufferAddress(jenv, buffer);
 }
 %}
 
-// A buffer over memory of a session; whoever makes one holds the session by flat_view_retain.
+// A buffer over a session's memory; its maker holds the session by flat_view_retain.
 %inline %{
 static flat_out_bytes java_view(int64_t address, int64_t bytes) {
   flat_out_bytes view;

@@ -1,4 +1,4 @@
-"""What a step's call takes through Python: beside tests/bindings/bench_calls.c, whose setting this repeats.
+"""What a step costs through Python; repeats the setting of tests/bindings/bench_calls.c.
 
 Prints `overhead python CASE MEDIAN_NS P99_NS`. SPDX-License-Identifier: Apache-2.0
 """

@@ -1,5 +1,6 @@
-/* What the typemaps do: Python's objects become the flat layer's arguments, and errors exceptions. All of it runs with
- * the GIL held; SWIG's -threads gives it up around the native call alone. SPDX-License-Identifier: Apache-2.0 */
+/* What the typemaps call: Python's objects become the flat layer's arguments, and errors become exceptions. All of it
+ * runs with the GIL held; SWIG's -threads releases it around the native call alone. SPDX-License-Identifier: Apache-2.0
+ * */
 #ifndef SIDBEAM_PYTHON_NATIVE_H
 #define SIDBEAM_PYTHON_NATIVE_H
 
@@ -7,7 +8,7 @@
 static PyObject* py_make_error;
 
 static void py_raise(int32_t code, const char* message) {
-  /* A message that was cut may end within a character. */
+  /* A truncated message may end within a character. */
   PyObject* text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
   PyObject* error =
       text == NULL || py_make_error == NULL ? NULL : PyObject_CallFunction(py_make_error, "iO", code, text);
@@ -32,8 +33,8 @@ py_invalid(const char* format, ...) {
   return 0;
 }
 
-/* Handles are capsules: what frees the box is bound to the object itself, so that neither an exception nor the end of
- * the interpreter can leave it out. */
+/* Handles are capsules: the destructor of the box belongs to the object itself, so that neither an exception nor the
+ * end of the interpreter can skip it. */
 static const char py_handle_name[] = "sidbeam.handle", py_view_name[] = "sidbeam.view";
 
 static void py_free_handle(PyObject* capsule) {
@@ -147,7 +148,7 @@ static int py_array(PyObject* object, const char* name, const char* letters, int
     return py_invalid("%s has elements of format '%s' and %d bytes, expected %s of %d", name,
                       buffer->format == NULL ? "B" : buffer->format, (int)buffer->itemsize,
                       *letters == 'f' ? "floats" : "integers", (int)size);
-  *data = buffer->buf == NULL ? (void*)(intptr_t)size : buffer->buf; /* empty, but given */
+  *data = buffer->buf == NULL ? (void*)(intptr_t)size : buffer->buf; /* empty, but given: not NULL */
   *count = buffer->len / size;
   return 1;
 }

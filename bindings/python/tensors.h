@@ -2,13 +2,13 @@
 #ifndef SIDBEAM_PYTHON_TENSORS_H
 #define SIDBEAM_PYTHON_TENSORS_H
 
-/* Of dlpack.h, version 0.6: what a capsule "dltensor" holds. */
+/* From dlpack.h, version 0.6: what a capsule "dltensor" holds. */
 typedef struct py_managed_tensor {
   sidbeam_dl_tensor tensor;
   void* context;
   void (*deleter)(struct py_managed_tensor* self);
 } py_managed_tensor;
-/* And of version 1: a capsule "dltensor_versioned". */
+/* From version 1: what a capsule "dltensor_versioned" holds. */
 typedef struct py_versioned_tensor {
   uint32_t major, minor;
   void* context;
@@ -17,7 +17,7 @@ typedef struct py_versioned_tensor {
   sidbeam_dl_tensor tensor;
 } py_versioned_tensor;
 
-/* Of version 1.3: what a type's __dlpack_c_exchange_api__ points to. */
+/* From version 1.3: what a type's __dlpack_c_exchange_api__ points to. */
 typedef struct py_exchange_api {
   uint32_t major, minor;
   struct py_exchange_api* older;
@@ -27,7 +27,7 @@ typedef struct py_exchange_api {
 
 enum { PY_CPU = 1, PY_CUDA = 2, PY_UINT = 1, PY_FLOAT = 2, PY_BFLOAT = 4 };
 
-/* Rows that an argument describes, and what keeps them. dtype -1: 16 bits, of which the caller says what they are. */
+/* Rows that an argument describes, and what keeps them. dtype -1: 16 bits, whose meaning the caller must say. */
 typedef struct py_rows {
   sidbeam_rows rows;
   Py_buffer buffer;
@@ -49,11 +49,11 @@ static int py_is_bfloat16(PyObject* object) {
   return is;
 }
 
-/* PyTorch's stand-ins for tensors while it compiles have no memory, but an address: that of their offset from NULL. */
+/* While PyTorch compiles, its stand-ins for tensors have an address (their offset from NULL) but no memory. */
 static int py_is_fake(PyObject* object) { return strcmp(Py_TYPE(object)->tp_name, "FakeTensor") == 0; }
 
-/* DLPack's capsule of an object. On CUDA the caller's stream orders the work, so the producer shall not wait (stream
- * -1). Version 1 can say that a tensor is read-only; who knows no version raises a TypeError. */
+/* The DLPack capsule of an object. On CUDA the caller's stream orders the work, so the producer shall not wait (stream
+ * -1). Version 1 can say that a tensor is read-only; an older producer raises a TypeError when asked for it. */
 static PyObject* py_ask_dlpack(PyObject* object, int on_cuda, int versioned) {
   PyObject *method = PyObject_GetAttrString(object, "__dlpack__"), *none = PyTuple_New(0), *capsule = NULL;
   PyObject* named = on_cuda ? Py_BuildValue("{s:i}", "stream", -1) : PyDict_New();
@@ -104,8 +104,8 @@ static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, in
   return managed == NULL ? NULL : &((py_managed_tensor*)managed)->tensor;
 }
 
-/* 1 where the object's type describes it in C, without a capsule: a small step takes 0.9 us of PyTorch then, not 5.4.
- * Else, also where it fails, the long way knows more, or says why not. */
+/* 1 if the object's type describes it in C, without a capsule: that takes 0.9 us of a small step with PyTorch where a
+ * capsule takes 5.4. Otherwise, and if this fails, the capsule is asked for, which knows more or says why not. */
 static int py_describe(PyObject* object, sidbeam_dl_tensor* out) {
   static PyObject* attribute;
   PyObject* capsule;
@@ -148,8 +148,9 @@ static int py_buffer_tensor(const Py_buffer* buffer, const char* name, int bfloa
   return 1;
 }
 
-/* Takes an object's buffer: 1; 0: an exception; -1: the object has none for this (JAX's arrays on a device, say), but
- * has DLPack. What refuses to be written is not asked again that way, where it could not refuse. */
+/* Takes an object's buffer: 1 done; 0 an exception; -1: the object has no buffer for this (for example JAX's arrays on
+ * a device), but has DLPack. An object that refuses to be written is not asked again by DLPack, which could not
+ * refuse. */
 static int py_take_buffer(PyObject* object, const char* name, int writable, py_rows* out, int* bfloat16) {
   const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
   *bfloat16 = 0;
@@ -206,7 +207,7 @@ static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err
   return err->code == 0;
 }
 
-/* What has buffers says there whether it may be written, JAX's arrays too, whose DLPack of before version 1 cannot. */
+/* Objects with buffers, JAX's arrays included, say there whether they may be written; DLPack before 1 cannot say so. */
 static int py_may_write(PyObject* object, const char* name) {
   Py_buffer buffer;
   if (!PyObject_CheckBuffer(object)) return 1;
@@ -245,8 +246,8 @@ static PyObject* py_describe_tensor(PyObject* self, PyObject* args) {
   return result;
 }
 
-/* Consumers call this on any thread, without the GIL, and perhaps after the interpreter: then there is nothing to give
- * back to. */
+/* Consumers call this on any thread, without the GIL, perhaps after the interpreter has ended: then there is nothing to
+ * give back to. */
 static void py_delete_tensor(py_managed_tensor* managed) {
   if (Py_IsInitialized()) {
     const PyGILState_STATE state = PyGILState_Ensure();
@@ -258,7 +259,7 @@ static void py_delete_tensor(py_managed_tensor* managed) {
 
 static void py_delete_unused(PyObject* capsule) {
   py_managed_tensor* managed;
-  if (!PyCapsule_IsValid(capsule, "dltensor")) return; /* taken over: renamed by its consumer */
+  if (!PyCapsule_IsValid(capsule, "dltensor")) return; /* renamed by a consumer, which has taken it over */
   managed = (py_managed_tensor*)PyCapsule_GetPointer(capsule, "dltensor");
   py_delete_tensor(managed);
 }

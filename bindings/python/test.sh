@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Tests of the Python package: the one in the build tree against the oracle, the shared cases and bad input, and then a
-# wheel in a clean environment. Needs a configured release build; says one line when all is well.
+# Tests of the Python package: the one in the build tree against the oracle, the shared cases and bad input; then a
+# wheel in a clean environment. Needs a configured release build; prints one line when all is well.
 #   bash bindings/python/test.sh [BUILD]          (default: build/release)
 #   bash bindings/python/test.sh [BUILD] quick    without the wheel
-# Debian 12: swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis; python3-pandas for its tests.
-# The wheel asks pip for scikit-build-core. PYTHON names another interpreter. SPDX-License-Identifier: Apache-2.0
+# Debian 12: swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis; python3-pandas for its
+# tests. The wheel asks pip for scikit-build-core and SWIG. PYTHON names another interpreter.
+# SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -12,7 +13,7 @@ build=$(realpath "${1:-build/release}")
 python=${PYTHON:-/usr/bin/python3}
 venv=build/python/venv
 
-# Pytest and Hypothesis of the system where it has them, else of pip.
+# Pytest and Hypothesis from the system if it has them, else from pip.
 if [ ! -x $venv/bin/python ]; then "$python" -m venv --system-site-packages $venv; fi
 $venv/bin/python -c 'import numpy, pytest, hypothesis' 2>/dev/null || $venv/bin/pip install -q numpy pytest hypothesis
 
@@ -24,7 +25,8 @@ cmake --build "$build" \
 
 export SIDBEAM_CLI=$build/bindings/cli/sidbeam SIDBEAM_CASES=$build/tests/bindings/cases.txt PYTHONDONTWRITEBYTECODE=1
 export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
-PYTHONPATH=$build/bindings/python/package $venv/bin/python -m pytest -c bindings/python/pyproject.toml -rs bindings/python/tests \
+PYTHONPATH=$build/bindings/python/package $venv/bin/python -m pytest -c bindings/python/pyproject.toml \
+  -rs bindings/python/tests \
   >build/python/pytest.log 2>&1 || { cat build/python/pytest.log; exit 1; }
 
 if [ "${2:-}" != quick ]; then bash bindings/python/test_wheel.sh; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A wheel, made from a copy of the sources that is gone afterwards, in an environment that has nothing else: it carries
-# its library, and finds it. Needs pip's index, for scikit-build-core and NumPy. SPDX-License-Identifier: Apache-2.0
+# Makes a wheel from a copy of the sources, removes the copy, and installs the wheel in an environment that has nothing
+# else: it must carry its library, and find it. Needs pip's index. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,9 +11,10 @@ rm -rf "$work"
 mkdir -p "$work/sources"
 fail() { tail -n 40 "$log"; echo "test_wheel.sh: $1"; exit 1; }
 
-# Only what is under version control goes in, as somebody gets it who clones it.
+# Only what is under version control goes in, as after a clone.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/sources"
-# Sources and build folder lie to each other as here, and warnings are as strict: what the release build compiled is in the cache.
+# The build folder lies to the sources as it does here, and warnings are as strict: the cache has what the release build
+# compiled.
 if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 "$python" -m venv "$work/making"
 "$work/making/bin/pip" wheel -v --no-deps -w "$work/wheels" --config-settings=build-dir=../../build/release \
@@ -25,7 +26,8 @@ rm -rf "$work/sources" "$work/making"
 "$work/clean/bin/pip" install -q "$work"/wheels/sidbeam-*.whl >>"$log" 2>&1 || fail "cannot install the wheel"
 cd /
 "$work/clean/bin/python" -I "$work/minimal.py" >"$work/said" 2>>"$log" || fail "samples/minimal.py"
-printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - "$work/said" >>"$log" 2>&1 || fail "another answer: $(cat "$work/said")"
+printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - "$work/said" >>"$log" 2>&1 ||
+  fail "another answer: $(cat "$work/said")"
 "$work/clean/bin/python" -I - >>"$log" 2>&1 <<'PROGRAM' || fail "the wheel's contents"
 import pathlib, sidbeam
 folder = pathlib.Path(sidbeam.__file__).parent

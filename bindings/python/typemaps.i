@@ -1,5 +1,5 @@
 // Python's side of ../sidbeam.i: one typemap per type, each a call of native.h or tensors.h. SWIG makes _native, which
-// src/sidbeam alone imports. SPDX-License-Identifier: Apache-2.0
+// only src/sidbeam imports. SPDX-License-Identifier: Apache-2.0
 %{
 #include <sidbeam/dlpack.h>
 %}
@@ -48,7 +48,7 @@ SIDBEAM_ARRAY(flat_out_i64, int64_t, "lq", PyBUF_WRITABLE)
 SIDBEAM_ARRAY(flat_out_f32, float, "f", PyBUF_WRITABLE)
 SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 
-// Logits: an object that is described in C, which is what keeps a step short.
+// Logits: an object that C describes; this keeps a small step short.
 %typemap(arginit) py_rows { memset(&$1, 0, sizeof($1)); }
 %typemap(in) py_rows { if (!py_rows_of($input, "$1_name", 0, &$1)) SWIG_fail; }
 %typemap(in) py_rows writable_logits { if (!py_rows_of($input, "logits", 1, &$1)) SWIG_fail; }
@@ -57,12 +57,12 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %ignore flat_session_step;
 %ignore flat_constraint_set_mask;
 %ignore flat_constraint_set_topk;
-%ignore flat_free;         // of the capsule
-%ignore flat_view_retain;  // of view
+%ignore flat_free;         // the capsule calls it
+%ignore flat_view_retain;  // view calls it
 %ignore flat_view_release;
 
 %inline %{
-/* flat_session_step; rows of two dimensions without a row map are those of one slot. */
+/* flat_session_step; rows of two dimensions without a row map belong to one slot. */
 static void session_step(flat_handle* session, flat_in_i32 slots, py_rows logits, int32_t dtype, flat_in_i32 row_map,
                          flat_in_f32 lse, float inverse_temperature, float soft_cap, flat_in_f32 inverse_temperatures,
                          flat_in_f32 soft_caps, int64_t stream, sidbeam_error* err) {
@@ -120,7 +120,7 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
-/* view(session) -> what keeps the session's memory until it is gone, also after close. */
+/* view(session) -> an object that keeps the session's memory, also after close. */
 static PyObject* py_view(PyObject* self, PyObject* args) {
   sidbeam_error err;
   PyObject *object, *capsule;
@@ -140,7 +140,7 @@ static PyObject* py_view(PyObject* self, PyObject* args) {
 static PyObject* py_set_make_error(PyObject* self, PyObject* args) {
   (void)self;
   if (!PyArg_ParseTuple(args, "O", &py_make_error)) return NULL;
-  Py_INCREF(py_make_error); /* for as long as the process lives */
+  Py_INCREF(py_make_error); /* never given back */
   Py_RETURN_NONE;
 }
 %}

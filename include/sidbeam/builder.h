@@ -43,7 +43,7 @@ typedef struct sidbeam_builder_config {
   int32_t kinds;           /* SIDBEAM_KIND_* or'ed; 0 means SIDBEAM_KIND_TRIE */
   int32_t collisions;      /* SIDBEAM_COLLISIONS_* */
   int32_t threads;         /* 1 .. 1024; 0: the runtime's */
-  /* Checked before the sort, as far as that needs it, and, exactly, before the index is laid out. */
+  /* Checked before the sort, for what the sort needs, and exactly before the index is laid out. */
   int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan_info.peak_bytes) fails; 0: none */
   const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
   /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
@@ -51,12 +51,12 @@ typedef struct sidbeam_builder_config {
    * the builder. NULL: none. */
   int32_t (*progress)(void* context, int32_t phase, int64_t done, int64_t total);
   void* progress_context;
-  /* With SIDBEAM_KIND_HASH: the seed of the hash set, kept in the file, for those who let strangers choose SIDs: keep it
-   * and the file to yourself. 0: the first of a public list with which no SID lies far from where its key begins, the
-   * same for the same catalogue. SIDs chosen to crowd the set with all of these make the build fail. */
+  /* With SIDBEAM_KIND_HASH: the seed of the hash set, which is kept in the file. Set one where strangers choose the
+   * SIDs, and keep it and the file to yourself. 0: the first seed of a public list that places every SID near where its
+   * key begins, the same for the same catalogue. The build fails on SIDs chosen to crowd the set under all of these. */
   int64_t hash_seed;
-  /* 0: a file is not replaced where its owner, mode, access list (ACL) or an extended attribute could not be kept;
-   * 1: it is replaced all the same, and what is left of them grants nobody more than the old file did. */
+  /* 0: a file is not replaced if its owner, mode, access list (ACL) or an extended attribute could not be kept;
+   * 1: it is replaced all the same, and the attributes that are left grant nobody more than the old file did. */
   int32_t allow_attribute_loss;
 } sidbeam_builder_config;
 #define SIDBEAM_BUILDER_CONFIG_INIT                                                                                   \
@@ -65,13 +65,13 @@ typedef struct sidbeam_builder_config {
         0, 0, NULL, NULL, NULL, 0, 0                                                                                  \
   }
 
-/* Sizes of an index that has not been built; its sections by sidbeam_plan_get_section(). */
+/* Sizes of an index that has not been built; sidbeam_plan_get_section() gives its sections. */
 typedef struct sidbeam_plan_info {
   uint32_t struct_size;  /* sizeof(sidbeam_plan_info), set by the caller */
   int32_t exact;         /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
   int64_t sids, items;   /* distinct SIDs; (SID, item) pairs */
   int64_t file_bytes;    /* the whole file */
-  int64_t peak_bytes;    /* memory that the build takes at most, the file's contents included */
+  int64_t peak_bytes;    /* most memory that the build takes, the file's contents included */
   int64_t section_count; /* of the file */
   int64_t nodes[64];     /* distinct prefixes of l+1 codes; 0 past the last level */
 } sidbeam_plan_info;
@@ -84,11 +84,11 @@ typedef struct sidbeam_plan_info {
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(
     sidbeam_runtime* runtime, const sidbeam_builder_config* config, sidbeam_builder** out, sidbeam_error* err);
-/* Adds `count` pairs and copies what it needs. codes [count, levels], row-major; lengths [count] or NULL for full
- * length (entries past a length are not read); ids [count] or NULL (then the id is the row's number, counted over all
- * calls, and either all calls give ids or none does); priorities [count] or NULL for 0.
- * Errors: INVALID_ARGUMENT with row, level and value (a code out of range, a length of 0 or above levels, or below it
- * where lengths are fixed, ids here and none before), BAD_STATE after plan, write or finish, OUT_OF_MEMORY. On an error
+/* Adds `count` pairs and copies what it needs. codes [count, levels], row-major. lengths [count], or NULL for full
+ * length; entries past a length are not read. ids [count], or NULL: the id is then the pair's number, counted over all
+ * calls, and either all calls give ids or none does. priorities [count], or NULL for 0.
+ * Errors: INVALID_ARGUMENT with row, level and value (a code out of range; a length of 0, above levels, or below it
+ * where lengths are fixed; ids here and none before), BAD_STATE after plan, write or finish, OUT_OF_MEMORY. On an error
  * nothing of this call has been added. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add(sidbeam_builder* builder, const int32_t* codes,
     const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities, sidbeam_error* err);
@@ -101,13 +101,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_b
  * by key. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
     sidbeam_builder* builder, const char* key, const char* value, sidbeam_error* err);
-/* Sorts what was added (write and finish then need not) and gives exact sizes; *out is given back with
- * sidbeam_plan_destroy(). Errors: as write, without the file's. */
+/* Sorts what was added, so that write and finish need not, and gives exact sizes. *out is to be given back with
+ * sidbeam_plan_destroy(). Errors: those of write, except the file's. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
-/* Sizes expected for `sids` distinct SIDs drawn uniformly, one item each, without building anything; with variable
- * length as if they were of full length. peak_bytes is as if ids came with the pairs, without the bytes of string ids
- * and with prefixes spread as evenly as that. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+/* Expected sizes for `sids` distinct SIDs drawn uniformly, one item each, without building anything. With variable
+ * length, all count as of full length. peak_bytes assumes that ids come with the pairs and that prefixes spread evenly;
+ * it leaves out the bytes of string ids. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(
@@ -118,13 +118,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_section(
     const sidbeam_plan* plan, int64_t i, sidbeam_section_info* out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_plan_destroy(sidbeam_plan* plan);
 /* Writes the index beside `path`, syncs it, renames it to `path` and syncs the folder: a reader sees the old file or
- * the whole new one. On an error or a cancellation the old file is as it was and nothing else is left, except where the
- * folder cannot be synced: then the new file is in its place, and the message says so. What a process leaves that is
- * killed as it renames (.sidbeam-*.tmp), the next write into that folder removes; on network file systems once it is a
- * day old. A full disk or quota is an error of this call, never a signal.
- * A symbolic link is followed, also to a file that is not there yet; what is no regular file is not replaced. Owner,
- * mode, access list and extended attributes of the old file are kept, or the call fails before it sorts (see
- * allow_attribute_loss); attributes that speak of the contents (security.capability, .ima, .evm) are not carried over.
+ * the whole new one. On an error or a cancellation the old file is as it was and nothing else is left, unless it was
+ * the folder that could not be synced: then the new file is in its place, and the message says so. A process that is
+ * killed as it renames leaves a file .sidbeam-*.tmp, which the next write into that folder removes; on network file
+ * systems it does so once the file is a day old. A full disk or quota is an error of this call, never a signal.
+ * A symbolic link is followed, even to a file that does not exist yet; only regular files are replaced. Owner, mode,
+ * access list and extended attributes of the old file are kept, or the call fails before it sorts (see
+ * allow_attribute_loss). Attributes that describe the contents (security.capability, .ima, .evm) are not carried over.
  * Other hard links to the old file keep the old contents. May be called again, for another path.
  * Errors: INVALID_ARGUMENT (nothing added, or SIDs that crowd the hash set), COLLISION, CANCELLED, IO_ERROR (with path
  * and reason), OUT_OF_MEMORY. */

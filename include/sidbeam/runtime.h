@@ -1,16 +1,16 @@
-/* sidbeam: the runtime, which every other object is made from: memory, log, threads, instruction set, devices.
+/* sidbeam: the runtime, from which every other object is made: memory, log, threads, instruction set, devices.
  *
- * CUDA is in a library of its own, libsidbeam_cuda.so.1, which is looked for when a CUDA device is first asked for: at
- * runtime_config.cuda_library, else at $SIDBEAM_CUDA_LIBRARY, else in the folder of this library, else where the system
- * finds libraries. Where it, the driver or the device is missing, or the device is older than compute capability 8.0,
- * the call fails with NO_DEVICE and says which; what runs on the CPU goes on. A plugin that was not built from the same
- * sources is refused. CUDA streams are cudaStream_t or CUstream, passed as void*; NULL is the default stream.
+ * CUDA support is a library of its own, libsidbeam_cuda.so.1. It is loaded when a CUDA device is first asked for, from
+ * runtime_config.cuda_library, else $SIDBEAM_CUDA_LIBRARY, else the folder of this library, else the system's library
+ * path. If the library, the driver or the device is missing, or the device is older than compute capability 8.0, the
+ * call fails with NO_DEVICE and says which; the CPU keeps working. A plugin that was built from other sources is
+ * refused. CUDA streams are cudaStream_t or CUstream, passed as void*; NULL is the default stream.
  *
- * A child of fork() may use and release a runtime that it inherits. Threads do not pass a fork: those of the runtime's
- * steps (step_threads) are started again when the child first makes a session of it, and steps run on their callers
- * alone until then. Releasing it waits for the child's threads only. CUDA does not pass a fork either: calls on
- * inherited objects of a device fail with BAD_STATE, and indexes have no uploads in the child; it may open a device
- * itself where the parent had not used CUDA.
+ * A child of fork() may use and release a runtime that it inherits. Threads do not survive a fork: the runtime's own
+ * (step_threads) are started again when the child first makes a session, and until then steps run on their callers
+ * alone. Releasing the runtime waits for the child's threads only. CUDA does not survive a fork either: calls on
+ * inherited objects of a device fail with BAD_STATE, and indexes have no uploads in the child. The child may open a
+ * device itself if the parent had not used CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNTIME_H
 #define SIDBEAM_RUNTIME_H
@@ -21,8 +21,8 @@
 extern "C" {
 #endif
 
-/* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here; small
- * objects (handles, headers, metadata, threads), and a bit a SID while it is found out what is wrong with a hash set,
+/* The caller's memory. Every array whose size depends on a catalogue, a file or a session comes from here. Small
+ * objects (handles, headers, metadata, threads), and one bit per SID while the fault of a damaged hash set is sought,
  * come from operator new. Both functions may be called from any thread, several at once, and must not throw. */
 typedef struct sidbeam_allocator {
   uint32_t struct_size; /* sizeof(sidbeam_allocator) */
@@ -30,7 +30,7 @@ typedef struct sidbeam_allocator {
   /* At least `bytes` > 0 bytes at a multiple of `alignment` (a power of two, at most 4096), or NULL: the call then
    * fails with OUT_OF_MEMORY. */
   void* (*allocate)(void* context, int64_t bytes, int64_t alignment);
-  /* Takes back what allocate gave, with the same numbers. */
+  /* Takes back what allocate returned, with the same numbers. */
   void (*release)(void* context, void* memory, int64_t bytes, int64_t alignment);
 } sidbeam_allocator;
 #define SIDBEAM_ALLOCATOR_INIT \
@@ -44,7 +44,7 @@ typedef struct sidbeam_device_allocator {
   void* context;        /* passed through */
   /* At least `bytes` > 0 bytes of the device at a multiple of 256, or NULL: the call then fails with OUT_OF_MEMORY. */
   void* (*allocate)(void* context, int32_t device_id, int64_t bytes, void* stream);
-  /* Takes back what allocate gave for that device, with the same number of bytes. */
+  /* Takes back what allocate returned for that device, with the same number of bytes. */
   void (*release)(void* context, int32_t device_id, void* memory, int64_t bytes, void* stream);
 } sidbeam_device_allocator;
 #define SIDBEAM_DEVICE_ALLOCATOR_INIT \
@@ -55,24 +55,24 @@ enum { SIDBEAM_LOG_ERROR = 0, SIDBEAM_LOG_WARNING = 1, SIDBEAM_LOG_INFO = 2 };
 
 typedef struct sidbeam_runtime_config {
   uint32_t struct_size; /* sizeof(sidbeam_runtime_config) */
-  /* Threads of a build or a verification, the caller's included, 1 .. 1024; 0: one a core. */
+  /* Threads of a build or a verification, the caller's included, 1 .. 1024; 0: one per core. */
   int32_t threads;
   /* Copied. NULL: aligned allocation of the C library. */
   const sidbeam_allocator* allocator;
-  /* Called on the thread that runs into the event, never from a step; must not throw or call back into the library. A
-   * message is one line, written as that of a sidbeam_error. NULL: no log. */
+  /* Called on the thread that meets the event, never from a step; must not throw or call back into the library. A
+   * message is one line, escaped like that of a sidbeam_error. NULL: no log. */
   void (*log)(void* context, int32_t level, const char* message);
   void* log_context;
   /* Messages above this level are not made; SIDBEAM_LOG_INFO gives all. */
   int32_t log_level;
-  /* Instruction set of the CPU kernels: a name as sidbeam_cpu_target() gives them, or NULL for the best there is. */
+  /* Instruction set of the CPU kernels: one of the names of sidbeam_cpu_target(), or NULL for the best there is. */
   const char* cpu_target;
-  /* Threads of a step, the caller's included, 1 .. 1024; 0: 1, the caller's alone. Requests, and where there are few of
-   * them their rows, are divided among the threads; results have the same bits whatever their number. Without `execute`
-   * the runtime has threads of its own, which serve one step at a time (steps of other sessions run on their callers
-   * meanwhile), spin for some 100 us after work and then sleep. */
+  /* Threads of a step, the caller's included, 1 .. 1024; 0: 1, the caller's alone. A step divides its requests among
+   * them, and the logits rows of its requests where these are few; results have the same bits for any number of
+   * threads. Without `execute` the runtime has threads of its own. They serve one step at a time (steps of other
+   * sessions run on their callers meanwhile), spin for some 100 us after work and then sleep. */
   int32_t step_threads;
-  /* Elements of logits that are worth a thread of a step; 0: 32768. Where a step computes the log-sum-exp a request
+  /* Logits elements that justify one thread of a step; 0: 32768. Where a step computes the log-sum-exp, a request
    * counts as 32768 more. */
   int64_t step_grain;
   /* The host's own threads: calls task(data, i) once for every i in [0, count), count <= step_threads, in any order and

@@ -12,10 +12,10 @@
  * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Beams left
  * over are dead: parent -1, code -1, score -inf, state -1.
  *
- *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout has none, and that is
- *            no error. A score below the range of f32 is -inf too.
- *   bad row  A logits row with NaN or +inf among the elements that the normalization reads, with a caller's lse that is
- *            NaN or +inf, or with a score above the range of f32. Its beam gives no candidate. A slot is in error
+ *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout gives no candidate,
+ *            which is no error. A score below the range of f32 is -inf too.
+ *   bad row  A logits row is bad if an element that the normalization reads is NaN or +inf, if the caller's lse for it
+ *            is NaN or +inf, or if a score exceeds the range of f32. Its beam gives no candidate. A slot is in error
  *            exactly when the beam of some bad row scored at least as well as the last kept beam, or fewer than `width`
  *            beams are kept. The flags stay until the slot is started again; the search goes on, and other slots never
  *            notice.
@@ -32,12 +32,12 @@
  *     host's, read before the call returns; buffers of get_items in the device's.
  *   - Step, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the scalars and
  *     the addresses. What slots hold is read on the device, so that one graph serves slots at any level, width,
- *     temperature, prefix and index, before and after starts and stops, which are not captured. Other threads' captures
- *     are left alone, except by get_stats, get_counters and destroy: CUDA waits for no device of which a stream is
- *     being captured.
- *   - What the host cannot see it cannot refuse: a step passes over slots of its list that are idle, done or -1, and a
- *     beam without a logits row, or logits too narrow for the slot's level, put the slot in error
- *     (SIDBEAM_SLOT_BAD_MAP). Naming a slot twice in a step's list leaves it in any state, and others unharmed.
+ *     temperature, prefix and index, before and after starts and stops, which are not captured. Captures of other
+ *     threads are left alone, except by get_stats, get_counters and destroy: these wait for the device, which CUDA does
+ *     not allow while one of the device's streams is being captured.
+ *   - The host cannot refuse what it cannot see. A step passes over slots of its list that are idle, done or -1. A beam
+ *     without a logits row, or logits too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP). A
+ *     slot that a step's list names twice is left in any state, and others unharmed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SESSION_H
 #define SIDBEAM_SESSION_H
@@ -54,8 +54,8 @@ enum {
   SIDBEAM_STRATEGY_TRIE = 0,
   /* Exact, by binary search in the sorted columns (DISC-PPV, exact form). Needs SIDBEAM_KIND_SORTED. */
   SIDBEAM_STRATEGY_SORTED = 1,
-  /* Approximate: only the top_k best codes of a beam are looked up (PPV). With NORMALIZE_VALID, over those of them that
-   * are valid. Needs SIDBEAM_KIND_SORTED. */
+  /* Approximate: only the top_k best codes of a beam are looked up (PPV). NORMALIZE_VALID then covers those of them
+   * that are valid. Needs SIDBEAM_KIND_SORTED. */
   SIDBEAM_STRATEGY_SORTED_TOPK = 2,
   /* Unconstrained until the last level; there each beam's top_k best codes are looked up (NEZHA, Algorithm 3), so fewer
    * may live. Fixed length only. Needs SIDBEAM_KIND_HASH. */
@@ -68,7 +68,7 @@ enum {
 enum {
   SIDBEAM_SLOT_BAD_ROW = 1, /* "bad row" above: an element or a score */
   SIDBEAM_SLOT_BAD_LSE = 2, /* "bad row" above: a caller's lse that is NaN or +inf */
-  /* On CUDA: a beam that had to be fed had no logits row, or too narrow a one; it gave no candidate. */
+  /* On CUDA: a beam that had to be fed had no logits row, or one that is too narrow; it gave no candidate. */
   SIDBEAM_SLOT_BAD_MAP = 4
 };
 
@@ -82,15 +82,15 @@ typedef struct sidbeam_session_config {
   int32_t normalization; /* SIDBEAM_NORMALIZE_*; VALID is refused for HASH_FINAL and NONE */
   /* Codes per beam that SORTED_TOPK and HASH_FINAL look up; 0: M. */
   int32_t top_k;
-  /* Of slots that name none; the session holds it. Its levels, L, are the session's. */
+  /* The constraint of slots that name none; the session holds it. Its levels, L, are the session's. */
   sidbeam_constraint* constraint;
   /* Copied. NULL: code t is column t at every level. */
   const sidbeam_vocabulary* vocabulary;
-  /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. What the strategy needs of the index is
-   * uploaded where it is not there yet (sidbeam_index_upload). */
+  /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. Sections that the strategy needs are
+   * uploaded if they are not on the device yet (sidbeam_index_upload). */
   int32_t device_type, device_id;
-  /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0, so that logits rows which cannot
-   * matter are skipped. A broken promise costs exactness, nothing else. */
+  /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0; logits rows that cannot matter
+   * are then skipped. A broken promise costs exactness, nothing else. */
   int32_t log_probs_promised;
 } sidbeam_session_config;
 #define SIDBEAM_SESSION_CONFIG_INIT                                                                               \
@@ -104,18 +104,18 @@ typedef struct sidbeam_start_args {
   /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: all S, with count 0 or S. */
   const int32_t* slots;
   int64_t count;
-  /* [count], each of at most the session's levels; an entry, or all of it, may be NULL: the session's. On CUDA their
-   * indexes have been uploaded. */
+  /* [count], each of at most the session's levels. NULL, or an entry that is NULL: the session's. On CUDA their indexes
+   * must have been uploaded. */
   sidbeam_constraint* const* constraints;
   /* [count] 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
   /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam
-   * (except with strategy NONE, to which it is as good as any). */
+   * (except with strategy NONE, which takes any). */
   const int32_t* prefixes;
   const int32_t* prefix_lengths; /* [count] 0 .. levels of the constraint */
   int64_t prefix_stride;         /* elements, at least 0; 0: L; SIDBEAM_BROADCAST: one prefix for all slots */
   /* [count] temperature and soft-cap of the slot's steps, unless a step brings its own: see sidbeam_step_args. NULL: 0,
-   * which stands for 1 and for none. */
+   * which means 1 and none. */
   const float* inverse_temperatures;
   const float* soft_caps;
   void* stream; /* CUDA stream; not read on the CPU */
@@ -125,20 +125,20 @@ typedef struct sidbeam_start_args {
 
 typedef struct sidbeam_step_args {
   uint32_t struct_size; /* sizeof(sidbeam_step_args) */
-  /* [count] different slots that are started and not done. NULL, with count 0 or S: all S, of which those that are idle
-   * or done are passed over; where nothing is left to do the step fails with BAD_STATE. */
+  /* [count] different slots that are started and not done. NULL, with count 0 or S: all S, except those that are idle
+   * or done; if none is left, the step fails with BAD_STATE. */
   const int32_t* slots;
   int64_t count;
   /* Logits; rows.slots is the number of slots of the call, or 0 with a row map. */
   const sidbeam_rows* rows;
   /* [count, M] logits row of each beam, -1 for beams that are not fed; only with rows.slots = 0. */
   const int32_t* row_map;
-  /* Log-sum-exp of every logits row, of x: [rows.slots, rows.rows] or [rows.rows]; NULL: computed. With it only valid
-   * codes are read; where it is -inf, a row without candidates, nothing. Not with NORMALIZE_NONE. */
+  /* Log-sum-exp of every logits row, of x: [rows.slots, rows.rows] or [rows.rows]; NULL: computed. If it is given, only
+   * valid codes are read. A row whose lse is -inf has no candidates and is not read. Not with NORMALIZE_NONE. */
   const float* lse;
-  /* x = inverse_temperature * softcap(element), and softcap(v) = soft_cap * tanh(v / soft_cap), except that -inf stays
-   * -inf. Each is finite and above 0, or 0: that of the slot (sidbeam_start_args), which in turn is 1, or none, where
-   * it is 0. A soft_cap of +inf is none, whatever the slot has. */
+  /* x = inverse_temperature * softcap(element), where softcap(v) = soft_cap * tanh(v / soft_cap), except that -inf
+   * stays -inf. Each is finite and above 0, or 0 for the slot's (sidbeam_start_args), where 0 in turn means 1 or none.
+   * A soft_cap of +inf is none, whatever the slot has. */
   float inverse_temperature;
   float soft_cap;
   /* [count] the same per slot; NULL: the scalars, which must be 0 where there is an array. On CUDA they are read on the
@@ -155,7 +155,7 @@ typedef struct sidbeam_step_args {
 typedef struct sidbeam_beams {
   uint32_t struct_size;         /* sizeof(sidbeam_beams), set by the caller */
   int32_t slots, beams, levels; /* S, M, L */
-  /* [S, M] beam of the level before that this one continues; -1 dead. Reorder the KV cache by it. */
+  /* [S, M] beam of the previous level that this one continues; -1 dead. Reorder the KV cache by it. */
   const int32_t* parents;
   /* [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before. */
   const int32_t* codes;
@@ -171,7 +171,7 @@ typedef struct sidbeam_beams {
 
 /* The caller's buffers for what the beams stand for; any pointer may be NULL. `count` is the number of slots asked for,
  * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index.
- * Without item_rows, offsets and truncated tell what they would be, so that a zeroed limit asks for sizes. */
+ * Without item_rows, offsets and truncated say what they would be, so that a zeroed limit asks for sizes. */
 typedef struct sidbeam_items {
   uint32_t struct_size;  /* sizeof(sidbeam_items) */
   int64_t limit_per_sid; /* most item rows of one SID; 0: no limit */
@@ -187,8 +187,9 @@ typedef struct sidbeam_items {
 #define SIDBEAM_ITEMS_INIT \
   { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
-/* Counted since creation; on CUDA on the device, graphs included. What can be skipped depends on the number of threads
- * and their pace: numbers of logits rows are outside the promise of same bits. On CUDA none is skipped. */
+/* Counted since creation; on CUDA by the device, graphs included. How many logits rows can be skipped depends on the
+ * number of threads and their pace, so the counts of logits rows are outside the promise of same bits. On CUDA no row
+ * is skipped. */
 typedef struct sidbeam_stats {
   uint32_t struct_size;                      /* sizeof(sidbeam_stats), set by the caller */
   int64_t steps;                             /* calls of step */
@@ -214,9 +215,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.
  * Errors: INVALID_ARGUMENT (slots, rows, row map, lse, temperature: the message says which, what was expected and what
- * came), BAD_STATE (a slot that is idle or done, an empty list, or, where slots is NULL, none that is left to step),
- * NO_DEVICE (logits on another device than the session), on CUDA DEVICE_ERROR; then no slot has changed. On CUDA, memory
- * of the host or of another device is INVALID_ARGUMENT too. */
+ * came), BAD_STATE (a slot that is idle or done, an empty list, or, where slots is NULL, no slot that is left to step),
+ * NO_DEVICE (logits on another device than the session), on CUDA DEVICE_ERROR; then no slot has changed. On CUDA,
+ * memory of the host or of another device is INVALID_ARGUMENT too. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
 /* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, one named twice where they
@@ -224,7 +225,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
     const sidbeam_session* session, sidbeam_beams* out, sidbeam_error* err);
 /* On CUDA enqueues copies of the beams to pinned memory of the session, and gives its addresses, always the same: read
- * them once the stream has got there. On the CPU the same as get_beams. Errors: DEVICE_ERROR. */
+ * them once the stream has reached that point. On the CPU the same as get_beams. Errors: DEVICE_ERROR. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_fetch(
     sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots, at any level (slots NULL: all S, with count 0 or S). An idle slot has
@@ -237,12 +238,12 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_stop(
     sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_stats(
     const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
-/* Counters of what is inside, by name, for those who tune it; they come and go with versions. *count of them, of which
+/* Internal counters by name, for those who tune the library; they come and go with versions. *count is their number;
  * the first `capacity` are written: names (static storage, may be NULL) and values. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_counters(const sidbeam_session* session,
     int64_t capacity, const char** names, int64_t* values, int64_t* count, sidbeam_error* err);
-/* On CUDA it waits first for the device, work still enqueued and replays of graphs included; graphs that hold a step of
- * it must not be replayed any more. */
+/* On CUDA it first waits for the device, including enqueued work and replays of graphs. Graphs that hold a step of the
+ * session must not be replayed afterwards. */
 SIDBEAM_API void sidbeam_session_destroy(sidbeam_session* session);
 
 #ifdef __cplusplus

@@ -61,20 +61,20 @@
  * Conventions
  *   - Every call that can fail returns a sidbeam_status, 0 for success, and takes an optional sidbeam_error for the
  *     message. Outputs come last before stream and error, and are set only on success.
- *   - Structs begin with struct_size: use the _INIT macro. They grow at their end, inputs and outputs alike. One that
- *     is shorter than its first version, or longer than 4096 bytes, is INVALID_ARGUMENT. In one that is longer than this
- *     library's, from a newer header, what this library does not know must be zero in an input, which is UNSUPPORTED
- *     where it is not, and is set to zero in an output.
+ *   - Structs begin with struct_size: use the _INIT macro. They grow at their end, inputs and outputs alike. A size
+ *     below the first version, or above 4096 bytes, is INVALID_ARGUMENT. A newer header may pass a struct that is
+ *     longer than this library's. The part that this library does not know must be zero in an input, or the call fails
+ *     with UNSUPPORTED; in an output it is set to zero.
  *   - A struct that is zeroed except for its size is a sensible request: strides of 0 are dense, limits of 0 are none,
  *     lists that are NULL are all. What widens or repeats is asked for by name.
  *   - Results do not depend on the caller's floating-point mode (rounding, flushing of denormals, traps): a call sets
  *     its own, in which callbacks find it, and restores the caller's.
  *   - Arrays are dense and row-major; [S, M] is S times M elements. Pointers are borrowed for the call unless a line
  *     says otherwise.
- *   - After fork(), runtimes, indexes, constraints, constraint sets on the CPU and newly made objects work in the child,
- *     also where other threads of the parent were in the middle of calls. Sessions and builders of the parent can only
- *     be destroyed there, and only if no other thread was in a call on them; objects on CUDA can only be released, which
- *     leaves the device alone (see runtime.h). The host's allocator, log and threads must survive a fork themselves.
+ *   - After fork(), the child may use runtimes, indexes, constraints, constraint sets on the CPU, and whatever it makes
+ *     itself, even if other threads of the parent were in the middle of calls. It can only destroy the parent's
+ *     sessions and builders, and only if no other thread was in a call on them. It can only release objects on CUDA,
+ *     which leaves the device alone (see runtime.h). The host's own allocator, log and threads must survive the fork.
  *
  * Headers, in the order of learning: base.h runtime.h builder.h index.h constraint.h rows.h session.h states.h; api.h
  * for hosts that dlopen; dlpack.h for tensors.

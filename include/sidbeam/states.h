@@ -1,10 +1,10 @@
 /* sidbeam: stateless forms, for engines that own the beam loop and keep one state per sequence.
  *
- * A constraint set is made once: constraints, which it holds, and the vocabulary of their logits rows. Each call names,
- * per entry, the constraint that it follows by its number in the set (`which`; NULL: all follow constraint 0), so that
- * one batch mixes catalogues. Calls keep nothing between them and may run on many threads at once. A logits row whose
- * state is dead, or has nothing after it, has no valid code: it is masked throughout. In an index of variable length
- * the end is one more code, V_l, with vocabulary.end_column. States carry their level.
+ * A constraint set is made once, from constraints, which it holds, and the vocabulary of their logits rows. A call
+ * names the constraint that each entry follows by its number in the set (`which`; NULL: all follow constraint 0), so
+ * that one batch mixes catalogues. Calls keep nothing between them and may run on many threads at once. A logits row
+ * whose state is dead, or has nothing after it, has no valid code: it is masked throughout. In an index of variable
+ * length the end is one more code, V_l, with vocabulary.end_column. States carry their level.
  *
  * On the CPU a call is done when it returns, and `stream` is ignored. On CUDA the set keeps what kernels need in the
  * device's memory; calls enqueue their work on `stream` without waiting and may be captured in a CUDA graph, and all
@@ -23,7 +23,7 @@ extern "C" {
 
 typedef struct sidbeam_constraint_set_config {
   uint32_t struct_size;                   /* sizeof(sidbeam_constraint_set_config) */
-  int32_t device_type;                    /* SIDBEAM_DEVICE_*; on CUDA indexes are uploaded where they are not there */
+  int32_t device_type;                    /* SIDBEAM_DEVICE_*; on CUDA, indexes that are not there are uploaded */
   int32_t device_id;                      /* 0 for the CPU */
   sidbeam_constraint* const* constraints; /* [constraint_count] with SIDBEAM_KIND_TRIE */
   int64_t constraint_count;               /* 1 .. 2^31 - 1 */
@@ -36,8 +36,8 @@ typedef struct sidbeam_constraint_set_config {
  * and those of sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_create(sidbeam_runtime* runtime,
     const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out, sidbeam_error* err);
-/* On CUDA it waits first for the device, work still enqueued and replays of graphs included; graphs that hold a call of
- * the set must not be replayed any more. */
+/* On CUDA it first waits for the device, including enqueued work and replays of graphs. Graphs that hold a call of the
+ * set must not be replayed afterwards. */
 SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
 
 /* State of each of `count` prefixes: codes [count, stride] (stride 0: the most levels of any constraint;

@@ -118,7 +118,7 @@ struct Random {
 
 constexpr uint32_t kShelves = 40, kCodes = 64, kItems = 3000, kUsers = 1200;
 
-// Items of a shelf follow each other in data.sids (they share the first code); half of the steps go to one of a few
+// Items of a shelf follow each other in data.sids (they share the first code). Half of the steps go to one of a few
 // items that always follow, the rest anywhere on the shelf, and sometimes the user moves on.
 int32_t next_item(const std::vector<std::vector<int32_t>>& shelves, uint32_t& shelf, int32_t now, Random& random) {
   if (random.below(8) == 0) shelf = random.below(kShelves);

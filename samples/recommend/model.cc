@@ -11,15 +11,15 @@
 namespace recommend {
 namespace {
 
-// The best of a few tries on targets of valid.jsonl, a fifth of the users held out.
+// The best of a few settings on the targets of valid.jsonl, with a fifth of the users held out.
 constexpr size_t kRecent = 5;         // items of a history that count
 constexpr float kDecay = 0.7f;        // weight of an item against the one after it
-constexpr float kTransitions = 1.0f;  // what was taken near it
-constexpr float kNeighbours = 0.3f;   // what shares all codes but the last with it
-constexpr float kPopularity = 0.5f;   // anything, by how often it is taken
-constexpr float kUnseen = 0.1f;       // what nobody took counts as taken so often
-constexpr float kBackwards = 0.5f;    // a transition counts so much in the other direction
-constexpr float kAnyCode = 0.05f;     // of what is left to codes whatever the prefix, the part of all codes alike
+constexpr float kTransitions = 1.0f;  // items that were taken near it
+constexpr float kNeighbours = 0.3f;   // items that share all codes but the last with it
+constexpr float kPopularity = 0.5f;   // any item, by how often it is taken
+constexpr float kUnseen = 0.1f;       // an item that nobody took counts as taken this often
+constexpr float kBackwards = 0.5f;    // weight of a transition in the other direction
+constexpr float kAnyCode = 0.05f;     // part of the rest that all codes share alike, whatever the prefix
 
 struct Range {
   size_t first, last;
@@ -61,7 +61,7 @@ void count_transitions(const Dataset& data, Model& model) {
     }
   }
   for (size_t i = 0; i < near.size(); i++) {
-    float sum = 1;  // what was seen once is not certain
+    float sum = 1;  // an item that was seen once is not certain
     for (const auto& [sid, count] : near[i]) sum += count;
     for (const auto& [sid, count] : near[i]) model.next[i].push_back({sid, count / sum});
   }

@@ -23,7 +23,7 @@ struct Model {
 // Learns from the histories of data.train; targets and data.test stay unseen. `data` must outlive the model.
 Model learn(const Dataset& data);
 
-// What a user may take next: probability of every SID [sids], and of every code of a level whatever came before it
+// What a user may take next: the probability of every SID [sids], and of every code of a level whatever precedes it
 // [levels][columns].
 struct Weights {
   std::vector<float> sid;
@@ -31,9 +31,9 @@ struct Weights {
 };
 Weights weigh(const Model& model, const std::vector<int32_t>& history);
 
-// Logits of the code that follows `prefix` (of `level` codes), to row [columns]: log of P(code | prefix, history). The
-// less a prefix was seen in training, the more the model trusts codes by their level alone: so it makes up SIDs of
-// codes that are each likely and together no item.
+// Writes logits of the code that follows `prefix` (of `level` codes) to row [columns]: log of P(code | prefix,
+// history). The less a prefix was seen in training, the more the model trusts codes by their level alone. So it makes
+// up SIDs whose codes are each likely but together name no item.
 void logits(const Model& model, const Weights& weights, const int32_t* prefix, int32_t level, float* row);
 
 }  // namespace recommend

@@ -19,7 +19,7 @@ type catalogue struct {
 	columns int              // of a row of logits: the codes of the widest level, and the end's where lengths vary
 }
 
-// openCatalogue maps a file, whose bytes are checked: it may be replaced by rename at any time.
+// openCatalogue maps a file, whose bytes are checked. The file may be replaced by rename at any time.
 func openCatalogue(path string) (*catalogue, error) {
 	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: sidbeam.VerifyChecksums})
 	if err != nil {
@@ -90,7 +90,7 @@ func idText(id int64, idType sidbeam.IDType) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// vocabulary has the end in the last column, where lengths vary.
+// vocabulary puts the end in the last column, where lengths vary.
 func (c *catalogue) vocabulary() *sidbeam.Vocabulary {
 	return &sidbeam.Vocabulary{HasEnd: c.info.VariableLength, EndColumn: int64(c.columns - 1)}
 }

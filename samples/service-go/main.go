@@ -34,13 +34,13 @@ func main() {
 	}
 }
 
-// run serves until ctx ends, then lets requests that run finish. Where ready is given it gets the address.
+// run serves until ctx ends, then lets running requests finish. It sends the address to ready, if given.
 func run(ctx context.Context, path, address string, limits limits, ready chan<- string) error {
 	if limits.sessions < 1 {
 		return fmt.Errorf("sessions is %d, expected at least 1", limits.sessions)
 	}
 	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP) // from now on it does not end the process
+	signal.Notify(hangup, syscall.SIGHUP) // from now on SIGHUP does not end the process
 	defer signal.Stop(hangup)
 	pool, err := newPool(path, limits)
 	if err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, path, address string, limits limits, ready chan<- 
 	for {
 		select {
 		case <-hangup:
-			_ = s.reloadNow() // it has been logged and counted
+			_ = s.reloadNow() // logs and counts its failures itself
 		case err := <-served:
 			return err
 		case <-ctx.Done():

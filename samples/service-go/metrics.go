@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// window is how many requests, the latest, percentiles are of.
+// window is the number of latest requests over which percentiles are taken.
 const window = 4096
 
 // metrics counts what /metrics says, in Prometheus' text format.
@@ -22,7 +22,7 @@ type metrics struct {
 	reloadErrors int64
 	seconds      float64
 	latest       [window]float64
-	beams, legal int64 // of all answers; those that name an item
+	beams, legal int64 // of all answers; legal ones name an item
 }
 
 func (m *metrics) request(took time.Duration, failed bool, beams, legal int) {
@@ -48,7 +48,7 @@ func (m *metrics) reload(err error) {
 	}
 }
 
-// write gives all of them; a percentile of n requests is the ceil(q n)-th in order.
+// write gives all metrics; a percentile of n requests is the ceil(q n)-th in order.
 func (m *metrics) write(out io.Writer, version string, items int64) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

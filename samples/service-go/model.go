@@ -2,17 +2,17 @@
 
 package main
 
-// A stand-in for a neural model: no training, the same logits for the same history and prefix, made of what the history's
-// SIDs share with the prefix. Like a real one it likes codes that lead to no item.
+// A stand-in for a neural model, without training: the same history and prefix always give the same logits, made of
+// what the history's SIDs share with the prefix. Like a real model it likes codes that lead to no item.
 const (
 	recent   = 5    // items of a history that count
 	decay    = 0.7  // weight of an item against the one after it
 	followed = 4.0  // a code that an item of the history has after the same prefix
 	anywhere = 1.0  // a code that it has at this level, whatever the prefix
-	noise    = 0.25 // what tells the rest apart, by prefix and code
+	noise    = 0.25 // tells the other codes apart, by prefix and code
 )
 
-// logits fills a row for the code after prefix, which a beam has chosen so far.
+// logits fills a row for the code after prefix, the codes that a beam has chosen so far.
 func (c *catalogue) logits(history []int64, prefix []int32, row []float32) {
 	state := uint64(14695981039346656037)
 	for _, code := range prefix {
@@ -27,7 +27,7 @@ func (c *catalogue) logits(history []int64, prefix []int32, row []float32) {
 		sid := c.codes[int(history[len(history)-back])*levels:][:levels]
 		code := sid[len(prefix)]
 		if code < 0 {
-			code = int32(c.columns - 1) // it ends here
+			code = int32(c.columns - 1) // the SID ends here
 		}
 		row[code] += anywhere * weight
 		if begins(sid, prefix) {

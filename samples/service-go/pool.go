@@ -11,15 +11,15 @@ import (
 // limits of a request, and how many are served at a time.
 type limits struct{ sessions, histories, beams int }
 
-// generation is a catalogue and its workers. A reload makes a new one; the old one goes when its last request has.
+// generation is a catalogue and its workers. A reload makes a new one; the old one goes after its last request.
 type generation struct {
 	catalogue *catalogue
-	idle      chan *worker  // those that serve nobody
+	idle      chan *worker  // workers without a request
 	retired   chan struct{} // closed when a newer one has come
 	gone      chan struct{} // closed when all has been given back
 }
 
-// pool is the generation that requests get, and how it is replaced.
+// pool gives requests the current generation, and replaces it.
 type pool struct {
 	path    string
 	limits  limits
@@ -32,7 +32,7 @@ func newPool(path string, limits limits) (*pool, error) {
 	return p, p.reload()
 }
 
-// reload opens the file again and lets requests that come have it. On an error the old index stays.
+// reload opens the file again; later requests get it. On an error the old index stays.
 func (p *pool) reload() error {
 	p.reloads.Lock()
 	defer p.reloads.Unlock()
@@ -56,7 +56,7 @@ func newGeneration(path string, limits limits) (*generation, error) {
 	for i := 0; i < limits.sessions; i++ {
 		w, err := newWorker(c, limits)
 		if err != nil {
-			_ = c.index.Close() // sessions made so far go with the collector
+			_ = c.index.Close() // the collector gives back the sessions made so far
 			return nil, err
 		}
 		g.idle <- w
@@ -80,7 +80,7 @@ func (p *pool) acquire(ctx context.Context) (*generation, *worker, error) {
 		select {
 		case w := <-g.idle:
 			return g, w, nil
-		case <-g.retired: // its workers are on their way out: ask the next one
+		case <-g.retired: // its workers are on their way out: ask the next generation
 		case <-ctx.Done():
 			return nil, nil, ctx.Err()
 		}

@@ -84,7 +84,7 @@ func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer
 	return &answer{g.catalogue.info.Fingerprint, items}, beams, legal, http.StatusOK, nil
 }
 
-// read gives what was asked, and the status where that is refused.
+// read gives the question, and a status if it is refused.
 func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, int, error) {
 	asked := &question{}
 	body := json.NewDecoder(http.MaxBytesReader(out, in.Body, maxBody))
@@ -98,7 +98,8 @@ func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, in
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the body is longer than %d bytes", maxBody)
 	}
 	if err != nil {
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is not what is expected, {\"histories\": [[id, ...], ...], \"k\": 10}: %w", err)
+		return nil, http.StatusBadRequest,
+			fmt.Errorf("the body is not what is expected, {\"histories\": [[id, ...], ...], \"k\": 10}: %w", err)
 	}
 	limits := s.pool.limits
 	if asked.K == nil {
@@ -117,8 +118,8 @@ func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, in
 	return asked, http.StatusOK, nil
 }
 
-// known gives the ordinals of the items of histories that the index has. Others are passed over: they may have been in
-// the index before, or be in the next.
+// known gives the ordinals of those items of histories that the index has. Others are passed over: they may have been
+// in an earlier index, or be in a later one.
 func (c *catalogue) known(histories [][]json.RawMessage) ([][]int64, error) {
 	known := make([][]int64, len(histories))
 	for i, history := range histories {

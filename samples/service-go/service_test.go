@@ -37,7 +37,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// replace writes a catalogue whose ids begin at firstID beside path and renames it to path. It gives its version.
+// replace writes a catalogue whose ids begin at firstID beside path, renames it to path, and gives its version.
 func replace(t testing.TB, path string, firstID int64) string {
 	t.Helper()
 	random := rand.New(rand.NewSource(firstID))
@@ -85,7 +85,7 @@ func ask(url, body string) (status int, text string, err error) {
 	return response.StatusCode, string(all), err
 }
 
-// check says what is wrong with an answer: every item must be of the catalogue whose version it names.
+// check says what is wrong with an answer: every item must be in the catalogue whose version it names.
 func check(status int, text string, err error, firstID map[string]int64, k int) error {
 	var got answered
 	if err == nil {
@@ -174,14 +174,15 @@ func TestReloadsUnderLoad(t *testing.T) {
 		if err != nil || status != http.StatusOK || !strings.Contains(text, version) {
 			t.Errorf("reload: expected 200 and %s, got %d %s %v", version, status, text, err)
 		}
-		// What comes after the reload has the new index.
-		if status, text, err = ask(server.URL+"/recommend", `{"histories": [[1], [2]], "k": 5}`); !strings.Contains(text, version) {
+		// Answers after the reload are from the new index.
+		status, text, err = ask(server.URL+"/recommend", `{"histories": [[1], [2]], "k": 5}`)
+		if !strings.Contains(text, version) {
 			t.Errorf("expected version %s, got %d %s %v", version, status, text, err)
 		}
 	}
 	close(done)
 	group.Wait()
-	<-first.gone // and the old one is given back
+	<-first.gone // and the old index is given back
 	total := reloads
 	for _, count := range served {
 		total += count
@@ -223,7 +224,7 @@ func (c atFirst) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A request that has begun keeps its index; one that waits gets the next; the old one goes after its last request.
+// A request that has begun keeps its index; one that waits gets the next. The old index goes after its last request.
 func TestGenerations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	replace(t, path, 1000)
@@ -304,7 +305,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A file that is no index is refused, and the one before stays.
+// A file that is not an index is refused, and the current index stays.
 func TestReloadOfADamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	version := replace(t, path, 1000)
@@ -324,10 +325,11 @@ func TestReloadOfADamagedFile(t *testing.T) {
 	}
 }
 
-// Names, SIDs of several lengths and several items a SID.
+// Names, SIDs of several lengths, and several items per SID.
 func TestNamesAndVariableLength(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "names.sidx")
-	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{4, 4}, VariableLength: true, IDType: sidbeam.IDString})
+	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{
+		Codes: []int32{4, 4}, VariableLength: true, IDType: sidbeam.IDString})
 	must(t, err)
 	defer builder.Close()
 	must(t, builder.Add(sidbeam.Pairs{Codes: []int32{0, 0, 0, 0, 1, 0, 1, 2}, Lengths: []int32{2, 2, 1, 2},
@@ -339,15 +341,17 @@ func TestNamesAndVariableLength(t *testing.T) {
 	if err != nil || status != 200 || json.Unmarshal([]byte(text), &got) != nil {
 		t.Fatalf("expected items, got %d %s %v", status, text, err)
 	}
-	if len(got.Items[0]) != 4 || got.Items[0][0].ID != "hat" || got.Items[1][0].ID != `"sock"` || got.Items[1][1].ID != "shoe" {
+	if len(got.Items[0]) != 4 || got.Items[0][0].ID != "hat" || got.Items[1][0].ID != `"sock"` ||
+		got.Items[1][1].ID != "shoe" {
 		t.Errorf("expected hat first of 4, then sock and shoe, got %s", text)
 	}
 }
 
-// The program itself: it reloads when it is told by SIGHUP, and ends when its context does.
+// The program itself reloads on SIGHUP, and ends when its context does.
 func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
-	if err := run(context.Background(), path, "127.0.0.1:0", limits{1, 1, 1}, nil); err == nil || !strings.Contains(err.Error(), path) {
+	err := run(context.Background(), path, "127.0.0.1:0", limits{1, 1, 1}, nil)
+	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("expected an error that names %s, got %v", path, err)
 	}
 	replace(t, path, 1000)
@@ -368,7 +372,8 @@ func TestRun(t *testing.T) {
 			t.Fatal("no reload a minute after SIGHUP")
 		}
 	}
-	if _, text, err := ask(url+"/recommend", `{"histories": [[2000]], "k": 4}`); err != nil || !bytes.Contains([]byte(text), []byte(version)) {
+	_, text, err := ask(url+"/recommend", `{"histories": [[2000]], "k": 4}`)
+	if err != nil || !bytes.Contains([]byte(text), []byte(version)) {
 		t.Errorf("expected version %s, got %s %v", version, text, err)
 	}
 	stop()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests of the service, with a load generator while its index is replaced, under Go's race detector.
 #   samples/service-go/test.sh [BUILD]   default: build/release
-# Needs what bindings/go/test.sh needs, but for SWIG. SPDX-License-Identifier: Apache-2.0
+# Needs what bindings/go/test.sh needs, except SWIG. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=$(realpath "${1:-build/release}")

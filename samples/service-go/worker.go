@@ -51,8 +51,8 @@ type scored struct {
 	Score float32         `json:"score"`
 }
 
-// recommend gives the k best items of each history, whose items are given by ordinal, and how many beams there were and
-// how many of them name an item.
+// recommend gives the k best items of each history, whose items are given by ordinal. It also counts the beams, and
+// those that name an item.
 func (w *worker) recommend(histories [][]int64, k int) (answers [][]scored, beams, legal int, err error) {
 	if err := w.session.Start(sidbeam.StartArgs{Slots: w.slots[:len(histories)]}); err != nil {
 		return nil, 0, 0, err
@@ -120,6 +120,6 @@ func (c *catalogue) jsonID(row int64) json.RawMessage {
 	if c.info.IDType != sidbeam.IDString {
 		return json.RawMessage(c.ids[row])
 	}
-	text, _ := json.Marshal(c.ids[row]) // text always can be
+	text, _ := json.Marshal(c.ids[row]) // text can always be marshalled
 	return text
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The service's test: a service of its own on loopback, loaded while its index is replaced. Quiet but for a line when
+# The service's test: a service of its own on loopback, loaded while its index is replaced. Prints one line when green.
 # green. samples/service-java/test.sh [BUILD]   a CMake build folder of this repository (default: build/release)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

@@ -1,11 +1,11 @@
-/* ABI version 1 is a promise: every public struct keeps its fields where they are and grows at its end alone, constants
+/* ABI version 1 is a promise: every public struct keeps its fields where they are and only grows at its end, constants
  * keep their numbers, and the table of api.h its order. Most of this is checked by compiling it (C11, for
  * _Static_assert; 64-bit hosts); the program then checks that each entry of the loaded table is the function of its
  * name. SPDX-License-Identifier: Apache-2.0 */
 #include <sidbeam/sidbeam.h>
 #include <stdio.h>
 
-/* bytes: of its first version, with which callers of an older header come. */
+/* bytes: the size of its first version, which callers of an older header pass. */
 #define STRUCT(type, bytes) _Static_assert(sizeof(type) >= (bytes), #type " has shrunk");
 #define FIELD(type, field, at, bytes)                                           \
   _Static_assert(offsetof(type, field) == (at), #type "." #field " has moved"); \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares with symbols.txt: the functions that the headers declare, the entries of the table in api.h, and, where a
-# library is given, what it exports.
+# Compares with symbols.txt: the functions that the headers declare, the entries of the table in api.h, and, if a
+# library is given, its exports.
 #   check_symbols.sh INCLUDE_FOLDER [LIBRARY]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -14,9 +14,10 @@ compare() {
 }
 
 sort -c "$golden"
-# Inline functions are the headers' own; dlpack.h holds nothing else.
-find "$headers" -name '*.h' ! -name dlpack.h -exec cat {} + | grep -v 'static inline' | grep -oE '\bsidbeam_[a-z0-9_]+\(' | tr -d '(' | sort -u |
-  grep -vxF "$(sed -nE 's/^static inline .*\b(sidbeam_[a-z0-9_]+)\($/\1/p;s/^static inline .*\b(sidbeam_[a-z0-9_]+)\(.*/\1/p' "$headers"/*.h)" |
+# Inline functions belong to the headers; dlpack.h holds nothing else.
+inline='s/^static inline .*\b(sidbeam_[a-z0-9_]+)\($/\1/p;s/^static inline .*\b(sidbeam_[a-z0-9_]+)\(.*/\1/p'
+find "$headers" -name '*.h' ! -name dlpack.h -exec cat {} + | grep -v 'static inline' |
+  grep -oE '\bsidbeam_[a-z0-9_]+\(' | tr -d '(' | sort -u | grep -vxF "$(sed -nE "$inline" "$headers"/*.h)" |
   compare "functions of the headers" "$golden"
 sed -n '/^typedef struct sidbeam_api {/,/^} sidbeam_api;/p' "$headers/api.h" |
   sed -nE 's/^  [a-z][a-z0-9_ *]*\(\*([a-z0-9_]+)\).*/sidbeam_\1/p' | sort -u |

@@ -49,7 +49,8 @@ def measured(text):
             continue
         bytes_ = f"(size_t){first_bytes[name]}" if name in first_bytes else f"sizeof({name})"
         lines.append(f'printf("STRUCT({name}, %zu)\\n", {bytes_});')
-        lines += [f'printf("FIELD({name}, {field}, %zu, %zu)\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));'
+        lines += [f'printf("FIELD({name}, {field}, %zu, %zu)\\n", offsetof({name}, {field}), '
+                  f'sizeof((({name}*)0)->{field}));'
                   for field in fields]
     lines += [f'printf("CONSTANT({name}, %d)\\n", {name});' for name in constants(text)]
     program = "#include <sidbeam/sidbeam.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n"

@@ -21,7 +21,7 @@ struct Options {
   bool full = false;   // also what takes long or much memory
   std::string json;
   std::vector<int64_t> sids;  // sizes of the static table's catalogues; none: its own
-  double memory_gb = 0;       // most that one method's structure may take; 0: 6, with full 10
+  double memory_gb = 0;       // most that one method's structure may take; 0: 6, or 10 with full
 };
 
 // A method is timed until it has had enough runs for enough time, or for very long.

@@ -39,8 +39,8 @@ void decode_once(Contender& contender, const Shape& shape, Logits& logits, bool 
   contender.step_us.push_back(total / shape.levels);
 }
 
-// A method's turn: once untimed, so that the caches are its own (a method so slow that it fills them anyway goes
-// without), then timed for two milliseconds or one decode.
+// A method's turn: once untimed, so that the caches are its own (except a method so slow that it fills them anyway),
+// then timed for two milliseconds or one decode.
 void take_turn(Contender& contender, const Shape& shape, Logits& logits) {
   constexpr double kTurnUs = 2000;
   if (contender.last_us < kTurnUs) decode_once(contender, shape, logits, false);
@@ -61,7 +61,7 @@ void time_all(std::vector<Contender>& contenders, const Shape& shape, Logits& lo
   }
 }
 
-// A search that has run out of beams takes steps of nothing, which a mean should not hide.
+// After a search has run out of beams its steps do nothing, which a mean should not hide.
 std::string live_at_the_end(const Trajectory& trajectory) {
   int64_t live = 0;
   for (const int32_t count : trajectory.levels.back().live) live += count;
@@ -115,7 +115,7 @@ class Run {
     return entry.make(world_, shape);
   }
 
-  // Mask-then-top-k; masked by binary search in the SIDs where a trie for this alone would take too much memory.
+  // Mask-then-top-k; masked by binary search in the SIDs if a trie for this alone would take too much memory.
   const Trajectory& reference(Promise promise) {
     const bool unconstrained = promise == Promise::kUnconstrained;
     Trajectory& trajectory = references_[unconstrained];
@@ -163,7 +163,7 @@ class Run {
     medians_[contender.entry->name] = all.median;
   }
 
-  // A method's median less that of another, where both took part.
+  // A method's median less that of another, if both took part.
   std::string over(const std::string& name, const std::string& other) const {
     if (!medians_.contains(other) || name == other) return "";
     const double difference = medians_.at(name) - medians_.at(other);
@@ -172,7 +172,7 @@ class Run {
 
   void print() const {
     TextTable table;
-    std::vector<std::string> head = {"us a step"};
+    std::vector<std::string> head = {"us per step"};
     for (int32_t level = 0; level < shape_.levels; ++level) head.push_back("L" + std::to_string(level));
     for (const char* cell : {"decode", "p10", "p90", "p99", "decodes", "x first", "over own", "over fused"})
       head.emplace_back(cell);

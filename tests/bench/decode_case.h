@@ -25,7 +25,7 @@ struct DecodeCase {
 // The shape of a search in a catalogue whose codes are all the columns.
 Shape shape_of(const Catalogue& catalogue, int32_t slots, int32_t beams);
 
-// Medians in microseconds of a step over the whole decode, by method. Throws Mismatch where an exact method has other
+// Medians in microseconds of a step over the whole decode, by method. Throws Mismatch if an exact method has other
 // beams than mask-then-top-k.
 struct Mismatch : std::runtime_error {
   using std::runtime_error::runtime_error;

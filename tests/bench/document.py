@@ -60,7 +60,7 @@ def compiler(build):
 
 
 def library(build):
-    """Version and CPU target that the built library says of itself."""
+    """Version and CPU target that the built library reports."""
     loaded = ctypes.CDLL(os.path.join(os.path.abspath(build), "runtime", "libsidbeam.so.1"))
     names = ("sidbeam_version", "sidbeam_cpu_target")
     for name in names:
@@ -102,7 +102,7 @@ def main():
     options = parser.parse_args()
     document = {"machine": machine(options.build, options.load), "measurements": measurements.read_lines(options.lines)}
     with open(options.output, "w", encoding="utf-8") as file:
-        # One measurement a line: a results file is committed, and its differences are read.
+        # One measurement per line: a results file is committed, and its diffs are read.
         file.write('{"machine": ' + json.dumps(document["machine"], indent=1) + ',\n"measurements": [\n')
         file.write(",\n".join(json.dumps(m) for m in document["measurements"]))
         file.write("\n]}\n")

@@ -1,4 +1,4 @@
-// What the machine can do with a buffer of logits, and what the log-sum-exp kernel makes of that: read it once, copy
+// What the machine can do with a buffer of logits, and what the log-sum-exp kernel achieves of that: read it once, copy
 // it, sum its exponentials. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>

@@ -88,7 +88,7 @@ Built build(const Pages<int32_t>& rows, BuildShape shape, const std::string& pat
   return {static_cast<double>(info.sids), static_cast<double>(info.file_bytes), peak, before, clock.seconds};
 }
 
-// By shape, each built `runs` times, in turns: the machine may be faster at one time than at another.
+// By shape, each built `runs` times, in turns: the machine's speed may change over time.
 std::vector<std::vector<Built>> build_often(const Pages<int32_t>& rows, const std::vector<BuildShape>& shapes, int runs,
                                             const std::string& path) {
   std::vector<std::vector<Built>> all(shapes.size());
@@ -134,7 +134,7 @@ void add_write(Measurements& out, const char* name, const Case& where, const std
   add(": synced", "GB/s", over(all, [](const Built& b) { return b.bytes / b.seconds[kSync] / 1e9; }));
 }
 
-// Bytes of everything but the items' rows, ids and names, and of the whole file.
+// Bytes of everything except the items' rows, ids and names, and of the whole file.
 std::pair<double, double> bytes_of(const sidbeam_index* index, const sidbeam_index_info& info) {
   double structure = 0;
   for (int64_t i = 0; i < info.section_count; ++i) {
@@ -171,11 +171,11 @@ void add_size(Measurements& out, const std::string& skew, const Pages<int32_t>& 
 
 int runs_of(const Settings& settings, int64_t sids) {
   if (settings.quick) return 2;
-  // The first of large ones touches memory that a virtual machine's host has yet to find.
+  // The first build of a large one touches memory that a virtual machine's host has yet to find.
   return sids > 1000000 ? 3 : 7;
 }
 
-// Every trie on one thread and on all that there are; where that takes long, on all.
+// Every trie on one thread and on all threads; only on all if it takes long.
 std::vector<BuildShape> shapes_of(const Settings& settings, std::span<const Kind> kinds, int32_t levels, bool quickly) {
   std::vector<BuildShape> shapes;
   for (const Kind& kind : kinds) {

@@ -38,7 +38,7 @@ Handle make(const char* name, Function function, Arguments... arguments) {
   return Handle(made);
 }
 
-// For builds and verifications on so many threads.
+// For builds and verifications on that many threads.
 Runtime runtime_of(int threads);
 
 // [count, levels] codes, uniform, in no order; a seed gives the same everywhere.

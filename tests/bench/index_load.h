@@ -15,8 +15,8 @@ class Load {
 
   Load(sidbeam_runtime* runtime, sidbeam_constraint* constraint);
 
-  // Takes one step and returns its microseconds; where the decode is over, starts the next one first, which is not
-  // counted in.
+  // Takes one step and returns its microseconds. If the decode is over, starts the next one first, which is not
+  // counted.
   double step();
   // Microseconds of starting the next decode, now, with this constraint, which the session's later ones keep.
   double start(sidbeam_constraint* constraint);

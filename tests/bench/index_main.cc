@@ -3,9 +3,9 @@
 //   bench_index --list
 //   bench_index --table NAME[,NAME..] [--quick | --full] [--json FILE] [--dir FOLDER]
 //
-// --table all runs every table. --quick: tiny sizes, to see that it is right; --full: 1e8 SIDs too (by computation from
-// 1e7: 11 GiB of memory, 13 GB of disk). --json appends a measurement a line. Files are made in FOLDER ($TMPDIR or the
-// system's) and removed.
+// --table all runs every table. --quick: tiny sizes, to check that everything is right; --full: 1e8 SIDs too (by
+// computation from 1e7: 11 GiB of memory, 13 GB of disk). --json appends one measurement per line. Files are made in
+// FOLDER ($TMPDIR or the system's) and removed.
 // SPDX-License-Identifier: Apache-2.0
 #include <sched.h>
 

@@ -74,7 +74,7 @@ Measurements residency_table(const Settings& settings) {
 
   const int64_t sids = sizes(settings).back();
   for (int repeat = 0; repeat < (settings.quick ? 1 : kRepeats); ++repeat) {
-    for (Variant& variant : variants) {  // in turns: the machine may be faster at one time than at another
+    for (Variant& variant : variants) {  // in turns: the machine's speed may change over time
       const std::string& path = settings.files->path(variant.kind, sids, 1, settings.threads);
       set_cache(path, variant.cached);
       const int steps = settings.quick ? 20 : kSteps;

@@ -34,7 +34,7 @@ Generation build_generation(sidbeam_runtime* runtime, const Pages<int32_t>& rows
   return with_constraint(make<Index>("builder_finish", sidbeam_builder_finish, builder.get()));
 }
 
-// Runs in a thread of its own, so that a failure there is one here.
+// Runs in a thread of its own; rethrows a failure there.
 class Background {
  public:
   explicit Background(std::function<void()> work)

@@ -3,9 +3,9 @@
 //   bench_step --list
 //   bench_step --table NAME[,NAME..] [--quick | --full] [--json FILE] [--memory GB] [--sids N[,N..]]
 //
-// Prints tables, and appends one JSON object a line to FILE. --quick is tiny and times nothing worth reading: it is
-// there for the comparison of beams that every run makes, and ends with status 1 where one differs. --full adds what
-// takes long or much memory; a method whose structure would pass --memory (6 GB, with --full 10) is left out. --sids
+// Prints tables, and appends one JSON object per line to FILE. --quick is tiny and times nothing worth reading: it is
+// there for the comparison of beams that every run makes, and ends with status 1 if one differs. --full adds what takes
+// long or much memory; a method whose structure would exceed --memory (6 GB, with --full 10) is left out. --sids
 // replaces the sizes of the static table.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>

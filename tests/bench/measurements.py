@@ -1,4 +1,4 @@
-"""What the benchmark's programs measure, as Python sees it: reading, percentiles, text.
+"""The measurements of the benchmark's programs in Python: reading, percentiles, text.
 
 A measurement is one JSON object:
     {"table": "static", "case": {"B": 2, "M": 70, "V": 2048, "L": 8, "N": 1000000, "level": "all"}, "name": "trie",
@@ -20,7 +20,7 @@ def check(measurement, where):
 
 
 def read_lines(path):
-    """Measurements of a file with one JSON object a line; of a measurement that was made again, the last."""
+    """Measurements of a file with one JSON object per line; if one was made again, the last."""
     with open(path, encoding="utf-8") as file:
         all_of_them = [check(json.loads(line), f"{path}:{i}") for i, line in enumerate(file, 1) if line.strip()]
     return list({key(m): m for m in all_of_them}.values())
@@ -37,8 +37,9 @@ def read_document(path):
 
 
 def key(measurement):
-    """What makes two measurements the same one, in two runs."""
-    return measurement["table"], tuple(sorted(measurement["case"].items(), key=str)), measurement["name"], measurement["unit"]
+    """The key by which measurements of two runs are the same one."""
+    case = tuple(sorted(measurement["case"].items(), key=str))
+    return measurement["table"], case, measurement["name"], measurement["unit"]
 
 
 def text_of_case(case, without=()):
@@ -66,7 +67,8 @@ def summary(table, case, name, unit, values, note=""):
     ordered = sorted(values)
     shares = {"median": 0.5, "p10": 0.1, "p90": 0.9, "p99": 0.99}
     return {"table": table, "case": case, "name": name, "unit": unit,
-            **{field: percentile(ordered, share) for field, share in shares.items()}, "runs": len(ordered), "note": note}
+            **{field: percentile(ordered, share) for field, share in shares.items()}, "runs": len(ordered),
+            "note": note}
 
 
 def higher_is_better(unit):

@@ -1,9 +1,11 @@
-"""The table of call overhead, from what tests/bindings/overhead.sh collected: lines `overhead LANGUAGE CASE MEDIAN_NS
-P99_NS`, one a round, and `missing LANGUAGE`.
+"""The table of call overhead, from the lines that tests/bindings/overhead.sh collected: `overhead LANGUAGE CASE
+MEDIAN_NS
+P99_NS`, one per round, and `missing LANGUAGE`.
 
     python3 tests/bench/overhead.py [--json LINES] RESULTS
 
-A figure is the median over the rounds, p10 and p90 are those of the rounds' medians. SPDX-License-Identifier: Apache-2.0
+A figure is the median over the rounds, p10 and p90 are those of the rounds' medians.
+SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import json
@@ -16,7 +18,7 @@ CASES = {"one": "one beam, given lse", "list": "2 x 70 beams, given lse", "full"
 
 
 def read(lines):
-    """{(language, case): [(median, p99) a round]} in us, and the languages that are missing."""
+    """{(language, case): [(median, p99) per round]} in us, and the languages that are missing."""
     rounds, missing = {}, []
     for line in lines:
         word, language, *rest = line.split() or [""] * 2
@@ -35,8 +37,9 @@ def measurement(language, case, rounds):
 
 
 def table(rounds, missing):
-    """Lines of text: a row a case and language, with what it takes more than C."""
-    yield f"overhead: a step's call through each language, us ({max(map(len, rounds.values()), default=0)} rounds in turns)"
+    """Lines of text: one row per case and language, with its time beyond C's."""
+    count = max(map(len, rounds.values()), default=0)
+    yield f"overhead: a step's call through each language, us ({count} rounds in turns)"
     yield f"  {'case':31}{'language':10}{'median':>9}{'p99':>9}{'more than C':>13}{'target':>8}"
     for case, text in CASES.items():
         for language, target in LANGUAGES.items():

@@ -18,7 +18,8 @@ TAIL = ", p99.9"
 
 @dataclass
 class Figure:
-    """What is drawn from which measurements of a table. With `x`, lines over that key of the case; without, bars, a group
+    """What is drawn from which measurements of a table. With `x`, lines over that key of the case; without, bars, one
+    group
     for each different combination of `groups` (a key of the case, or "name")."""
 
     file: str
@@ -40,8 +41,8 @@ HOT = {"level": "all", "rows": "hot"}
 # The best of each kind, for charts with little room.
 MAIN = ("trie", "trie_compact", "none", "lse_only", "static_slots", "mask_torch", "mask_nth", "mask_scan")
 # Ours, and what others have published.
-METHODS = ("trie", "trie_compact", "sorted", "none", "static", "static_slots", "mask_torch", "mask_scan", "pointer_trie",
-           "hash_bitmap", "hash_set", "ppv_exact", "ppv_top50")
+METHODS = ("trie", "trie_compact", "sorted", "none", "static", "static_slots", "mask_torch", "mask_scan",
+           "pointer_trie", "hash_bitmap", "hash_set", "ppv_exact", "ppv_top50")
 PYTORCH = ("pytorch static, 1 thread", "pytorch static, gathered, 1 thread", "pytorch mask-then-top-k, 1 thread",
            "pytorch unconstrained, 1 thread")
 
@@ -61,9 +62,9 @@ FIGURES = (
     Figure("text", "A text vocabulary: codes are a slice of 8192 columns of 176,512", "text",
            groups=("M", "normalize"), where={"level": "all"}),
     Figure("nvidia442", "What the constraint costs: 5M SIDs of 3 x 1024, beam 256", "nvidia442", groups=("B",),
-           where={"level": "all"}, unit="ms", y_label="ms a step over the unconstrained", log_y=False),
-    Figure("branching", "Branching: the first level, where every code is a child; log-sum-exp given", "branching", x="V",
-           x_label="children of the node", where={"level": "0"}),
+           where={"level": "all"}, unit="ms", y_label="ms per step over the unconstrained", log_y=False),
+    Figure("branching", "Branching: the first level, where every code is a child; log-sum-exp given", "branching",
+           x="V", x_label="children of the node", where={"level": "0"}),
     Figure("floors", "Bandwidth: reading once, copying, log-sum-exp", "floors", groups=("dtype", "rows"), unit="GB/s",
            y_label="GB/s (median, p10 to p90)", log_y=False),
     Figure("threads", "One thread and two: M=70, V=2048, L=8, 1e6 SIDs, in cache", "threads", groups=("B",),
@@ -115,7 +116,7 @@ def place(figure, m):
 
 
 def chart_of(figure, found):
-    """The chart, without series where the results have nothing for it."""
+    """The chart, without series that the results have nothing for."""
     series = {}
     found = list(chosen(figure, found))
     for m in by_percentile(found) if figure.percentiles else found:

@@ -1,11 +1,13 @@
-"""The constrained beam step in PyTorch, on the CPU: STATIC as its paper gives it (arXiv 2602.22647, Algorithms 1 and 2),
-and mask-then-top-k as engines write it. Needs torch and numpy.
+"""The constrained beam step in PyTorch, on the CPU: STATIC as its paper gives it (arXiv 2602.22647, Algorithms 1 and
+2), and mask-then-top-k as engines write it. Needs torch and numpy.
 
     python3 tests/bench/pytorch_step.py [--sids 1000000] [--threads 1,2] [--json FILE] [--quick]
 
-SIDs are random from a seed (uniform, as STATIC's benchmark draws them). Logits are N(0,3), a row a beam, the same at
-every level, as bench_step's "rows=hot"; every method follows its own beams. Methods are timed in turns. Before that, all exact ones
-must give the same scores, and SIDs that exist.
+SIDs are random from a seed (uniform, as STATIC's benchmark draws them). Logits are N(0,3), one row per beam, the same
+at
+every level, as bench_step's "rows=hot"; every method follows its own beams. Methods are timed in turns. Before that,
+all
+exact ones must give the same scores, and SIDs that exist.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
@@ -22,8 +24,8 @@ INF = float("inf")
 
 
 class Trie:
-    """Stacked CSR of the sorted SIDs: state 0 is the sink, then the prefixes of one code, of two ... The row of state s is
-    columns[rows[s]:rows[s + 1]] with the next states in values. start and dense: the first two levels as masks."""
+    """Stacked CSR of the sorted SIDs: state 0 is the sink, then the prefixes of one code, of two ... The row of state s
+    is columns[rows[s]:rows[s + 1]] with the next states in values. start and dense: the first two levels as masks."""
 
     def __init__(self, sids, codes):
         levels = sids.shape[1]
@@ -60,14 +62,15 @@ class Trie:
 
 
 class Beams:
-    """What a step hands to the next: scores, tokens and states [B, M]; history: the codes so far [B, M, level]."""
+    """A step's input for the next: scores, tokens and states [B, M]; history: the codes so far [B, M, level]."""
 
     def __init__(self, scores, tokens, states, history):
         self.scores, self.tokens, self.states, self.history = scores, tokens, states, history
 
 
 def follow(beams, scores, parents, tokens, states):
-    """The chosen candidates as beams; STATIC's phase 4, without the rebuilt token buffer, which no method is timed for."""
+    """The chosen candidates as beams; STATIC's phase 4, without the rebuilt token buffer, for which no method is
+    timed."""
     return Beams(scores, tokens, states, (beams, parents))
 
 
@@ -85,15 +88,15 @@ def add_scores(beams, log_probs, invalid):
 
 
 def select(candidates):
-    """The best M of [B, M, C] cumulative scores: scores, parents, and places within a beam. The best M of each row first,
-    then of all, takes three times as long."""
+    """The best M of [B, M, C] cumulative scores: scores, parents, and places within a beam. Taking the best M of each
+    row first, then of all, takes three times as long."""
     batch, width, count = candidates.shape
     scores, flat = torch.topk(candidates.view(batch, -1), width)
     return scores, torch.div(flat, count, rounding_mode="floor"), flat % count
 
 
 def slices(trie, states, branches):
-    """Phases 1 to 3 of Algorithm 2: a fixed number of edges a state, and which of them are its own."""
+    """Phases 1 to 3 of Algorithm 2: a fixed number of edges per state, and which of them are its own."""
     begin = trie.rows[states]
     count = trie.rows[states + 1] - begin
     slot = torch.arange(branches)
@@ -148,8 +151,8 @@ class StaticGathered:
 
 
 class MaskThenTopK:
-    """As engines do: the allowed codes of each sequence come from a trie on the host and fill a mask row by row (a logits
-    processor); then log-softmax, mask, top-k over M x V."""
+    """As engines do: the allowed codes of each sequence come from a trie on the host and fill a mask row by row (a
+    logits processor); then log-softmax, mask, top-k over M x V."""
 
     name, masked = "pytorch mask-then-top-k", True
 
@@ -255,7 +258,7 @@ def measure(trie, logits, options, threads):
 
 def show(found, levels):
     columns = [str(level) for level in range(levels)] + ["all"]
-    print(f"{'us a step (median)':<44}" + "".join(f"{'level ' + c if c != 'all' else c:>10}" for c in columns))
+    print(f"{'us per step (median)':<44}" + "".join(f"{'level ' + c if c != 'all' else c:>10}" for c in columns))
     for name in dict.fromkeys(m["name"] for m in found):
         row = {m["case"]["level"]: m["median"] for m in found if m["name"] == name}
         print(f"{name:<44}" + "".join(f"{row[c]:>10.1f}" for c in columns))

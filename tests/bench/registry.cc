@@ -58,7 +58,7 @@ MethodPointer lse_only(World&, const Shape& shape) { return make_lse_pass(shape)
 constexpr auto kTrie = SIDBEAM_KIND_TRIE;
 constexpr auto kColumns = SIDBEAM_KIND_HASH;  // has the sorted columns too
 constexpr MethodEntry kMethods[] = {
-    // name, maker, bytes a code, its unconstrained step, promise; exact ties, given, same as
+    // name, maker, bytes per code, its unconstrained step, promise; exact ties, given, same as
     {"trie", ours<SIDBEAM_STRATEGY_TRIE, kTrie>, 6, "none", Promise::kConstrained},
     {"trie_lse", ours<SIDBEAM_STRATEGY_TRIE, kTrie>, 6, "", Promise::kConstrained, false, true},
     {"trie_compact", ours<SIDBEAM_STRATEGY_TRIE, kTrie | SIDBEAM_KIND_COMPACT_TRIE>, 8, "none", Promise::kConstrained},

@@ -23,12 +23,12 @@ struct MethodEntry {
   double bytes_per_code;      // of its structure, for each of the N * L codes of a catalogue, about
   const char* unconstrained;  // the step written in the same way without the constraint; "" for none
   Promise promise;
-  bool exact_ties = true;    // as the contract orders them; else scores that differ by rounding may change places
+  bool exact_ties = true;    // ordered as in the contract; else scores that differ by rounding may change places
   bool given = false;        // it is given the log-sum-exp of rows even where others are not
   const char* same_as = "";  // of an approximate method: another that must have the same beams
 };
 
-// Throws where there is no such method.
+// Throws if there is no such method.
 const MethodEntry& find_method(const std::string& name);
 // Why a method cannot take part: its structure would be too large, or the library does not have it yet. "" if it can.
 std::string why_not(const MethodEntry& entry, World& world, double most_bytes);

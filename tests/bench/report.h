@@ -1,4 +1,4 @@
-// What a benchmark measured: statistics of its samples, one JSON object a line, tables for people.
+// Measurements of a benchmark: statistics of its samples, one JSON object per line, tables for people.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ Statistics summarise(std::vector<double> samples);
 // A single figure: a count, a share, a size.
 Statistics exactly(double value);
 
-// What was measured under, in the order of printing.
+// The conditions of a measurement, in the order of printing.
 using Value = std::variant<int64_t, std::string>;
 using Case = std::vector<std::pair<std::string, Value>>;
 
@@ -33,7 +33,7 @@ struct Measurement {
 };
 std::string to_json(const Measurement& measurement);
 
-// Appends a line a measurement; without a path it takes them and writes nothing.
+// Appends one line per measurement; without a path it takes them and writes nothing.
 class JsonLines {
  public:
   explicit JsonLines(const std::string& path);

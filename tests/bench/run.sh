@@ -5,9 +5,9 @@
 #   bash tests/bench/run.sh --quick    a minute: everything runs; its figures mean nothing and go to build/bench/
 #   bash tests/bench/run.sh --full     1e8 SIDs too, which takes long, most of 24 GiB, and 13 GB in $TMPDIR
 #   --name NAME            of the results (default: latest)
-#   --tables NAME[,NAME..] those tables alone (see --list of bench_step and bench_index; pytorch; overhead)
+#   --tables NAME[,NAME..] only those tables (see --list of bench_step and bench_index; pytorch; overhead)
 # BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
-# A machine that does something else meanwhile measures that too: look at the load averages in the results.
+# If the machine does something else meanwhile, the figures include that: look at the load averages in the results.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,4 +1,4 @@
-"""Line and bar charts as SVG text, with nothing but the standard library.
+"""Line and bar charts as SVG text, by the standard library alone.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -184,8 +184,8 @@ def bars(chart, scale_y):
         for p in series.points:
             x = LEFT + group * (names.index(p.x) + 0.1) + width * i
             y = scale_y(p.y)
-            out.append(f'<rect x="{x:.1f}" y="{min(y, zero):.1f}" width="{width * 0.92:.1f}" height="{abs(zero - y):.1f}" '
-                       f'fill="{colour}"/>')
+            out.append(f'<rect x="{x:.1f}" y="{min(y, zero):.1f}" width="{width * 0.92:.1f}" '
+                       f'height="{abs(zero - y):.1f}" fill="{colour}"/>')
             middle = x + width * 0.46
             out.append(line(middle, scale_y(p.low), middle, scale_y(p.high), "#222"))
     return out

@@ -29,7 +29,7 @@ DecodeCase case_of(const char* table, const Catalogue& catalogue, int32_t slots,
   return decode;
 }
 
-// At 1e8 SIDs not everything fits into memory at a time; the log-sum-exp alone is in every part, to compare by.
+// At 1e8 SIDs not everything fits into memory at once; every part has the log-sum-exp alone, for comparison.
 void huge_case(Context& context, World& world, DecodeCase decode) {
   const std::vector<std::string> parts[] = {
       {"trie", "trie_lse", "none", "lse_only", "static", "static_slots", "mask_torch", "mask_nth", "mask_scan",
@@ -51,7 +51,7 @@ void run_size(Context& context, int64_t size) {
   DecodeCase decode = case_of("static", world.catalogue(), kSlots, quick ? 10 : kBeams);
   if (size > 50000000) return huge_case(context, world, decode);
   run_decode(context, world, decode);
-  if (size != 1000000 && !quick) return;  // where rows come from does not hang on the catalogue
+  if (size != 1000000 && !quick) return;  // where rows come from does not depend on the catalogue
   decode.methods = kFast;
   decode.source = Source::kLevels;
   run_decode(context, world, decode);

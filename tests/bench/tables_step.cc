@@ -19,8 +19,8 @@ std::string name_of_dtype(int32_t dtype) {
 
 }  // namespace
 
-// Level 0 has V children, level 1 as many as 1e6 SIDs leave, level 2 one: each method is shown what it must read where
-// a row costs nothing. STATIC's kernel reads K_l, the most of any node, at every node.
+// Level 0 has V children, level 1 as many as 1e6 SIDs leave, level 2 one. Where a row costs nothing, this shows what
+// each method must read. STATIC's kernel reads K_l, the most of any node, at every node.
 void branching_table(Context& context) {
   const bool quick = context.options.quick;
   for (int32_t bits = 1; bits <= (quick ? 6 : 18); ++bits) {

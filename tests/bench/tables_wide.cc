@@ -75,7 +75,7 @@ void nvidia442_table(Context& context) {
       const double cost = (us.at(name) - us.at(find_method(name).unconstrained)) * 1e-3;
       context.json.add({"nvidia442", where_of(world, decode), std::string(name) + " cost", "ms", exactly(cost),
                         "median step of the constrained less that of the unconstrained search written the same way"});
-      std::printf("%s: the constraint costs %s%s ms a step\n", name, cost < 0 ? "-" : "+",
+      std::printf("%s: the constraint costs %s%s ms per step\n", name, cost < 0 ? "-" : "+",
                   figure(std::fabs(cost)).c_str());
     }
   }

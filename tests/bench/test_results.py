@@ -48,8 +48,8 @@ def verdict(old, new, threshold=3.0):
 
 
 class Overhead(unittest.TestCase):
-    LINES = ["overhead c one 100 300", "made for lines of others", "overhead java one 900 2000", "overhead c one 300 500",
-             "overhead java one 1100 3000", "overhead java one 5000 9000", "missing go", ""]
+    LINES = ["overhead c one 100 300", "made for lines of others", "overhead java one 900 2000",
+             "overhead c one 300 500", "overhead java one 1100 3000", "overhead java one 5000 9000", "missing go", ""]
 
     def test_rounds_are_kept_apart_by_language_and_case(self):
         rounds, missing = overhead.read(self.LINES)
@@ -88,10 +88,12 @@ class Compare(unittest.TestCase):
         self.assertEqual(verdict(measurement(median=100, spread=0), measurement(median=102, spread=0), 1.0), "slower")
 
     def test_differences_below_zero_are_not_judged(self):
-        self.assertIsNone(verdict(measurement(median=-5, spread=0, unit="ms"), measurement(median=5, spread=0, unit="ms")))
+        below, above = measurement(median=-5, spread=0, unit="ms"), measurement(median=5, spread=0, unit="ms")
+        self.assertIsNone(verdict(below, above))
 
     def test_new_and_gone_cases(self):
-        found = compare.verdicts([measurement("a"), measurement("b")], [measurement("b"), measurement("b", level="1")], 3)
+        before, after = [measurement("a"), measurement("b")], [measurement("b"), measurement("b", level="1")]
+        found = compare.verdicts(before, after, 3)
         self.assertEqual(sorted(v[0] for v in found), ["gone", "new"])
 
     def test_the_order_of_a_case_does_not_matter(self):

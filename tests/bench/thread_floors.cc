@@ -1,6 +1,6 @@
 // The step of one request by itself, the same on both cores at once, and the library's two requests on one thread and
-// two, in turns. What both cores at once take longer is the machine's (a shared cache, its frequency); what two threads
-// take beyond that is ours. SPDX-License-Identifier: Apache-2.0
+// two, in turns. The extra time of both cores at once is the machine's (a shared cache, its frequency); the extra time
+// of two threads beyond that is ours. SPDX-License-Identifier: Apache-2.0
 #include "thread_floors.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void decode_once(Way& way, int32_t levels, const Rows& rows, bool keep) {
   if (keep) way.step_us.push_back(total / levels);
 }
 
-// From the first core's start to the last one's end: what it took to get them started is not in it.
+// From the first core's start to the last one's end, without the time to get them started.
 double both_at_once(sidbeam::SpinPool& pool, SidbeamMethod* const* requests, int32_t level, const Rows& rows) {
   struct alignas(128) Span {
     Clock::time_point begin, end;
@@ -98,7 +98,7 @@ std::vector<double> hand_overs(sidbeam::SpinPool& pool, int64_t count) {
 void report(Context& context, const DecodeCase& decode, const Case& where, const std::vector<Way>& ways,
             sidbeam::SpinPool& pool) {
   TextTable table;
-  std::vector<std::string> head = {"us a step"};
+  std::vector<std::string> head = {"us per step"};
   for (int32_t level = 0; level < decode.shape.levels; ++level) head.push_back("L" + std::to_string(level));
   head.emplace_back("decode");
   table.row(head);

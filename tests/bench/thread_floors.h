@@ -1,4 +1,4 @@
-// What two cores can make of two requests at most, and what handing work over costs.
+// The most that two cores can make of two requests, and the cost of handing work over.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

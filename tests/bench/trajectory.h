@@ -23,7 +23,7 @@ struct Trajectory {
 Trajectory record(Method& method, const Shape& shape, const Logits& logits);
 
 // "" or the first difference. Without exact ties scores may differ by their rounding, and a slot is followed only until
-// two beams whose scores differ no more than that have changed places.
+// two beams whose scores differ by no more than that have changed places.
 std::string difference(const Trajectory& got, const Trajectory& wanted, bool exact_ties);
 
 // SIDs of the beams at the end, slot by slot.

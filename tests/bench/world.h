@@ -22,7 +22,7 @@ class World {
   const StaticTrie& static_trie();
   using MakeValidity = std::unique_ptr<Validity> (*)(const Catalogue&);
   const Validity& validity(MakeValidity make);
-  // Frees all but the catalogue.
+  // Frees everything except the catalogue.
   void forget();
 
  private:

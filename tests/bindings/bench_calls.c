@@ -73,7 +73,7 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* One start and the steps up to the timed one; the return is how long that took. */
+/* One start and the steps up to the timed one; returns how long that took. */
 static int64_t run(sidbeam_session* session, const timed_case* c, const sidbeam_step_args* step) {
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   int64_t begin;

@@ -39,7 +39,7 @@ static char* read_text(const char* path) {
 /* The next word of a line, ended in place; NULL at the line's end. */
 static char* next_word(char** rest) { return strtok_r(NULL, " ", rest); }
 
-/* Percent-decodes in place; the return is the length. */
+/* Percent-decodes in place; returns the length. */
 static size_t decode(char* text) {
   char* out = text;
   for (const char* in = text; *in != 0; ++in) {

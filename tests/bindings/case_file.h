@@ -28,15 +28,15 @@ typedef struct case_file {
   record* records;
 } case_file;
 
-/* The whole file; ends the process with a message where it is not there or not of the format. */
+/* The whole file; ends the process with a message if it is missing or malformed. */
 case_file read_cases(const char* path);
 void free_cases(case_file* cases);
 
 /* The field of this name, or NULL; its type must be this one. */
 const field* find_field(const record* from, const char* name, field_type type);
-/* One number that must be there. */
+/* One number, which must be there. */
 int64_t number_of(const record* from, const char* name);
-/* A text that must be there. */
+/* A text, which must be there. */
 const char* text_of(const record* from, const char* name);
 
 #endif

@@ -88,7 +88,7 @@ static inline void free_rig(rig* r) {
   free(r->bytes);
 }
 
-/* The one loan that has come back, or -1. */
+/* The number of the one loan that has come back, or -1. */
 static inline int64_t returned(void) {
   int64_t number = -1;
   return flat_returned_loans((flat_out_i64){&number, 1}) == 1 ? number : -1;

@@ -1,5 +1,5 @@
 // Writes the file of shared cases, which every language's tests read: small cases of the differential test, call by
-// call, with what the library gave in C once the oracle has agreed.
+// call, with C's results, which the oracle has confirmed.
 //
 //   make_cases FILE
 //
@@ -37,7 +37,7 @@ Machine make_machine() {
   return machine;
 }
 
-// A case of the differential test's, made small; strategies, normalisations and dtypes come in turn.
+// A case of the differential test, made small; strategies, normalisations and dtypes come in turn.
 Case small_case(uint64_t seed) {
   Case c = differential::draw_case(seed);
   const auto at_most = [](int64_t* value, int64_t most) { *value = std::min(*value, most); };
@@ -60,7 +60,7 @@ Case small_case(uint64_t seed) {
   return differential::repaired(c);
 }
 
-// What the ids of a case are: as drawn, above the range of int64, or names; all three in the same order.
+// The ids of a case: as drawn, above the range of int64, or names; all three in the same order.
 int32_t id_type(const Case& c) { return c.ids == 0 ? SIDBEAM_ID_I64 : static_cast<int32_t>(c.seed / 3 % 3); }
 int64_t id_as_given(int32_t type, int64_t id) { return type == SIDBEAM_ID_U64 ? (id + 4) ^ INT64_MIN : id; }
 std::string name_of(int64_t id) {
@@ -244,7 +244,7 @@ void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* co
   count_case(world, coverage);
 }
 
-// What some case must have.
+// What at least one case must have.
 constexpr const char* kFeatures[] = {"given lse",
                                      "soft-cap",
                                      "temperature",
@@ -287,7 +287,7 @@ constexpr const char* kFeatures[] = {"given lse",
                                      "states ended",
                                      "rows of topk"};
 
-// The name of something that no case has, "" where all is there.
+// The name of a feature that no case has, "" if all are there.
 std::string missing(const Coverage& coverage) {
   for (const char* name : kFeatures) {
     if (coverage.find(name) == coverage.end()) return name;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a step's call costs through each language, beside C: runs the benches of the languages that are built in turns,
+# What a step costs through each language, compared with C: runs the benches of the languages that are built in turns,
 # and prints the table. The setting is in README.md; the languages are built by their bindings/LANGUAGE/test.sh.
 #   bash tests/bindings/overhead.sh [--rounds N] [--json LINES]
 # SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-# What runs a language's bench; each fails where the language is not built.
+# Runs a language's bench; each fails if the language is not built.
 bench_c() { "$build/tests/bindings/bench_calls"; }
 bench_python() { PYTHONPATH=$build/bindings/python/package build/python/venv/bin/python bindings/python/bench.py; }
 bench_java() { java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java; }
@@ -24,7 +24,8 @@ bench_go() {
   local libraries
   libraries=$(dirname "$(find "$PWD/build/go/prefix" -name libsidbeam.so.1 | head -n 1)")
   cd bindings/go
-  PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries GOCACHE=$PWD/../../build/go/cache GOPROXY=off GOWORK=off \
+  PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries GOCACHE=$PWD/../../build/go/cache GOPROXY=off \
+    GOWORK=off \
     go run ./internal/overhead
 }
 

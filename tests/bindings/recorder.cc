@@ -32,7 +32,7 @@ struct {
   int64_t set_levels = 0;  // of the set that was made last, which all calls are of
 } now;
 
-// The record of a call, or, where it failed, of its refusal; false: nothing is to be written.
+// The record of a call, or, if it failed, of its refusal; false: nothing is to be written.
 bool begin(Recorded of, const char* kind, sidbeam_status status, const sidbeam_error* err) {
   if (now.writer == nullptr || now.recorded != of) return false;
   now.writer->record(status == SIDBEAM_OK ? kind : "refused");
@@ -269,7 +269,7 @@ sidbeam_status WRAP(constraint_set_advance)(const sidbeam_constraint_set* set, c
                                             const sidbeam_state* in, int64_t in_count, const int32_t* parents,
                                             const int32_t* codes, int64_t count, sidbeam_state* out, void* stream,
                                             sidbeam_error* err) {
-  const std::vector<sidbeam_state> before(in, in + in_count);  // out may be where in is
+  const std::vector<sidbeam_state> before(in, in + in_count);  // out may be the same array as in
   const sidbeam_status status =
       REAL(constraint_set_advance)(set, which, in, in_count, parents, codes, count, out, stream, err);
   if (count == 0 || !begin(Recorded::kSets, "advance", status, err)) return status;  // of nothing: not recorded

@@ -1,5 +1,5 @@
-// Writes down every call that the differential test makes on sessions and constraint sets, and what came of it: the
-// linker puts recorder.cc between the test and the library (--wrap). SPDX-License-Identifier: Apache-2.0
+// Writes down every call that the differential test makes on sessions and constraint sets, and its results: the linker
+// puts recorder.cc between the test and the library (--wrap). SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace shared_cases {
 
-// The calls of which objects: checks of sessions make constraint sets of their own, which are no part of a case.
+// The objects whose calls are recorded: checks of sessions make constraint sets of their own, which belong to no case.
 enum class Recorded { kSessions, kSets };
 
 // While one lives, calls are written.

@@ -1,4 +1,4 @@
-// Calls with arguments that cannot be.
+// Calls with invalid arguments.
 // SPDX-License-Identifier: Apache-2.0
 #include "refusals.h"
 

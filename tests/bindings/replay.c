@@ -1,4 +1,4 @@
-/* What the shared cases are replayed with. SPDX-License-Identifier: Apache-2.0 */
+/* Tools for replaying the shared cases. SPDX-License-Identifier: Apache-2.0 */
 #include "replay.h"
 
 case_state state;
@@ -17,7 +17,7 @@ void succeed(const char* what) {
   if (err.code != 0) fail(what, -1);
 }
 
-/* The arguments of the call: fields that are absent are arrays that are none. */
+/* The arguments of the call: absent fields are arrays that are none. */
 flat_in_i32 in_i32(const char* name) {
   const field* found = find_field(now, name, FIELD_I32);
   const flat_in_i32 array = {found == NULL ? NULL : (const int32_t*)found->data, found == NULL ? 0 : found->count};
@@ -35,7 +35,7 @@ flat_in_f32 in_f32(const char* name) {
 }
 int32_t i32_of(const char* name) { return (int32_t)number_of(now, name); }
 
-/* Memory as long as what is wanted, and, for comparing, what is wanted. */
+/* Memory for as many elements as are wanted, and the wanted elements for comparison. */
 static void* made(int64_t count, size_t bytes) {
   void* memory = malloc((size_t)count * bytes + 1);
   if (memory == NULL) abort();
@@ -64,7 +64,7 @@ void same_i64(const char* name, const int64_t* got) {
   }
   state.compared += want.count;
 }
-/* The same bits; any NaN is any other. */
+/* The same bits; any NaN equals any other. */
 void same_f32(const char* name, const float* got) {
   const flat_in_f32 want = in_f32(name);
   for (int64_t i = 0; i < want.count; ++i) {
@@ -98,7 +98,7 @@ void close_handle(flat_handle** handle) {
   *handle = NULL;
 }
 
-/* In the order that a garbage collector may choose: what is used, before its users. */
+/* In an order that a garbage collector may choose: a used object before its users. */
 void end_case(void) {
   for (; state.index_count > 0; --state.index_count) {
     close_handle(&state.indexes[state.index_count - 1]);

@@ -1,4 +1,4 @@
-/* What the shared cases are replayed with: handles of the case that runs, arguments out of its records, and comparing
+/* Tools for replaying the shared cases: handles of the running case, arguments out of its records, and comparing
  * what came. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_TESTS_BINDINGS_REPLAY_H
 #define SIDBEAM_TESTS_BINDINGS_REPLAY_H
@@ -19,11 +19,11 @@ extern case_state state;
 extern const record* now; /* the record that is replayed */
 extern sidbeam_error err; /* of the last call */
 
-/* Ends the process with where it was, and with err if there is one. at: the element, or -1. */
+/* Ends the process with the place, and with err if there is one. at: the element, or -1. */
 _Noreturn void fail(const char* what, int64_t at);
 void succeed(const char* what);
 
-/* Arguments out of the record: fields that are absent are arrays that are none. */
+/* Arguments out of the record: absent fields are arrays that are none. */
 flat_in_i32 in_i32(const char* name);
 flat_in_i64 in_i64(const char* name);
 flat_in_f32 in_f32(const char* name);
@@ -40,10 +40,10 @@ given_logits logits_of(const char* name);
 flat_out_i32 out_i32(int64_t count);
 flat_out_i64 out_i64(int64_t count);
 
-/* What came, against the field of this name. */
+/* Results against the field of this name. */
 void same_i32(const char* name, const int32_t* got);
 void same_i64(const char* name, const int64_t* got);
-/* The same bits; any NaN is any other. */
+/* The same bits; any NaN equals any other. */
 void same_f32(const char* name, const float* got);
 void same_number(const char* name, int64_t got);
 

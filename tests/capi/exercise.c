@@ -19,7 +19,7 @@ typedef struct exercise {
   int64_t columns;
   uint32_t noise;
   int broken;
-  volatile int64_t sink; /* where values go that are only read to be touched */
+  volatile int64_t sink; /* receives values that are only read to be touched */
 } exercise;
 
 static int tried(exercise* e, sidbeam_status status) {
@@ -74,7 +74,7 @@ static void look_up_sids(exercise* e) {
   }
 }
 
-/* Every prefix that children lead to, up to a few of each level. */
+/* Every prefix that the children lead to, at most a few per level. */
 static void walk_children(exercise* e, int32_t* prefix, int32_t length) {
   int32_t codes[MOST], end = 0;
   int64_t count = 0, lo = 0, hi = 0;

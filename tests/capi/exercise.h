@@ -1,5 +1,5 @@
-/* Uses all that an opened index offers, whatever its bytes say. Of a damaged one the answers may be wrong; what the
- * tests look for is a read outside it, a crash or SIDBEAM_INTERNAL. SPDX-License-Identifier: Apache-2.0 */
+/* Uses all that an opened index offers, whatever its bytes say. The answers of a damaged index may be wrong; the tests
+ * look for a read outside it, a crash or SIDBEAM_INTERNAL. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_TESTS_CAPI_EXERCISE_H
 #define SIDBEAM_TESTS_CAPI_EXERCISE_H
 
@@ -12,7 +12,7 @@ extern "C" {
 /* 0, or the number of calls that gave SIDBEAM_INTERNAL, or the length of a SID whose codes were not written. `noise`
  * varies prefixes, logits and choices. */
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise);
-/* Steps and stateless calls of the last exercise that succeeded: there are some where nothing is damaged. */
+/* Steps and stateless calls of the last exercise that succeeded; some must, unless something is damaged. */
 int exercised_steps(void);
 int exercised_rows(void);
 

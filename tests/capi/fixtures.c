@@ -185,7 +185,7 @@ const char* temporary_path(const char* name) {
   static unsigned next;
   char* path = paths[next++ % 8];
   if (folder[0] == '\0') {
-    /* In memory where the system has a place for that: the tests sync hundreds of files. */
+    /* In memory if the system has a place for that: the tests sync hundreds of files. */
     const char* base = getenv("TMPDIR");
     if (base == NULL) base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
     snprintf(folder, sizeof folder, "%s/sidbeam-test-XXXXXX", base);

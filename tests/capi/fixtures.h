@@ -59,14 +59,14 @@ void step_all(sidbeam_session* session, const float* row);
 sidbeam_beams beams_of(const sidbeam_session* session);
 int64_t counter_of(const sidbeam_session* session, const char* name);
 
-/* A path in a folder of this process's own, which goes with everything in it when the process ends; static storage of
- * the last eight. */
+/* A path in a folder of this process, which is removed with its contents when the process ends. Static storage, for the
+ * last eight paths. */
 const char* temporary_path(const char* name);
 int file_exists(const char* path);
-/* Files beside `path`, itself included: litter shows. */
+/* The number of files beside `path`, itself included: it shows litter. */
 int files_in_folder(const char* path);
 void write_text(const char* path, const char* text);
-/* The whole file in a block of exactly that many bytes at a multiple of 64; to be freed. */
+/* The whole file in a block of exactly that many bytes at a multiple of 64; the caller frees it. */
 unsigned char* read_file(const char* path, int64_t* bytes);
 /* The bytes that the builder writes for a catalogue. */
 unsigned char* index_bytes(const catalogue* from, int32_t kinds, int64_t* bytes);

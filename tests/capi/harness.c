@@ -38,9 +38,10 @@ void check_ok(const char* file, int line, const char* call, sidbeam_status statu
   fail_check(file, line, call, detail);
 }
 
-/* A digit is in many a message; a phrase says what it counts. */
-static int says_something(const char* text) {
+/* A digit or a word is in many a message; a phrase, or a path, says what it is about. */
+static int is_phrase(const char* text) {
   int letters = 0;
+  if (strpbrk(text, " /") == NULL) return 0;
   for (; *text != '\0'; ++text) letters += (*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z');
   return letters > 2;
 }
@@ -54,7 +55,7 @@ void check_failure(const char* file, int line, const char* call, sidbeam_status 
     fail_check(file, line, call, detail);
   }
   for (; *texts != NULL; ++texts) {
-    if (!says_something(*texts)) fail_check(file, line, *texts, ": expected a phrase, which no other message has");
+    if (!is_phrase(*texts)) fail_check(file, line, *texts, ": expected a phrase, which no other message has");
     if (strstr(err.message, *texts) != NULL) continue;
     snprintf(detail, sizeof detail, ": expected '%s' in '%s'", *texts, err.message);
     fail_check(file, line, call, detail);

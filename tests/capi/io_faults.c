@@ -1,4 +1,4 @@
-/* Takes the place of the C library's functions; every one of them, fallible or not, is a call that may fail.
+/* Replaces functions of the C library; every one of them, fallible or not, is a call that may fail.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io_faults.h"
 
@@ -22,7 +22,7 @@
 
 io_faults faults = {FAULT_FAIL, EIO, -1, 0, 0, 0, NULL};
 
-/* Signals interrupt what may wait. */
+/* Signals interrupt calls that may wait. */
 static int may_wait(const char* name) {
   static const char* const names[] = {"open", "openat", "read", "pread", "pwrite", "fsync", "fallocate"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
@@ -30,7 +30,7 @@ static int may_wait(const char* name) {
   return 0;
 }
 
-/* Whether this call fails; before it does its work, or, of kind AFTER, when it has done it. */
+/* Whether this call fails: before its work or, with kind AFTER, after it. */
 static int fails(const char* name) {
   if (!faults.watching || (faults.kind == FAULT_INTERRUPT && !may_wait(name))) return 0;
   const long long call = faults.calls++;
@@ -41,7 +41,7 @@ static int fails(const char* name) {
   return 1;
 }
 
-/* What a read or write may take of `bytes`. */
+/* How much of `bytes` a read or write may take. */
 static size_t allowed(size_t bytes, int reads) {
   if (!faults.watching || faults.at < 0 || faults.calls <= faults.at) return bytes;
   if (faults.kind == FAULT_END) return reads ? 0 : bytes;
@@ -66,7 +66,7 @@ static size_t allowed(size_t bytes, int reads) {
     return failing ? failure : done;                          \
   }
 
-/* What these give would be lost with the answer: they fail before their work. */
+/* The result of these would be lost with the answer: they fail before their work. */
 #define REPLACE_GIVER(result, name, failure, parameters, arguments) \
   REPLACED result name parameters {                                 \
     static result(*real) parameters;                                \

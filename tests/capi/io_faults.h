@@ -1,18 +1,18 @@
 /* Faults in the calls that reach the file system, one at a time. The program that links io_faults.c sets them here; the
  * command gets them as a library to preload (LD_PRELOAD), which reads
  *   SIDBEAM_IO_FAULT="AT ERRNO KIND"  KIND as below; AT counts calls from 0
- *   SIDBEAM_IO_REPORT=FILE            where "CALLS NAME" is left: calls that were counted, and the one that failed
+ *   SIDBEAM_IO_REPORT=FILE            where "CALLS NAME" is left: the number of counted calls, and the one that failed
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_TESTS_IO_FAULTS_H
 #define SIDBEAM_TESTS_IO_FAULTS_H
 
 enum {
   FAULT_FAIL = 0,      /* call number `at` does nothing and fails */
-  FAULT_AFTER = 1,     /* it does its work and fails all the same, as a server does whose answer is lost */
+  FAULT_AFTER = 1,     /* it does its work and fails all the same, like a server whose answer is lost */
   FAULT_SHORT = 2,     /* from call `at` on all reads and writes take one byte */
-  FAULT_INTERRUPT = 3, /* of the calls that may wait, the only ones counted then, every second fails from `at` on */
+  FAULT_INTERRUPT = 3, /* only calls that may wait are counted; from `at` on every second of them fails */
   FAULT_KILL = 4,      /* the process is killed at call `at` */
-  FAULT_END = 5        /* reads say from call `at` on that the file has ended */
+  FAULT_END = 5        /* from call `at` on, reads say that the file has ended */
 };
 
 typedef struct io_faults {

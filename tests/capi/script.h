@@ -5,8 +5,8 @@
 
 #include "fixtures.h"
 
-/* Statuses other than OK are of the call that failed; err (own, may be NULL) has its message. A search that ends with
- * other beams than it must is SIDBEAM_INTERNAL. allocator NULL: the library's own. `path` is overwritten. */
+/* A status other than OK is that of the call that failed; err (own, may be NULL) has its message. A search that ends
+ * with wrong beams is SIDBEAM_INTERNAL. allocator NULL: the library's own. `path` is overwritten. */
 sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, const char* path, sidbeam_error* error);
 
 #endif

@@ -30,10 +30,10 @@ typedef struct search {
 sidbeam_constraint* large_constraint(int32_t kinds);
 /* A session of SLOTS slots and BEAMS beams. This and what follows may run on any thread, also in a child. */
 sidbeam_status make_search_session(search* s, sidbeam_session** out);
-/* Starts the slots at levels 0, 1, 2, 1 and 0, of several widths, and steps them to their end; memory for the logits,
- * [SLOTS * BEAMS], is the caller's. */
+/* Starts the slots at levels 0, 1, 2, 1 and 0, with several widths, and steps them to their end. The caller has the
+ * memory for the logits, [SLOTS * BEAMS]. */
 sidbeam_status search_in(search* s, sidbeam_session* session, float (*logits)[COLUMNS]);
-/* Both, and lets go of the session; how it went is in s. */
+/* Does both, and destroys the session; s has the outcome. */
 void run_search(search* s);
 
 #endif

@@ -2,8 +2,8 @@
  * nothing behind and spoils nothing. SPDX-License-Identifier: Apache-2.0 */
 #include "script.h"
 
-/* Counts calls and bytes; the call numbered fail_at, or with `forever` every one from it on, gives nothing. Builds may
- * allocate from their threads. */
+/* Counts calls and bytes. The call numbered fail_at, or with `forever` every call from that on, returns NULL. Builds
+ * may allocate from their threads. */
 typedef struct counter {
   long long calls, live_blocks, live_bytes, wrong_sizes;
   long long fail_at;
@@ -12,7 +12,7 @@ typedef struct counter {
 
 static long long add(long long* number, long long value) { return __atomic_fetch_add(number, value, __ATOMIC_SEQ_CST); }
 
-/* Before each block, what it was asked with: release must say the same. */
+/* The request, kept before each block: release must repeat it. */
 typedef struct stamp {
   int64_t bytes, alignment;
 } stamp;
@@ -77,7 +77,7 @@ static void fail_at_every_call(int32_t threads, int forever) {
     CHECK_INT(c.live_blocks, 0);
     CHECK_INT(c.live_bytes, 0);
     CHECK_INT(c.wrong_sizes, 0);
-    if (c.calls <= at) { /* not reached: all has been tried */
+    if (c.calls <= at) { /* not reached: all calls have been tried */
       check_ok(__FILE__, __LINE__, "run_script", status);
       CHECK(at > 10);
       return;

@@ -285,7 +285,7 @@ static void a_masked_code_is_no_candidate_and_no_error(void) {
   sidbeam_session_destroy(session);
 }
 
-/* Where the row is normalised as a whole, a bad element need not be a child's. */
+/* Where the row is normalised as a whole, a bad element matters even if it is no child's. */
 static void an_element_that_only_the_normaliser_reads_can_be_bad(void) {
   const float values[2] = {NAN, INFINITY};
   for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_LEVEL; ++normalization) {

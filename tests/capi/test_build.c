@@ -1,4 +1,4 @@
-/* What the builder makes: the same bytes whatever the way there, collisions, progress, files that are whole or not
+/* What the builder makes: the same bytes however they were reached, collisions, progress, files that are whole or not
  * there. SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
@@ -133,7 +133,7 @@ static void ids_default_to_the_place_counted_over_all_calls(void) {
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   sidbeam_builder* builder = builder_from(&config);
   sidbeam_index* index = NULL;
-  static const int64_t expected[6] = {1, 5, 3, 4, 0, 2}; /* without priorities: ids rise */
+  static const int64_t expected[6] = {1, 5, 3, 4, 0, 2}; /* ids rise, since there are no priorities */
   CHECK_OK(sidbeam_builder_add(builder, small.sids, NULL, 2, NULL, NULL, &err));
   CHECK_OK(sidbeam_builder_add(builder, small.sids + 6, NULL, 4, NULL, NULL, &err));
   CHECK_OK(sidbeam_builder_finish(builder, &index, &err));

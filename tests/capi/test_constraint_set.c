@@ -308,7 +308,8 @@ static void sets_that_make_no_sense_are_refused(void) {
   config.constraints = constraints;
   REFUSED(SIDBEAM_INVALID_ARGUMENT, "config.constraints[1] is NULL");
   constraints[1] = sorted;
-  REFUSED(SIDBEAM_MISSING_SECTION, "config.constraints[1] lacks the trie sections", "(SIDBEAM_KIND_TRIE)");
+  REFUSED(SIDBEAM_MISSING_SECTION,
+          "config.constraints[1] lacks the trie sections, expected an index built with kinds trie (SIDBEAM_KIND_TRIE)");
   constraints[1] = variable;
   REFUSED(SIDBEAM_INVALID_ARGUMENT, "vocabulary.end_column is -1, expected a column, since ");
   config.vocabulary = &vocabulary;

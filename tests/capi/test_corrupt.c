@@ -1,6 +1,6 @@
-/* Damaged files: every truncation, and every byte changed two ways, of a small index of each kind. What each depth of
- * verification must find it finds, and what is opened without may be wrong but stays inside its bytes, which stand in a
- * block of exactly their size so that AddressSanitizer sees a step outside. SPDX-License-Identifier: Apache-2.0 */
+/* Damaged files: every truncation, and every byte changed two ways, of a small index of each kind. Each depth of
+ * verification finds what it must. An unverified index may give wrong answers but stays inside its bytes, which stand
+ * in a block of exactly their size so that AddressSanitizer sees a step outside. SPDX-License-Identifier: Apache-2.0 */
 #include "exercise.h"
 #include "fixtures.h"
 
@@ -12,8 +12,8 @@ typedef struct specimen {
   sidbeam_runtime* runtime;
 } specimen;
 
-/* A root with so many children that it has a mask; codes of 32 bits; keys that are hashes since their product would not
- * fit; tails whose codes leave no bit free in 16, or need 32; SIDs that end two levels above their tail and more. */
+/* A root with so many children that it has a mask; codes of 32 bits; keys that are hashes, since their product would
+ * not fit; tails whose codes leave no bit free in 16, or need 32; SIDs that end two or more levels above their tail. */
 static const int32_t dense_codes[2] = {70, 3}, high_codes[4] = {2, 2, 70, 2}, wide_codes[2] = {70000, 2},
                      deep_codes[8] = {256, 256, 256, 256, 256, 256, 256, 256}, packed_codes[3] = {2, 40000, 3},
                      tall_codes[3] = {2, 70000, 3};
@@ -53,7 +53,7 @@ static const struct {
     {"compact and sorted, wide", &tall, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED},
 };
 
-/* An exercise of what is not damaged gets to its end. */
+/* An exercise of an undamaged index gets to its end. */
 static void check_exercised(size_t kind) {
   const int has_trie = (kinds[kind].kinds & (SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE)) != 0;
   int narrow = 1; /* logits rows of many columns are left out */
@@ -114,7 +114,7 @@ static void check_refused(const specimen* s, size_t kind, int64_t at, int mask, 
   CHECK(status == SIDBEAM_CORRUPT);
 }
 
-/* Opened as it is, it may be refused or give wrong answers, and no more. */
+/* Opened unverified, it may be refused or give wrong answers, and no more. */
 static void use_damaged(const specimen* s, const unsigned char* data, int64_t size, uint32_t noise) {
   sidbeam_index* index = NULL;
   const sidbeam_status status = try_open(s, data, size, SIDBEAM_VERIFY_HEADER, &index);

@@ -1,4 +1,4 @@
-/* What a session says of its work: flags of slots, statistics, counters. SPDX-License-Identifier: Apache-2.0 */
+/* What a session reports of its work: flags of slots, statistics, counters. SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
 static sidbeam_session* session_of(int32_t slots, int32_t strategy, int32_t normalization) {
@@ -53,7 +53,8 @@ static void counters_are_read_by_name(void) {
   int64_t values[3] = {-7, -7, -7}, count = 0, all = 0;
   CHECK_OK(sidbeam_session_get_counters(session, 0, NULL, NULL, &all, &err));
   CHECK_INT(all, COUNT(expected));
-  CHECK_OK(sidbeam_session_get_counters(session, 2, names, values, &count, &err)); /* no more than there is room for */
+  CHECK_OK(sidbeam_session_get_counters(session, 2, names, values, &count, &err)); /* only as many as there is room for
+  */
   CHECK_INT(count, all);
   CHECK(names[0] != NULL && names[1] != NULL && strcmp(names[0], names[1]) != 0);
   CHECK(values[0] == counter_of(session, names[0]) && values[1] == counter_of(session, names[1]) && values[2] == -7);
@@ -80,7 +81,7 @@ static void strategies_have_counters_of_their_own(void) {
   }
 }
 
-/* Two slots, the logits rows and normalisers of which are given, after one step of the first level. */
+/* Two slots, whose logits rows and normalisers are given, after one step at the first level. */
 static int32_t error_after(const float (*logits)[4], const float* lse) {
   sidbeam_session* session = session_of(2, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL);
   const sidbeam_rows rows = make_rows(&logits[0][0], 2, 1, 4);
@@ -90,7 +91,7 @@ static int32_t error_after(const float (*logits)[4], const float* lse) {
   args.lse = lse;
   CHECK_OK(sidbeam_session_step(session, &args, &err));
   const int32_t error = beams_of(session).errors[0];
-  CHECK_INT(beams_of(session).errors[1], 0); /* nobody else's */
+  CHECK_INT(beams_of(session).errors[1], 0); /* the other slot has no flag */
   CHECK_INT(beams_of(session).live[1], 3);
   sidbeam_session_destroy(session);
   return error;

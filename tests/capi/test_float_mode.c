@@ -1,6 +1,6 @@
-/* The caller's floating-point mode: frameworks flush denormals, some hosts round another way or trap exceptions. Every
- * call that reads, compares or prints floats does the same in every mode, to the bit and the letter, and leaves the mode
- * as it was, also where it fails. SPDX-License-Identifier: Apache-2.0 */
+/* The caller's floating-point mode: frameworks flush denormals, some hosts round differently or trap exceptions. Every
+ * call that reads, compares or prints floats gives the same bits and letters in every mode, and leaves the mode
+ * unchanged, even if it fails. SPDX-License-Identifier: Apache-2.0 */
 #include <fenv.h>
 
 #include "fixtures.h"
@@ -43,7 +43,7 @@ static void enter(const float_mode* mode) {
   set_csr((get_csr() | mode->set) & ~mode->clear & ~0x3fu);
 }
 
-/* What a call did: status and message, and everything that it wrote. */
+/* The outcome of a call: status and message, and everything that it wrote. */
 typedef struct outcome {
   sidbeam_status status;
   char message[sizeof err.message];
@@ -62,7 +62,7 @@ static void keep_words(outcome* o, const void* data, size_t bytes) {
   o->count += bytes / 4;
 }
 
-/* Runs `call` in every mode and compares with the default. No arithmetic between: it might trap. */
+/* Runs `call` in every mode and compares with the default. No arithmetic in between: it might trap. */
 static outcome in_every_mode(void (*call)(const void* input, outcome* o), const void* input) {
   static outcome expected, came;
   for (size_t i = 0; i < COUNT(modes); ++i) {
@@ -193,7 +193,7 @@ static void inverse_temperature_and_soft_cap(void) {
     CHECK_INT(o.status, fails ? SIDBEAM_INVALID_ARGUMENT : SIDBEAM_OK);
     CHECK(!fails || strstr(o.message, "inverse_temperature is ") != NULL);
     o = in_every_mode(step, &capped);
-    const int cap_fails = fails && number != INFINITY; /* an infinite one is none */
+    const int cap_fails = fails && number != INFINITY; /* an infinite cap means none */
     CHECK_INT(o.status, cap_fails ? SIDBEAM_INVALID_ARGUMENT : SIDBEAM_OK);
     CHECK(!cap_fails || strstr(o.message, "soft_cap is ") != NULL);
   }
@@ -212,7 +212,7 @@ static void given_log_sums(void) {
   }
 }
 
-/* Threads of a host that have modes of their own, which tasks leave as they are. */
+/* A host's threads with modes of their own, which tasks leave unchanged. */
 static int left_another_mode;
 
 static void run_in_other_modes(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data) {

@@ -1,5 +1,5 @@
-/* Children of fork(), of parents that are idle and of parents with threads in the middle of steps: what a child inherits it may
- * let go of, and what it makes works. A child that hangs is killed and fails the test.
+/* Children of fork(), of parents that are idle and of parents with threads in the middle of steps: a child may release
+ * what it inherits, and what it makes works. A child that hangs is killed and fails the test.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <pthread.h>
@@ -17,13 +17,13 @@ enum { FORKS = 40 };
 enum { FORKS = 150 };
 #endif
 
-/* What a child gets from its parent. */
+/* What a child inherits. */
 static sidbeam_runtime* inherited;
 static sidbeam_session* idle;
 static sidbeam_index* index_of_constraint;
 static search expected; /* of a runtime without threads of its own */
 
-/* A check in a child, which must not go on with the parent's tests. */
+/* A check in a child, which must not continue with the parent's tests. */
 #define REQUIRE(condition) ((condition) ? (void)0 : die(__LINE__, #condition, ""))
 
 static void die(int line, const char* what, const char* detail) {
@@ -72,7 +72,7 @@ static sidbeam_runtime* threaded_in_child(void) {
   return runtime;
 }
 
-/* A session made here of a runtime gives the parent's beams, with its steps divided. */
+/* A session made here from a runtime gives the parent's beams, with its steps divided. */
 static void search_in_child(sidbeam_runtime* runtime) {
   static search found;
   found.runtime = runtime;
@@ -189,7 +189,7 @@ static void a_child_of_an_idle_parent_uses_and_releases_what_it_inherits(void) {
   tear_down();
 }
 
-/* Steps on the pool without end; sessions are made before, since some sanitizers' allocators do not survive a fork. */
+/* Steps on the pool without end. Sessions are made before, since some sanitizers' allocators do not survive a fork. */
 typedef struct loader {
   search search;
   sidbeam_session* session;

@@ -15,7 +15,7 @@
 
 static const int errors[] = {EIO, ENOSPC, EDQUOT, EINTR, ENOMEM};
 
-/* What the message says of a call that failed; several calls may have the same words. */
+/* The words for a failed call; several calls may share theirs. */
 static const struct {
   const char *call, *words;
 } said[] = {{"open", "open"},
@@ -93,7 +93,7 @@ static sidbeam_status write_index(void* what) {
   return sidbeam_builder_write(to->builder, to->path, &err);
 }
 
-/* A file with all that is to be kept; what this system or user cannot set is not there to be lost. */
+/* A file with every attribute that is to be kept; those that this system or user cannot set cannot be lost. */
 static void put_old(const char* path) {
   write_text(path, kOld);
   CHECK(chmod(path, 0640) == 0);
@@ -183,7 +183,7 @@ static void short_and_interrupted_writes_go_on(void) {
   drop_target(&to);
 }
 
-/* In a process of its own, which is killed at every call; the next write removes what that left. */
+/* Runs in a process of its own, which is killed at every call; the next write removes its litter. */
 static void a_writer_that_is_killed_anywhere_leaves_nothing_for_long(void) {
   for (int named = 0; named < 2; ++named) {
     target to = make_target("x.sidx");
@@ -264,7 +264,7 @@ static void check_reads(sidbeam_status (*call)(void* what), source* from, int er
       CHECK(at >= 4);
       return;
     }
-    if (status == SIDBEAM_OK) continue; /* close, advice; what was interrupted and done again */
+    if (status == SIDBEAM_OK) continue; /* close, advice; an interrupted call that was repeated */
     if (!message_names(faults.failed, from->path)) printf("call %lld, %s: %s\n", at, faults.failed, err.message);
     CHECK_INT(status, SIDBEAM_IO_ERROR);
     CHECK(message_names(faults.failed, from->path));

@@ -230,7 +230,7 @@ static void a_zeroed_limit_asks_for_sizes(void) {
   CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
   CHECK_I64(offsets, ((const int64_t[]){0, 2, 3, 4, 5, 0, 0, 0, 0, 0}), 10);
   CHECK_I32(truncated, ((const int32_t[]){0, 0}), 2);
-  items.limit = offsets[4]; /* what was told is enough */
+  items.limit = offsets[4]; /* the size that was reported is enough */
   items.item_rows = item_rows;
   CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
   CHECK_I64(item_rows, ((const int64_t[]){0, 1, 4, 3, 5, -1, -1, -1, -1, -1}), 10);

@@ -1,4 +1,4 @@
-/* Sizes, counts and strides at the ends of their range: what would overflow is refused before anything is read by it.
+/* Sizes, counts and strides at the ends of their range: overflow is refused before anything is read by it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sidbeam/dlpack.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include "fixtures.h"
 
 enum { SLOTS = 4, MOST_STRUCT_BYTES = 4096 };
-#define WRAPS (INT64_C(1) << 62) /* times 2 or 3 it is another number */
+#define WRAPS (INT64_C(1) << 62) /* times 2 or 3 it wraps to another number */
 
 static const int64_t overflowing[] = {INT64_MAX, INT64_MAX / 2, WRAPS, INT64_C(1) << 60};
 
@@ -187,7 +187,7 @@ static void forget(void* copy, size_t bytes) {
   CHECK_INT(munmap((char*)copy + bytes - page, 2 * page), 0);
 }
 
-/* call(copy) fails where the struct says that it is longer than any, without a look past its end. */
+/* call(copy) fails for a struct that claims to be longer than any, without reading past its end. */
 #define CHECK_SIZES(type, original, name, call)                                                                       \
   do {                                                                                                                \
     static const uint32_t sizes[] = {MOST_STRUCT_BYTES + 1, 0x7fffffff, 0xfffffff8, UINT32_MAX};                      \

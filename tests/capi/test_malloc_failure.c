@@ -7,7 +7,7 @@
 
 #define REPLACED __attribute__((visibility("default")))
 
-/* glibc's own, under the names that it keeps for this. dlsym(RTLD_NEXT) would itself allocate. */
+/* glibc's own allocator, under the names that it keeps for this. dlsym(RTLD_NEXT) would itself allocate. */
 extern void* __libc_malloc(size_t bytes);
 extern void* __libc_calloc(size_t count, size_t bytes);
 extern void* __libc_realloc(void* memory, size_t bytes);
@@ -75,14 +75,14 @@ static void fail_at_every_call(int32_t threads, int from_then_on) {
     const sidbeam_status status = watched(threads, at, from_then_on);
     const sidbeam_status reported = err.code;
     if (threads == 1 && live != 0) printf("allocation %lld of the script:\n", at);
-    /* Threads leave what the C library keeps for the next ones. */
+    /* Threads leave caches of the C library for the next ones. */
     if (threads == 1) CHECK_INT(live, 0);
     if (calls <= at) {
       check_ok(__FILE__, __LINE__, "run_script", status);
       CHECK(failed > 10);
       return;
     }
-    if (status == SIDBEAM_OK) continue; /* something optional was done without */
+    if (status == SIDBEAM_OK) continue; /* it did without something optional */
     ++failed;
     if (status != SIDBEAM_OUT_OF_MEMORY) printf("allocation %lld of the script: %s\n", at, err.message);
     CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);

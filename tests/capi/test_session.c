@@ -1,4 +1,4 @@
-/* A session's arguments: what create, start, step and stop refuse, with which words, and that nothing has moved then.
+/* A session's arguments: what create, start, step and stop refuse, with which words, and that nothing has changed then.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
@@ -105,7 +105,7 @@ static void null_arguments_are_refused(void) {
   sidbeam_runtime_release(runtime);
 }
 
-/* A config with one field changed, and what is said to it. */
+/* A config with one field changed, and the refusal that it gets. */
 #define CREATE_FAILS(config, field, value, status, ...) \
   do {                                                  \
     sidbeam_session_config changed = (config);          \

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
-/* What every case starts from: two slots of four beams on the small catalogue, both stepped once, and arguments for a
- * second step that are right. */
+/* The beginning of every case: two slots of four beams on the small catalogue, both stepped once, and correct arguments
+ * for a second step. */
 typedef struct setting {
   sidbeam_session* session;
   sidbeam_rows rows;

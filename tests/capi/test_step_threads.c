@@ -1,5 +1,5 @@
-/* A step divided among threads: the same bits whatever their number and whoever's they are, and sessions that share
- * them. Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
+/* A step divided among threads: the same bits whatever their number and whether they are the runtime's or the host's,
+ * and sessions that share them. Meant for ThreadSanitizer too. SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static void check_same(const search* s, const search* expected) {
   check_done(s);
   if (!same) printf("strategy %d, normalization %d: other bits\n", s->strategy, s->normalization);
   CHECK(same);
-  /* How many of them are skipped may differ. */
+  /* The number of skipped rows may differ. */
   CHECK_INT(s->stats.rows_read + s->stats.rows_skipped, expected->stats.rows_read + expected->stats.rows_skipped);
   CHECK_INT(s->slot_steps, expected->slot_steps);
   CHECK_INT(s->stats.dead_beams, expected->stats.dead_beams);
@@ -103,7 +103,7 @@ static void* run_search_often(void* argument) {
   return NULL;
 }
 
-/* More sessions at once than the pool serves, on each kind of index. */
+/* More concurrent sessions than the pool serves, on each kind of index. */
 static void sessions_share_the_threads_of_a_runtime(void) {
   static search single[2], shared[SESSIONS];
   sidbeam_runtime* runtime = runtime_of(3, 1, NULL);
@@ -129,11 +129,11 @@ static void sessions_share_the_threads_of_a_runtime(void) {
 
 /* ThreadSanitizer allows no threads after a fork of several. */
 #if !defined(__SANITIZE_THREAD__)
-/* The parent's index with a runtime, threads and a session of the child's own. Gives its exit status. */
+/* The parent's index with a runtime, threads and a session of the child's own. Returns the exit status. */
 static int search_in_a_child(const search* expected) {
   static search own;
   own = *expected;
-  alarm(100); /* a child that waits for the parent's threads would wait for ever */
+  alarm(100); /* otherwise a child that waits for the parent's threads would wait forever */
   own.runtime = runtime_of(3, 1, NULL);
   run_search(&own);
   sidbeam_runtime_release(own.runtime);
@@ -165,7 +165,7 @@ static void after_a_fork_both_sides_step_on_threads_of_their_own(void) {
 }
 #endif
 
-/* Among how many threads the first step of so many requests is divided, of one logits row each; 0: it is not. */
+/* Number of threads that share the first step of this many requests, of one logits row each; 0: it is not divided. */
 static int32_t threads_of_first_step(sidbeam_constraint* constraint, int32_t requests, const float* lse) {
   static const float logits[SLOTS][COLUMNS];
   const sidbeam_rows rows = make_rows(&logits[0][0], requests, 1, COLUMNS);

@@ -1,5 +1,5 @@
-/* How logits rows and prefixes lie in memory: dense by a stride of 0, one for all by SIDBEAM_BROADCAST, backwards; what
- * would leave the address space; rows of a DLPack tensor. SPDX-License-Identifier: Apache-2.0 */
+/* How logits rows and prefixes lie in memory: dense by a stride of 0, one for all by SIDBEAM_BROADCAST, backwards;
+ * strides that would leave the address space; rows of a DLPack tensor. SPDX-License-Identifier: Apache-2.0 */
 #include <sidbeam/dlpack.h>
 
 #include "fixtures.h"
@@ -19,7 +19,7 @@ typedef struct outcome {
   float scores[SLOTS * 4];
 } outcome;
 
-/* The second step of two slots, which have three live beams each. */
+/* The second step of two slots with three live beams each. */
 static outcome step_with(const sidbeam_rows* rows) {
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_session_config config = session_config(constraint);
@@ -43,7 +43,7 @@ static outcome step_with(const sidbeam_rows* rows) {
 typedef struct layout {
   int64_t slot_stride, row_stride;
   int first;           /* row of the memory that data points to */
-  int of[SLOTS][ROWS]; /* row of the memory that each beam has */
+  int of[SLOTS][ROWS]; /* row of the memory that each beam reads */
 } layout;
 
 static sidbeam_rows rows_of(const layout* at) {
@@ -87,7 +87,7 @@ static void each_beam_reads_the_logits_row_that_its_strides_name(void) {
   }
 }
 
-/* The layouts differ in what they give, so that none of them passes for another. */
+/* The layouts give different results, so that none of them passes for another. */
 static void the_layouts_can_be_told_apart(void) {
   for (size_t i = 1; i < COUNT(layouts); ++i) {
     const sidbeam_rows first = rows_of(&layouts[i - 1]), second = rows_of(&layouts[i]);

@@ -1,12 +1,12 @@
-/* Every public struct, of the size of its first version, of a later one, and of one that never was: inputs may ask for
- * nothing that this library does not know, outputs have zeros there. SPDX-License-Identifier: Apache-2.0 */
+/* Every public struct, with the size of its first version, of a later one, and of one that never was. Inputs may ask
+ * for nothing that this library does not know; outputs have zeros there. SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
 #include "fixtures.h"
 
 enum { GROWTH = 24, GUARD = 0xA5 };
 
-/* What the first version of each struct had, by the record of the ABI. */
+/* The size of each struct's first version, from the record of the ABI. */
 static const struct {
   const char* type;
   size_t first, known;
@@ -18,7 +18,7 @@ static const struct {
 #include "../abi/abi_v1.inc"
 };
 
-/* Of everything that calls take, one that is right. */
+/* A valid one of everything that calls take. */
 static struct {
   sidbeam_runtime* runtime;
   sidbeam_plan* plan;
@@ -134,7 +134,7 @@ static void finish(void) {
   sidbeam_runtime_release(w.runtime);
 }
 
-/* Calls that take a struct, with all else right; what they make goes again. */
+/* Calls that take a struct, with all else valid; what they make is released. */
 #define TAKER(name, call) \
   static sidbeam_status name(void* given) { return call; }
 #define MAKER(name, type, call, release)    \
@@ -191,7 +191,7 @@ typedef struct subject {
   int kind;
   const void* value;
   sidbeam_status (*call)(void* given);
-  sidbeam_status status; /* where the struct is right */
+  sidbeam_status status; /* if the struct is valid */
 } subject;
 
 static const subject subjects[] = {
@@ -225,7 +225,7 @@ static const subject subjects[] = {
     {"sidbeam_stats", OUTPUT, &w.stats, session_get_stats, SIDBEAM_OK},
 };
 
-/* The subject's struct with another struct_size, in a room that is filled with GUARD where the struct has nothing. */
+/* The subject's struct with another struct_size, in a buffer whose rest is filled with GUARD. */
 typedef union room {
   uint32_t struct_size;
   int64_t words[512];
@@ -257,7 +257,7 @@ static int all_are(const room* r, size_t from, size_t to, int byte) {
   return 1;
 }
 
-/* A call that must go as it goes with a struct that is right. */
+/* A call whose outcome must be that of a valid struct. */
 static void check_taken(const subject* s, room* given) {
   clear_error();
   const sidbeam_status status = s->call(given);
@@ -266,7 +266,7 @@ static void check_taken(const subject* s, room* given) {
   CHECK_INT(status, s->status);
 }
 
-/* What an output says with the size of today. */
+/* What an output contains with today's size. */
 static room answer_of(const subject* s) {
   room now;
   sized(s, known_of(s), &now);
@@ -297,7 +297,7 @@ static void an_init_macro_says_the_size_and_leaves_all_else_to_the_call(void) {
   }
 }
 
-/* A caller compiled with the first header: what follows its struct is not its. */
+/* A caller compiled with the first header: the bytes after its struct are not part of it. */
 static void structs_of_the_first_version_are_taken(void) {
   for (size_t i = 0; i < COUNT(subjects); ++i) {
     const subject* s = &subjects[i];
@@ -351,7 +351,7 @@ static void a_longer_output_ends_in_zeros(void) {
   }
 }
 
-/* What outputs say is not all zero: else the tests above would pass for a library that writes nothing. */
+/* Outputs are not all zero; otherwise the tests above would pass for a library that writes nothing. */
 static void outputs_are_written(void) {
   for (size_t i = 0; i < COUNT(subjects); ++i) {
     const subject* s = &subjects[i];

@@ -1,10 +1,10 @@
-/* Inverse temperature and soft cap: of a slot, since its start, and of a step, which come before them; the same bits
+/* Inverse temperature and soft cap: a slot's, from its start, and a step's, which take precedence; the same bits
  * whoever sets them. SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
 enum { SLOTS = 3, BEAMS = 4, LEVELS = 3 };
 
-/* Elements of which every setting below makes other scores. */
+/* Elements for which every setting below gives other scores. */
 static const float logits[LEVELS][4] = {{3, 1, 2.5f, -2}, {0.25f, 4, 1, 3.5f}, {2, 1.5f, -1, 0.75f}};
 
 typedef struct setting {
@@ -60,7 +60,7 @@ static record search_with(int32_t normalization, const setting* start, const set
   return found;
 }
 
-/* Slot s of `found` has the bits of slot 0 of a search under `of` alone. */
+/* Slot s of `found` has the bits of slot 0 of a search with settings `of` alone. */
 static void check_slot(int32_t normalization, const record* found, int slot, setting of) {
   const record expected = search_with(normalization, NULL, &of, NULL);
   for (int level = 0; level < LEVELS; ++level) {
@@ -124,7 +124,7 @@ static void a_soft_cap_of_infinity_is_none_whatever_the_slot_has(void) {
   for (int s = 0; s < SLOTS; ++s) check_slot(SIDBEAM_NORMALIZE_FULL, &by_array, s, plain);
 }
 
-/* One step of the slots named, at level 0. */
+/* One step of the named slots, at level 0. */
 static void step_slots(sidbeam_session* session, const int32_t* slots, int64_t count, const float* temperatures) {
   const sidbeam_rows rows = same_row(logits[0], count, 1, 4);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
@@ -165,7 +165,7 @@ static void arrays_follow_the_list_of_slots(void) {
 
 static const struct {
   float value;
-  const char* text; /* as messages have it; NULL where a soft cap may be it */
+  const char* text; /* in messages; NULL for a value that is valid as a soft cap */
 } wrong[] = {{-1, "is -1, expected "}, {-INFINITY, "is -inf, expected "}, {NAN, "nan, expected "}, {INFINITY, NULL}};
 
 static void values_that_are_not_allowed_are_refused_at_the_start(void) {

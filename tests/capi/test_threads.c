@@ -48,7 +48,7 @@ static sidbeam_builder* large_builder(sidbeam_runtime* runtime) {
   return builder;
 }
 
-/* A whole search whose beams at every level land in w. */
+/* A whole search; w gets the beams of every level. */
 static void search(work* w, int32_t strategy) {
   float logits[LEVELS][BEAMS][CODES];
   uint32_t state = 99;

@@ -1,11 +1,11 @@
-/* Vocabulary maps with holes: tokenizers have only the codes that occur, -1 stands for the others.
+/* Vocabulary maps with holes: tokenizers have only the codes that occur; -1 stands for the others.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fixtures.h"
 
 enum { BEAMS = 6, COLUMNS = 9, HOLE = 7 };
 
-/* Of two_levels, whose SIDs have the codes 1 and 3 at level 0 and all at level 1. Columns of codes with holes, and with
- * a column for every code, those that replace a hole -inf in every logits row. */
+/* For two_levels, whose SIDs have the codes 1 and 3 at level 0 and all at level 1: columns of codes with holes, and
+ * columns for every code, where those that replace a hole are -inf in every logits row. */
 static const int32_t first_holes[4] = {-1, 5, -1, 2}, first_whole[4] = {HOLE, 5, HOLE + 1, 2}, second[3] = {3, 1, 4};
 static const int64_t map_codes[2] = {4, 3};
 
@@ -25,7 +25,7 @@ static const sidbeam_vocabulary* vocabulary_of(maps* of, const int32_t* first, c
   return &of->vocabulary;
 }
 
-/* Logits rows with NaN before them, which a hole's column would be if -1 were one. */
+/* Logits rows preceded by NaN, which column -1 would read. */
 static const float* level_row(int level) {
   static float rows[2][1 + COLUMNS] = {{NAN, 0.5f, -1, 2, 1, 0.25f, 3, 1.5f, -INFINITY, -INFINITY},
                                        {NAN, 1, 2, -1, 0.5f, 4, 0.125f, -2, -INFINITY, -INFINITY}};
@@ -119,7 +119,7 @@ static void any_other_negative_column_is_refused(void) {
   sidbeam_constraint_release(constraint);
 }
 
-/* Codes 0 and 2 at level 0, which two_levels has not. */
+/* Codes 0 and 2 at level 0, which two_levels lacks. */
 static sidbeam_constraint* other_constraint(void) {
   static const int32_t codes[] = {4, 3}, sids[] = {0, 0, 2, 1};
   const catalogue other = {2, 0, SIDBEAM_ID_I64, codes, sids, NULL, NULL, NULL, NULL, 2};

@@ -1,4 +1,4 @@
-"""What the tests share: a folder a test, running the program, reading and writing .npy.
+"""What the tests share: a folder per test, running the program, reading and writing .npy.
 SPDX-License-Identifier: Apache-2.0
 """
 import array
@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 PROGRAM = None  # set by run.py
-IO_FAULTS = None  # likewise, where it was given
+IO_FAULTS = None  # set by run.py, if it is given
 
 # Eight items, seven SIDs; 3,1,2 has two.
 CATALOGUE = {
@@ -105,12 +105,14 @@ class Case(unittest.TestCase):
         self.assertEqual((status, out), (1, ""), err)
         self.assertTrue(err.startswith("sidbeam %s: " % arguments[0]), err)
         self.assertEqual(err.count("\n"), 1, err)
+        self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)
 
     def misused(self, text, *arguments):
         """The command exits 2 and points at --help."""
         status, out, err = run(*arguments)
         self.assertEqual((status, out), (2, ""), err)
+        self.assertIn(" ", text, "expected a phrase of: " + err)
         self.assertIn(text, err)
         self.assertRegex(err, r"See 'sidbeam[a-z ]* --help'\.\n$")
 

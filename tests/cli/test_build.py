@@ -32,9 +32,9 @@ class Build(Case):
 
     def test_table(self):
         out = self.ok(*self.arguments)
-        for line in ["codes a level  4,4,4 (from the data)", "SIDs           7", "merged pairs   1"]:
+        for line in ["codes per level  4,4,4 (from the data)", "SIDs             7", "merged pairs     1"]:
             self.assertIn(line + "\n", out)
-        self.assertIn("codes a level  9,9,9\n", self.ok(*self.arguments, "--codes", "9"))
+        self.assertIn("codes per level  9,9,9\n", self.ok(*self.arguments, "--codes", "9"))
 
     def test_same_catalogue_gives_the_same_bytes_in_any_order_and_number_of_threads(self):
         generator = random.Random(7)
@@ -71,14 +71,14 @@ class Build(Case):
         self.misused("--metadata: '=x', expected key=value", *self.arguments, "--metadata", "=x")
 
     def test_memory_limit(self):
-        self.fails("memory", *self.arguments, "--memory-limit", "1K")
+        self.fails("bytes, memory_limit_bytes is 1024", *self.arguments, "--memory-limit", "1K")
         self.ok(*self.arguments, "--memory-limit", "1G")
 
     def test_failure_keeps_the_old_file_and_leaves_nothing_else(self):
         self.ok(*self.arguments)
         before = self.read("x.sidx")
         self.fails("expected 0..1", *self.arguments, "--codes", "2")
-        self.fails("3,1,2", *self.arguments, "--collisions", "error")
+        self.fails("the SID 3,1,2 has the items ", *self.arguments, "--collisions", "error")
         self.assertEqual(self.read("x.sidx"), before)
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.jsonl", "x.sidx"])
 
@@ -119,8 +119,8 @@ class Plan(Case):
         self.misused("expected --input FILE, or --items N", "plan")
         self.misused("--levels: expected with --items", "plan", "--items", "5")
         self.misused("--codes: expected with --items", "plan", "--items", "5", "--levels", "2")
-        self.misused("--items", "plan", "--items", "0", "--levels", "2", "--codes", "2")
-        self.misused("excludes", "plan", "--items", "5", "--input", "x")
+        self.misused("--items: Value 0 not in range 1 to ", "plan", "--items", "0", "--levels", "2", "--codes", "2")
+        self.misused("--input excludes --items", "plan", "--items", "5", "--input", "x")
 
     def test_more_sids_than_there_can_be(self):
-        self.fails("sids", "plan", "--items", "5", "--levels", "2", "--codes", "2")
+        self.fails("sids is 5, but these codes allow only 4 SIDs", "plan", "--items", 5, "--levels", 2, "--codes", 2)

@@ -87,7 +87,7 @@ class Convert(Case):
         self.assertEqual(report["arrays"]["packed_csr"], "(23, 2)")
 
     def test_checksums_are_not_enough(self):
-        """Of SIDs out of order more prefixes begin than the header counts."""
+        """More prefixes begin than the header counts, since the SIDs are out of order."""
         index = data("out_of_order.sidx")
         self.assertEqual(self.json("verify", index)["checked"], ["header", "checksums"])
         for dense in ["1", "2"]:
@@ -98,11 +98,11 @@ class Convert(Case):
     def test_failures(self):
         index = self.index()
         out = ["--output-dir", self.path("static")]
-        self.misused("--dense-levels", "convert", index, *out, "--dense-levels", "3")
+        self.misused("--dense-levels: Value 3 not in range 1 to 2", "convert", index, *out, "--dense-levels", "3")
         short = self.index(catalogue=[("1", [0, 1]), ("2", [1, 1])], name="short.sidx")
         self.fails("--dense-levels: 2, expected less than the 2 levels of the index", "convert", short, *out)
         variable = self.index("--variable-length", catalogue=[("1", [0, 1, 2]), ("2", [1])], name="v.sidx")
         self.fails("SIDs of different lengths, which STATIC has no form for", "convert", variable, *out)
         self.assertFalse(os.path.exists(self.path("static")))
         self.fails("cannot create", "convert", index, "--output-dir", self.path("nowhere/static"))
-        self.fails("x.sidx/start_mask.npy", "convert", index, "--output-dir", index)
+        self.fails("cannot create '" + self.path("x.sidx/start_mask.npy"), "convert", index, "--output-dir", index)

@@ -75,7 +75,7 @@ class Decode(Case):
         return report["requests"]
 
     def agree(self, request, expected, note):
-        """Same beams in the same order, but for scores that differ by less than float32 tells."""
+        """Same beams in the same order, except where scores differ by less than float32 resolves."""
         self.assertIsNone(request["error"], note)
         self.assertEqual(request["live"], len(expected), note)
         reference = {sid: score for score, sid in expected}
@@ -229,22 +229,23 @@ class Rows(Decode):
         fails("level 0 begins at column 0 and has 4 codes, but the rows of", npy("<f4", (3, 3), [0] * 9))
         fails("--offsets: level 2 begins at column 5", npy("<f4", (3, 8), [0] * 24), "--offsets", "0,0,5")
         fails("--offsets: level 0 begins at column -1", npy("<f4", (3, 8), [0] * 24), "--offsets", "-1,0,0")
-        fails("--offsets: 2 numbers, expected 3, one a level", npy("<f4", (3, 8), [0] * 24), "--offsets", "0,4")
+        fails("--offsets: 2 numbers, expected 3, one per level", npy("<f4", (3, 8), [0] * 24), "--offsets", "0,4")
         fails("--end-column: 8, but the rows of", npy("<f4", (3, 8), [0] * 24), "--end-column", "8")
-        self.fails("absent.npy", "decode", index, "--logits", self.path("absent.npy"), "--beams", 2)
+        self.fails("absent.npy': cannot open: No such file", "decode", index, "--logits", self.path("absent.npy"),
+                   "--beams", 2)
 
     def test_wrong_combinations(self):
         index = self.index("--codes", "4")
         logits = self.logits([[0.0] * 4] * 3)
         def fails(text, *options):
             self.fails(text, "decode", index, "--logits", logits, "--beams", 2, *options)
-        fails("sorted", "--strategy", "sorted")
-        fails("hash", "--strategy", "hash_final")
         fails("was built without sorted: build it with --kinds trie,sorted", "--strategy", "sorted")
+        fails("was built without hash: build it with --kinds trie,hash", "--strategy", "hash_final")
         for strategy in ["none", "hash_final"]:
             self.misused("--normalize: valid does not go with --strategy " + strategy, "decode", index, "--logits",
                          logits, "--beams", 2, "--strategy", strategy, "--normalize", "valid")
         variable = self.index("--variable-length", catalogue=[("1", [1]), ("2", [0, 1])], name="v.sidx")
         logits = self.logits([[0.0] * 4] * 2)
         self.fails("--end-column: expected, since the SIDs", "decode", variable, "--logits", logits, "--beams", 2)
-        self.misused("--end-column", "decode", variable, "--logits", logits, "--beams", 2, "--end-column", "-1")
+        self.misused("--end-column: expected 0 or more", "decode", variable, "--logits", logits, "--beams", 2,
+                     "--end-column", "-1")

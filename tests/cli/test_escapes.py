@@ -1,5 +1,5 @@
-"""What a terminal would obey, in ids, metadata, the codebook and names of files: escaped in all text of every command,
-as it is in JSON and in pages. SPDX-License-Identifier: Apache-2.0
+"""Bytes that a terminal would obey, in ids, metadata, the codebook and names of files, are escaped in all text of every
+command, as they are in JSON and in pages. SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
@@ -53,7 +53,7 @@ class Escapes(Case):
     def test_inspect(self):
         out = self.clean("inspect", self.x)
         self.assertEqual(out.count(SHOWN), 2)
-        self.assertIn("metadata      key=" + SHOWN, out)
+        self.assertIn("metadata       key=" + SHOWN, out)
 
     def test_verify(self):
         self.clean("verify", "--full", self.x)

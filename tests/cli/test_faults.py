@@ -19,7 +19,7 @@ OLD = b"the old file"
 
 @unittest.skipUnless(support.IO_FAULTS, "no library of faults: sanitizers replace the C library's functions too")
 class Faults(Case):
-    # In memory where the system has a place for that: hundreds of files are synced.
+    # In memory if the system has a place for that: hundreds of files are synced.
     base = "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
 
     def run_faulty(self, arguments, at, error, kind):
@@ -143,7 +143,7 @@ class Faults(Case):
 
 class Truncation(Case):
     def test_a_file_cut_short_while_it_is_read(self):
-        """For real: stopped in the middle, cut, and let go on."""
+        """With real signals: stopped in the middle, the file truncated, and continued."""
         source = self.path("big.npy")
         self.ok("synth", "--items", 3000000, "--levels", 4, "--codes", 256, "--output", source)
         size = os.path.getsize(source)

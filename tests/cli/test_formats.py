@@ -136,7 +136,7 @@ class Ids(Case):
 
 
 class Windows(Case):
-    """Text is read a piece at a time; lines and records lie across the pieces, and may be longer than one."""
+    """Text is read in pieces; lines and records span pieces, and may be longer than one."""
 
     def ids(self, name, content, *options):
         self.ok("build", "--input", self.write(name, content), "--output", self.path("x.sidx"), *options)
@@ -147,7 +147,7 @@ class Windows(Case):
             str(i) * (i % 97) + "-\n\"" + str(i) for i in range(40000)]
         rows = "".join('"%s",1 1\r\n' % name.replace('"', '""') for name in wild)
         self.assertEqual(sorted(self.ids("a.csv", 'item,sid\n' + rows)), sorted(wild))
-        # Without an end of line, without quotes, and a fault's line counted over quoted ends of line.
+        # Without an end of line, without quotes, and with a fault whose line number counts quoted ends of line.
         plain = [str(i) * (i % 97 + 1) + "x" for i in range(40000)]
         self.assertEqual(sorted(self.ids("b.csv", "sid,item\n" + "\n".join("1 1," + name for name in plain))),
                          sorted(set(plain)))
@@ -340,7 +340,7 @@ class BadFiles(Bad):
     def test_npy(self):
         good = npy("<i4", (2, 2), [0, 1, 2, 3])
         for length in [3, 7, 9, 30, 127]:
-            self.bad("a.npy'", "a.npy", good[:length])
+            self.bad("a.npy': ", "a.npy", good[:length])
         self.bad("12 bytes of data, expected 16 for shape (2, 2) of '<i4'", "a.npy", good[:-4])
         self.bad("17 bytes of data, expected 16", "a.npy", good + b"x")
         self.bad("dtype '>i4' is big-endian", "a.npy", npy(">i4", (2, 2), bytes(16)))
@@ -352,7 +352,7 @@ class BadFiles(Bad):
         self.bad("dtype with fields", "a.npy", good.replace(b"'<i4'", b"[('a']"))
         self.bad("shape (4,), expected (N, L)", "a.npy", npy("<i4", (4,), [0, 1, 2, 3]))
         self.bad("shape (1, 2, 2), expected (N, L)", "a.npy", npy("<i4", (1, 2, 2), [0, 1, 2, 3]))
-        self.bad("overflows", "a.npy", npy("<i4", (2**62, 2**62), b""))
+        self.bad("shape (%d, %d) overflows" % (2**62, 2**62), "a.npy", npy("<i4", (2**62, 2**62), b""))
         self.bad(".npy version 9, expected 1, 2 or 3", "a.npy", good.replace(b"NUMPY\1", b"NUMPY\x09"))
         self.bad("not a .npy file", "a.npy", b"hello, world, hello")
         self.bad("header without 'shape'", "a.npy", good.replace(b"shape", b"sharp"))

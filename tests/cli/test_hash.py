@@ -1,4 +1,4 @@
-"""Hash sets: files of before 1.2, seeds, and SIDs chosen to crowd them, computed here from schemas/README.md alone.
+"""Hash sets: files from before 1.2, seeds, and SIDs chosen to crowd them, computed here from schemas/README.md alone.
 SPDX-License-Identifier: Apache-2.0
 """
 import random
@@ -70,12 +70,14 @@ class Hash(Case):
         self.assertNotEqual(own, plain)
         self.assertNotEqual(self.build(source, "--hash-seed", 78), own)
         self.assertEqual(self.build(source, "--hash-seed", 0), plain)
-        for wrong in ["-1", "x", "", str(2**64)]:
-            self.misused("--hash-seed", "build", "--input", source, "--output", self.path("z"), "--hash-seed", wrong)
+        integer = "--hash-seed: '%s', expected an integer from 0 to 2^64-1"
+        texts = {wrong: integer % wrong for wrong in ["-1", "x", str(2**64)]}
+        for wrong, text in {**texts, "": "--hash-seed: empty, expected a value"}.items():
+            self.misused(text, "build", "--input", source, "--output", self.path("z"), "--hash-seed", wrong)
 
 
 class Older(Case):
-    """The files of data/, against what is built of the same SIDs now."""
+    """The files of data/, against files built now from the same SIDs."""
 
     def rebuilt(self, index, items, *options):
         sids = [(str(i), self.json("lookup", index, "--item", i)["sids"][0]["sid"]) for i in range(items)]

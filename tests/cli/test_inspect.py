@@ -7,9 +7,9 @@ import re
 
 from support import CATALOGUE, Case
 
-KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest", "id_type",
-        "kinds",
-        "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid", "items_per_sid",
+KEYS = ["format_version", "verified", "sids", "items", "levels", "codes", "variable_length", "shortest", "longest",
+        "id_type", "kinds", "file_bytes", "bytes_per_item", "merged_pairs", "collisions", "max_items_per_sid",
+        "items_per_sid",
         "nodes_per_level", "mean_children_per_level", "max_children_per_level", "fingerprint", "codebook", "metadata",
         "sections"]
 
@@ -20,8 +20,8 @@ class Inspect(Case):
         report = self.json("inspect", index)
         self.assertEqual(list(report), KEYS)
         size = os.path.getsize(index)
-        expected = {"format_version": "1.2", "verified": "header", "sids": 7, "items": 8, "levels": 3, "codes": [4, 5, 6],
-                    "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
+        expected = {"format_version": "1.2", "verified": "header", "sids": 7, "items": 8, "levels": 3,
+                    "codes": [4, 5, 6], "variable_length": False, "shortest": 3, "longest": 3, "id_type": "i64",
                     "kinds": ["trie", "sorted", "hash"], "file_bytes": size, "bytes_per_item": size / 8,
                     "merged_pairs": 0, "collisions": 1, "max_items_per_sid": 2,
                     "items_per_sid": [{"items": 1, "sids": 6}, {"items": 2, "sids": 1}],
@@ -61,8 +61,8 @@ class Inspect(Case):
         self.assertIn("prefers-color-scheme: dark", page)
         self.assertEqual(page.count("<svg"), 4)
         self.assertIn('<th scope="row">verified</th><td>header</td>', page)
-        for text in ["Sections by bytes", "Nodes a level", "Branching a level", "Collisions", "33 to 64 items",
-                     "fingerprint", "bytes an item"]:
+        for text in ["Sections by bytes", "Nodes per level", "Branching per level", "Collisions", "33 to 64 items",
+                     "fingerprint", "bytes per item"]:
             self.assertIn(text, page)
         self.assertEqual(self.unclosed(page), [])
         for width in re.findall(r'<rect[^>]* width="([^"]*)"', page):
@@ -105,12 +105,13 @@ class Verify(Case):
         good = self.read("x.sidx")
         for at in range(0, len(good), max(1, len(good) // 150)):
             self.write("x.sidx", good[:at] + bytes([good[at] ^ 0x10]) + good[at + 1:])
-            self.fails("x.sidx", "verify", index)
+            self.fails("x.sidx': ", "verify", index)
 
     def test_truncated_file(self):
         index = self.index()
         good = self.read("x.sidx")
         for length in [0, 10, 63, 64, len(good) // 2, len(good) - 1]:
             self.write("x.sidx", good[:length])
-            self.fails("x.sidx", "verify", index)
-            self.fails("x.sidx", "inspect", index)
+            said = "file too short: " if length <= len(good) // 2 else "the file has %d bytes, its header" % length
+            self.fails("x.sidx': " + said, "verify", index)
+            self.fails("x.sidx': " + said, "inspect", index)

@@ -12,7 +12,7 @@ import threading
 import support
 from support import Case
 
-SECONDS = 120  # to wait for what must happen; nothing depends on how long it takes
+SECONDS = 120  # to wait for events that must happen; no result depends on how long they take
 
 
 class Interrupt(Case):
@@ -47,7 +47,7 @@ class Interrupt(Case):
         self.assertEqual(process.stdout.read(), b"")
 
     def interrupt(self, number, phase, output, arguments, prepare):
-        """Signals the command once the terminal shows `phase`; again, where it was done before the signal came."""
+        """Signals the command once the terminal shows `phase`; tries again if it was done before the signal came."""
         for _ in range(20):
             prepare()
             process, terminal = self.start(*arguments)
@@ -74,7 +74,7 @@ class Interrupt(Case):
         pipe = self.path("rows.jsonl")
         os.mkfifo(pipe)
         process, terminal = self.start("build", "--input", pipe, "--output", self.path("x.sidx"))
-        with open(pipe, "wb") as writer:  # opens once the program does, which has caught signals by then
+        with open(pipe, "wb") as writer:  # opens once the program opens it, which catches signals by then
             writer.write(b'{"item":1,"sid":[1]}\n')
             writer.flush()
             process.send_signal(signal.SIGINT)

@@ -52,7 +52,7 @@ class Real(Case):
     def test_every_sid_is_decoded_with_its_items(self):
         for path, rows in catalogues().items():
             self.build(path, "--kinds", "trie,sorted")
-            # A request a first code: what follows it fits into the beams.
+            # One request per first code, so that its continuations fit into the beams.
             firsts, levels, row = sorted({sid[0] for _, sid in rows}), len(rows[0][1]), [0.0] * 256
             requests = []
             for first in firsts:

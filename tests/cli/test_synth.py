@@ -6,7 +6,7 @@ import os
 
 from support import Case, read_npy
 
-# Of one file each, found by this program: a change of the generator must be meant.
+# Hashes of files that this program made: the generator must not change by accident.
 DIGESTS = {"uniform": "244d352dd48e6ed2b167cf078eb0e59fe3c153b24eeedd4c703a65a5a49eed37",
            "zipf": "b2206652f0afeded3614c81c0a881e89ed19c7d063a0c5db9373b8e0a6755bd5"}
 
@@ -53,7 +53,7 @@ class Synth(Case):
             if skew == "uniform":
                 self.assertLess(max(counts), 2 * 20000 // 256)
                 continue
-            # Of ranks r = 1 .. 256 weighted 1/r the first has 16 %, the second 8 %.
+            # Of the ranks r = 1 .. 256, weighted 1/r, the first has 16 % and the second 8 %.
             top = sorted(counts)[-2:]
             self.assertAlmostEqual(top[1] / 20000, 0.163, delta=0.02)
             self.assertAlmostEqual(top[0] / 20000, 0.082, delta=0.02)
@@ -77,14 +77,14 @@ class Synth(Case):
     def test_nonsense_is_refused(self):
         def misused(text, items=1, levels=1, codes=1, *more):
             self.misused(text, "synth", "--items", items, "--levels", levels, "--codes", codes, "--output", "x", *more)
-        misused("--items", items=0)
-        misused("--items", items=-3)
-        misused("--items", items=2**41)
-        misused("--items", items="many")
-        misused("--levels", levels=0)
-        misused("--levels", levels=65)
+        misused("--items: Value 0 not in range 1 to ", items=0)
+        misused("--items: Value -3 not in range 1 to ", items=-3)
+        misused("--items: Value 2199023255552 not in range 1 to ", items=2**41)
+        misused("--items: 'many', expected an integer", items="many")
+        misused("--levels: Value 0 not in range 1 to 64", levels=0)
+        misused("--levels: Value 65 not in range 1 to 64", levels=65)
         misused("--codes: 0, expected 1..1048576", codes=0)
-        misused("--codes: 1048577", codes=2**20 + 1)
+        misused("--codes: 1048577, expected 1..1048576", codes=2**20 + 1)
         misused("--codes: 3 numbers, expected 1 or 2", 1, 2, "1,2,3")
-        misused("--skew", 1, 1, 1, "--skew", "normal")
-        misused("--seed", 1, 1, 1, "--seed", "x")
+        misused("--skew: normal not in {", 1, 1, 1, "--skew", "normal")
+        misused("--seed: 'x', expected an integer", 1, 1, 1, "--seed", "x")

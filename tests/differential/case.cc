@@ -138,7 +138,7 @@ void widen(Dice& dice, Case* c) {
   c->codes = dice.among({64, 100, 300, 600});
   c->sids = 500 + dice.below(1500);
   c->skew = dice.below(2);
-  if (dice.one_in(2)) {  // nodes with a dense mask, which a row that is read whole is scanned by
+  if (dice.one_in(2)) {  // nodes with a dense mask, by which a row that is read whole is scanned
     c->strategy = SIDBEAM_STRATEGY_TRIE;
     c->normalization = dice.among({SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_LEVEL});
     c->given_lse = 0;
@@ -239,7 +239,7 @@ Case draw_case(uint64_t seed) {
   draw_session(dice, &c);
   if (dice.one_in(15)) widen(dice, &c);
   if (dice.one_in(8)) thicken(dice, &c);
-  c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail are for them
+  c.compact = c.codes > 1000 || dice.one_in(2);  // wide codes are rare, and two forms of the tail need them
   if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
   if (dice.one_in(25)) deepen(dice, &c);
   c.settings = dice.below(4);
@@ -254,7 +254,7 @@ Case repaired(Case c) {
   }
   if (c.normalization == SIDBEAM_NORMALIZE_NONE) c.given_lse = 0;
   if (c.normalization != SIDBEAM_NORMALIZE_NONE && c.given_lse == 0) c.promised = 0;
-  if (c.promised != 0 && c.given_lse != 0) c.settings = 0;  // the normaliser is that of the case's temperature
+  if (c.promised != 0 && c.given_lse != 0) c.settings = 0;  // the normaliser belongs to the case's temperature
   if (c.codes > 1000) {                                     // wide rows: few of them
     c.levels = std::min<int64_t>(c.levels, 2);
     c.beams = std::min<int64_t>(c.beams, 4);

@@ -38,7 +38,7 @@ struct Case {
   int64_t bad_rows = 0;      // per mille of rows with a NaN or +inf somewhere
   int64_t soft_cap = 0;      // index of a table
   int64_t temperature = 0;   // index of a table
-  int64_t settings = 0;      // who says them: 0: a step; 1: a slot's start; 2: a step, per slot; 3: start and step
+  int64_t settings = 0;      // who sets them: 0: a step; 1: a slot's start; 2: a step, per slot; 3: start and step
   int64_t offsets = 0;       // 0: levels share columns from 0; 1: levels one after another; 2: all at one odd offset
   int64_t maps = 0;          // 1: codes anywhere, each its own column; 2: columns may be shared
   int64_t end_column = 0;    // 0: after the codes; 1: anywhere
@@ -71,7 +71,7 @@ struct Knob {
 const std::vector<Knob>& knobs();
 
 Case draw_case(uint64_t seed);
-// The case with what does not go together put right; drawn, shrunk and typed cases all pass through it.
+// Corrects combinations that do not go together; drawn, shrunk and typed cases all pass through it.
 Case repaired(Case c);
 std::string to_line(const Case& c);
 Case from_line(const std::string& line);

@@ -1,4 +1,4 @@
-// What a case is put through. Every check throws Mismatch.
+// The checks of a case. Each throws Mismatch.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,15 +24,15 @@ struct Way {
   const Place* place;
 };
 
-// This machine's best first, then each other, the last two of them with something of their own in how steps are run.
+// First this machine's best, then each other one; the last two run steps in ways of their own.
 struct Machine {
   std::vector<Way> ways;
   const Way& best() const { return ways.front(); }
-  // Whose answers are held against the oracle: the best, or one of the last two.
+  // Whether its answers are checked against the oracle: the best, or one of the last two.
   const Way& for_seed(uint64_t seed) const { return seed % 2 == 0 ? best() : ways[ways.size() - 1 - seed / 2 % 2]; }
 };
 
-// A slot from its start to its end, with what it was given and what it gave: enough to do it again elsewhere.
+// A slot from its start to its end, with its inputs and outputs: enough to repeat it elsewhere.
 struct Life {
   size_t catalogue = 0;
   int width = 1;
@@ -67,13 +67,13 @@ void check_items(const World& world, const Place& place, const sidbeam_session* 
                  const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage);
 
 // The same life alone, with the other exact strategy and in every way: the same bits. Between a device and the CPU the
-// same bits where the log-sum-exp is given, and else what differ by its rounding.
+// bits are the same where the log-sum-exp is given; otherwise results differ by its rounding.
 void check_replays(const Machine& machine, const World& world, const std::vector<Loaded>& loaded, const Life& life,
                    Coverage* coverage);
 void expect_near(const World& world, const Life& life, const std::vector<Snapshot>& elsewhere, Coverage* coverage);
 
-// Every step of the life is the full sort of its candidates by the log-probabilities that the same way gives them one
-// row at a time, bit for bit.
+// Every step of the life is the full sort of its candidates, bit for bit, by the log-probabilities that the same way
+// gives one row at a time.
 void check_sorted(const Way& way, const World& world, const Loaded& loaded, const Life& life, Coverage* coverage);
 
 // The states of beams, by the stateless forms.

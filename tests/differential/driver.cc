@@ -68,7 +68,7 @@ void count_case(const Case& c, Coverage* coverage) {
   if (c.codes > 65536) ++(*coverage)["cases of more than 65536 codes"];
 }
 
-// What the library said was wrong, "" where nothing was.
+// The library's message, "" if there was none.
 std::string failure(const Machine& machine, const Case& c) {
   Coverage ignored;
   try {
@@ -79,7 +79,7 @@ std::string failure(const Machine& machine, const Case& c) {
   return "";
 }
 
-char current[2048];  // the case being run, for when the library dies
+char current[2048];  // the case being run, to be printed if the library dies
 
 void set_current(const Case& c) { std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str()); }
 

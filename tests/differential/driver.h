@@ -1,9 +1,9 @@
 // The command line of a differential test.
 //
 //   --cases N --seed S    cases of seeds S .. S+N-1; the first that fails is shrunk to a line
-//   --seconds S           no further case after so long
+//   --seconds S           no further case after this many seconds
 //   --case 'LINE'         that line
-//   --coverage            also fail when a path was reached less often than is listed here or in the test
+//   --coverage            also fail if a path was reached less often than the test or the list here demands
 //
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -54,7 +54,7 @@ inline constexpr const char* kReachedByAll[] = {"steps compared bit for bit",
                                                 "tails, item_column_tail",
                                                 "tails with ends",
                                                 "steps compared with a full sort"};
-// The exit status. Every case is adjusted before it is run; `floors` are those beside kReachedByAll.
+// The exit status. Every case is adjusted before it is run; `floors` add to those of kReachedByAll.
 int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors,
           Case (*adjusted)(Case) = repaired);
 

@@ -21,7 +21,7 @@ struct Feed {
   std::vector<std::vector<RawRow>> seen;  // [slot of the call][beam], empty where it is not fed
 };
 
-// A feed where the work is: what a step or a stateless form is given.
+// A feed where the work is done: the arguments of a step or a stateless form.
 struct Delivery {
   Delivery(const Place& place, const Feed& feed);
   sidbeam_rows rows;

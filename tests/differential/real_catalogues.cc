@@ -1,6 +1,6 @@
 // Real catalogues, whole: every SID of every *.index.json under a folder is found by lookup and reached by decode, with
-// its items; random tuples that are no SIDs are neither; trie and sorted return the same bits.
-//   real_catalogues FOLDER      SIDBEAM_DATA overrides the folder; exit status 77 where there is none
+// its items; random tuples that are not SIDs are neither; trie and sorted return the same bits.
+//   real_catalogues FOLDER      SIDBEAM_DATA overrides the folder; exit status 77 if there is none
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
@@ -182,7 +182,7 @@ differential::Session make_session(sidbeam_runtime* runtime, const Subject& subj
   return differential::Session(session);
 }
 
-// Wanted SIDs come back; wanted strangers come back as something that exists.
+// Wanted SIDs come back; for wanted strangers something that exists comes back.
 void check_decoding(sidbeam_runtime* runtime, const Subject& subject, std::mt19937_64& random) {
   const differential::Session trie = make_session(runtime, subject, SIDBEAM_STRATEGY_TRIE);
   const differential::Session sorted = make_session(runtime, subject, SIDBEAM_STRATEGY_SORTED);

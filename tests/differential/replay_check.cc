@@ -1,4 +1,4 @@
-// The same life lived elsewhere.
+// The same life, repeated elsewhere.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 namespace differential {
 namespace {
 
-// Who says temperature and soft-cap: the start, as far as steps agree, or each step, for all or per slot.
+// Who sets temperature and soft-cap: the start, as far as steps agree, or each step, for all or per slot.
 enum class Sayer { kStart, kStep, kStepPerSlot };
 
 Settings start_alone(const World& world, const Way& way, sidbeam_session* session, Sayer sayer, const Life& life) {
@@ -97,8 +97,8 @@ int64_t count_only(const Chosen& a, const Chosen& b, double last, double allowed
 }  // namespace
 
 // Each side's log-sum-exp is within 1e-6, so that a score moves by 2e-6 against another, and the last one of the other
-// side by as much; each score is rounded. Beams that agree carry what they differ by to the next step. Rows belong to
-// beams by their place: once two have changed places the sides are given different rows and are followed no further.
+// side by as much; each score is rounded. Beams that agree carry their difference to the next step. Rows belong to
+// beams by their place: once two have changed places, the sides get different rows and are followed no further.
 void expect_near(const World& world, const Life& life, const std::vector<Snapshot>& elsewhere, Coverage* coverage) {
   double allowed = 0;
   for (size_t k = 0; k < elsewhere.size(); ++k) {

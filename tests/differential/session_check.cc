@@ -66,7 +66,7 @@ void check_states(const Run& run, const Slot& slot, const Snapshot& now) {
   }
 }
 
-// What holds after any call.
+// What holds after every call.
 void check_counts(const Run& run, const Slot& slot, const Snapshot& now) {
   const auto active = std::count_if(slot.beams.begin(), slot.beams.end(),
                                     [&](const oracle::Beam& beam) { return run.must_be_fed(slot, beam); });
@@ -82,7 +82,7 @@ void check_counts(const Run& run, const Slot& slot, const Snapshot& now) {
   check_states(run, slot, now);
 }
 
-// Applies `check` to the slots touched and expects the others as they were.
+// Applies `check` to the touched slots and expects the others unchanged.
 template <typename Check>
 void check_slots(Run* run, const std::vector<int>& touched, const char* what, Check check) {
   const sidbeam_beams beams = beams_of(*run->way.place, run->session.get());
@@ -118,7 +118,7 @@ oracle::Sid draw_prefix(const World& world, const oracle::Catalogue& catalogue, 
   return prefix;
 }
 
-// Whether a start says temperature and soft-cap. One that does not must forget what the start before said.
+// Whether a start sets temperature and soft-cap. One that does not must forget the previous start's.
 bool starts_say(const Run& run) { return run.world.c.settings % 2 == 1 && run.draw(11) % 4 != 0; }
 
 Life draw_life(const Run& run, size_t s) {
@@ -156,7 +156,7 @@ StartLists start_lists(const Run& run, const std::vector<Life>& lives, size_t st
   return lists;
 }
 
-// Prefixes lie apart, or dense, or where there is one are one for all.
+// Prefixes lie apart or dense; a single one may also be one for all.
 void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>& lives) {
   const uint64_t way = run->draw(6) % 3;
   const auto levels = static_cast<size_t>(run->world.c.levels), stride = way == 0 ? levels + 1 : levels;
@@ -226,7 +226,7 @@ void count_mixture(Run* run, const std::vector<int>& slots) {
   }
 }
 
-// What a step says, for all or of each of its slots.
+// The settings of a step, for all or per slot.
 struct StepSettings {
   bool listed = false;
   Settings all;

@@ -50,7 +50,7 @@ std::vector<sidbeam_state> from_prefixes(const Batch& batch, const std::vector<i
   return states.fetch();
 }
 
-// The states of one prefix under each constraint named.
+// The states of one prefix under each named constraint.
 std::vector<sidbeam_state> from_one_prefix(const Batch& batch, const std::vector<int32_t>& which,
                                            const oracle::Sid& prefix) {
   const std::vector<int32_t> lengths(which.size(), static_cast<int32_t>(prefix.size()));
@@ -124,7 +124,7 @@ void check_one_prefix(const Batch& batch) {
 // Each row after every kind of code, by parents in any order.
 void check_advance(const Batch& batch, Coverage* coverage) {
   std::vector<int32_t> parents, which, codes;
-  std::vector<oracle::Sid> prefixes;  // of what should come; (-1) where nothing may
+  std::vector<oracle::Sid> prefixes;  // of the expected states; (-1) where nothing may follow
   for (size_t n = 0; n < 3 * kRows; ++n) {
     const size_t i = batch.draw(8, n) % kRows, level = batch.beams[i].prefix.size();
     const std::vector<int> children = batch.children(i);
@@ -285,7 +285,7 @@ Best call_topk(const Batch& batch, const Block& block, size_t k) {
 }
 
 void check_topk(const Way& way, const Batch& batch, const std::vector<Loaded>& loaded, Coverage* coverage) {
-  World world = batch.world;  // topk has neither soft-cap nor temperature
+  World world = batch.world;  // topk knows neither soft-cap nor temperature
   world.c.given_lse = 0;
   world.rules.strategy = oracle::Strategy::kExact;
   world.rules.soft_cap = 0;
@@ -332,7 +332,7 @@ std::vector<sidbeam_state> states_of(sidbeam_runtime* runtime, sidbeam_constrain
   std::vector<sidbeam_state> states(beams.size(), -9), ended(beams.size(), -9);
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   vocabulary.levels = catalogue.levels();
-  vocabulary.end_column = 0;  // there must be one; no logits row is looked at
+  vocabulary.end_column = 0;  // one is required; no logits row is read
   const ConstraintSet set = make_set(runtime, Place(), {constraint}, &vocabulary);
   const auto count = static_cast<int64_t>(beams.size());
   call("sidbeam_constraint_set_prefixes", sidbeam_constraint_set_prefixes, set.get(), nullptr, codes.data(), int64_t{0},

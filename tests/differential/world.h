@@ -1,4 +1,4 @@
-// What a case stands for: catalogues, vocabulary and logits, worked out by hashing.
+// The contents of a case: catalogues, vocabulary and logits, worked out by hashing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +18,7 @@ struct World {
   std::vector<std::vector<int32_t>> maps;  // [levels], empty where the level has none
   int64_t end_column = -1;
   int64_t columns = 0;  // of the narrowest row
-  oracle::Rules rules;  // of every step; what slots and steps say of temperature and soft-cap comes before
+  oracle::Rules rules;  // of every step; temperature and soft-cap of slots and steps take precedence
   uint64_t seed() const { return static_cast<uint64_t>(c.seed); }
 };
 World make_world(const Case& c);
@@ -38,16 +38,16 @@ oracle::Row decoded(const World& world, const RawRow& row);
 float soft_cap_of(const Case& c);
 float inverse_temperature_of(const Case& c);
 
-// What a slot's start or a step says of temperature and soft-cap; 0: nothing.
+// The temperature and soft-cap that a slot's start or a step sets; 0: none set.
 struct Settings {
   float inverse_temperature = 0, soft_cap = 0;
   bool operator==(const Settings&) const = default;
 };
-// Any that the case allows; `may_lift`: or the soft-cap that is none, whatever the slot has.
+// Any settings that the case allows; `may_lift`: or the soft-cap that means none, whatever the slot has.
 Settings draw_settings(const Case& c, uint64_t hash, bool may_lift);
-// What a step follows, for which a soft-cap of 0 is none.
+// The settings that a step follows; a soft-cap of 0 is none.
 Settings followed(const Settings& step, const Settings& start);
-// What a step must say to follow `wanted` after such a start.
+// The settings that a step needs to follow `wanted` after such a start.
 Settings said(const Settings& wanted, const Settings& start);
 oracle::Rules rules_under(const World& world, const Settings& settings);
 

@@ -5,8 +5,8 @@
 
 namespace fuzz {
 
-// Adds -entropic=0 to libFuzzer's arguments. Where an input reaches ten thousand features, as a caller of everything
-// does, weighing the corpus by how rare they are took 60 % of the time.
+// Adds -entropic=0 to libFuzzer's arguments. An input of a caller of everything reaches ten thousand features; weighing
+// the corpus by how rare they are then took 60 % of the time.
 inline void weigh_inputs_equally(int* argc, char*** argv) {
   static char option[] = "-entropic=0";
   static std::vector<char*> arguments(*argv, *argv + *argc);

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/fuzz"
 FARM = ROOT / "build/fuzz-farm"
 TARGETS = ["fuzz_files", "fuzz_tool", "fuzz_abi", "fuzz_numeric"]
-SLICE = 300  # seconds; a target that lags behind waits no longer for a core
+SLICE = 300  # seconds; a target that lags behind waits no longer than this for a core
 # The limit of an input is wall clock, and others may want the cores too.
 LIMITS = ["-max_len=8192", "-timeout=300", "-rss_limit_mb=3000"]
 BEGIN, END = "<!-- farm -->", "<!-- end of farm -->"
@@ -30,7 +30,7 @@ def binary(target, build="fuzz"):
 
 
 class Target:
-    """What a target has had and found in this sitting."""
+    """The time that a target has had, and what it has found, in this sitting."""
 
     def __init__(self, name):
         self.name = name
@@ -105,7 +105,8 @@ class Farm:
                 process.send_signal(signal.SIGINT)
 
     def run(self):
-        workers = [threading.Thread(target=self.work) for _ in range(int(os.environ.get("SIDBEAM_JOBS", os.cpu_count())))]
+        count = int(os.environ.get("SIDBEAM_JOBS", os.cpu_count()))
+        workers = [threading.Thread(target=self.work) for _ in range(count)]
         signal.signal(signal.SIGINT, self.stop)
         signal.signal(signal.SIGTERM, self.stop)
         for worker in workers:
@@ -132,7 +133,7 @@ def reduce_corpus(target):
 
 
 def measure_lines(target):
-    """Lines of runtime/ and of bindings/cli that the inputs reach, as (reached, all) of each."""
+    """Lines of runtime/ and of bindings/cli that the inputs reach, as (reached, all) for each."""
     folder = target.folder / "lines"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -163,7 +164,8 @@ def percent(pair):
 
 
 def table(results):
-    rows = ["| target | inputs | CPU hours | sittings | corpus | edges | features | lines of runtime/ | of bindings/cli | last |",
+    rows = ["| target | inputs | CPU hours | sittings | corpus | edges | features | lines of runtime/ "
+            "| of bindings/cli | last |",
             "|---|---|---|---|---|---|---|---|---|---|"]
     for name, r in results.items():
         lines = r.get("lines", {})

@@ -1,7 +1,7 @@
-// A random caller of the ABI: every function, with right and wrong arguments, on handles that are made, shared and let
-// go of in any order. What a call answers, writes, logs and allocates is held to the headers.
+// A random caller of the ABI: every function, with right and wrong arguments, on handles that are made, shared and
+// released in any order. Everything that a call answers, writes, logs and allocates is checked against the headers.
 //
-// Set SIDBEAM_FUZZ_REACH=1 to fail where some function has not succeeded once by the end of the run.
+// Set SIDBEAM_FUZZ_REACH=1 to fail if some function has not succeeded once by the end of the run.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdlib>
 

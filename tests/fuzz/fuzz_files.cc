@@ -1,5 +1,5 @@
 // An index file, damaged in every way that mutate.h knows, opened at every depth and in every way, and used for
-// everything. The last bytes of an input say how. SPDX-License-Identifier: Apache-2.0
+// everything. The last bytes of an input select the uses. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 
@@ -56,7 +56,7 @@ void check_verified(const fuzz::Opened& opened, int32_t depth) {
   FUZZ_CHECK(info.verified == depth);
 }
 
-// However it is opened, it is taken or refused alike; LOCK may be beyond what this process is allowed.
+// Every way of opening takes or refuses it alike, except that LOCK may be beyond what this process is allowed.
 void open_and_use(const uint8_t* data, size_t size, const Script& script, const Statuses& statuses) {
   const auto way = static_cast<fuzz::Way>(script.way % fuzz::kWays);
   const int32_t depth = script.depth % 3;

@@ -48,7 +48,7 @@ fuzz::Arguments draw_arguments(const Script& script, const std::string& file, bo
   return arguments;
 }
 
-// What is written is whole, and nothing else is left; what failed has left what was there.
+// An output is whole, and nothing else is left; a failed command has left what was there.
 void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const std::vector<std::string>& before,
                  const Bytes& input, const std::string& file, bool had_old) {
   std::vector<std::string> after = scratch().names();
@@ -64,7 +64,7 @@ void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const s
   }
 }
 
-// A run that asks for much may not fill the machine.
+// A run that asks for much must not fill the machine.
 void limit_files() {
   constexpr rlim_t kMostBytesOfFile = rlim_t{32} << 20;
   const rlimit limit{kMostBytesOfFile, kMostBytesOfFile};
@@ -86,7 +86,7 @@ void prepare(const Script& script) {
 
 }  // namespace
 
-// Most of a run is the command's parsing its options, and most of that AddressSanitizer's book-keeping of allocations.
+// Most of a run is the command's parsing of its options, and most of that is AddressSanitizer's book-keeping.
 extern "C" const char* __asan_default_options() { return "malloc_context_size=2:quarantine_size_mb=16"; }
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {

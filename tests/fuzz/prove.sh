@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Shows that the fuzz targets find what they are there for: puts a fault of faults/ back into the tree, and demands that
-# the target named in the patch's first line fails within its short run, with what the line says.
+# Shows that the fuzz targets find known faults: puts a fault of faults/ back into the tree, and demands that the target
+# named in the patch's first line fails within its short run, with the words of that line.
 #   bash tests/fuzz/prove.sh [NAME ...]    all patches, or those named; each target must pass without them first
 #   bash tests/fuzz/prove.sh --one         the patch that HEAD's hash chooses, patched only: what CI runs, right after
 #                                          the unpatched targets have passed there
-# The first line of a patch is "TARGET finds: REGEX", the next ones say what the fault is. The tree itself is not changed:
-# an overlay that only this process sees lies over it, and build/fuzz, so that only what a patch touches is compiled
-# again. Where overlays are not allowed, a copy of the tree in build/prove is built, from nothing once.
+# The first line of a patch is "TARGET finds: REGEX"; the next ones describe the fault. The tree itself is not changed:
+# an overlay that only this process sees lies over it and over build/fuzz, so that only what a patch touches is compiled
+# again. Where overlays are not allowed, a copy of the tree in build/prove is built, once from nothing.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -84,7 +84,8 @@ prove() {
   if [ -z "${ready[$target]:-}" ]; then
     build "$target" || return 1
     if [ "$checks_unpatched" = 1 ]; then
-      short_run "$target" >build/prove.log 2>&1 || { echo "$target fails without a fault: see build/prove.log"; return 1; }
+      short_run "$target" >build/prove.log 2>&1 ||
+        { echo "$target fails without a fault: see build/prove.log"; return 1; }
     fi
     ready[$target]=1
   fi

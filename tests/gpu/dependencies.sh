@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Fills a folder with the third-party headers that a build needs, and what flatc makes of the schema, for a machine that
-# lacks them and cannot fetch them: give it to CMake there as -DSIDBEAM_DEPS=FOLDER, or to run.sh as SIDBEAM_DEPS.
+# Fills a folder with the third-party headers that a build needs, and flatc's output for the schema, for a machine that
+# lacks them and cannot fetch them. Give the folder to CMake there as -DSIDBEAM_DEPS=FOLDER, or to run.sh as
+# SIDBEAM_DEPS.
 #   bash tests/gpu/dependencies.sh FOLDER
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

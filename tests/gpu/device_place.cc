@@ -32,7 +32,7 @@ DevicePlace::~DevicePlace() {
 void DevicePlace::prepare(sidbeam_index* index) const {
   sidbeam_upload_config config = SIDBEAM_UPLOAD_CONFIG_INIT;
   config.device_id = device_;
-  config.chunk_bytes = 4096;  // so that small indexes too take several
+  config.chunk_bytes = 4096;  // so that even small indexes take several chunks
   call("sidbeam_index_upload", sidbeam_index_upload, index, static_cast<const sidbeam_upload_config*>(&config));
 }
 

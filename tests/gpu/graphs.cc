@@ -51,7 +51,7 @@ void slots_at_levels_0_1_and_3_share_a_graph() {
   expect(again[2].level == 4, "a finished slot moved to level ", again[2].level);
 }
 
-// What each slot of a step says, or nothing.
+// The settings of each slot of a step, or none.
 std::vector<differential::Settings> drawn_settings(const Case& c, size_t slots, uint64_t hash) {
   std::vector<differential::Settings> each(slots);
   for (size_t i = 0; i < slots; ++i)
@@ -346,7 +346,7 @@ void a_captured_topk_follows_its_states() {
   }
 }
 
-// The index goes while steps that read it are still enqueued.
+// The index is released while steps that read it are still enqueued.
 void an_index_released_under_work_is_still_read_whole() {
   Rig rig(mixed());
   rig.start(0, 0, 12, {});

@@ -1,5 +1,5 @@
-// The same session three times, given the same: on the CPU, on the device call by call, and on the device by one graph
-// that was captured before anything was started. SPDX-License-Identifier: Apache-2.0
+// The same session three times, with the same inputs: on the CPU, on the device call by call, and on the device by one
+// graph that was captured before anything was started. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ class Rig {
   void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
              const differential::Settings& settings = {});
   void stop(int slot);
-  // Another index in the place of the one that new starts get by this number; sessions that follow the old one keep it.
+  // Replaces the index that new starts get by this number; sessions that follow the old one keep it.
   void swap(size_t catalogue, uint64_t seed);
   // The order of the slots in the list, -1 among them; the rest of the list is -1.
   void list(const std::vector<int>& order);
-  // What each entry of a step says of temperature and soft-cap, from now on; at first nothing.
+  // The temperature and soft-cap of each entry of a step, from now on; at first none.
   void say(const std::vector<differential::Settings>& each);
   // New logits, then a step on each of the three: the same afterwards, and returned.
   std::vector<differential::Snapshot> step(uint64_t round);

@@ -1,5 +1,5 @@
-/* Whether the installed library takes the installed plugin for its own: where a device is missing, the driver or the
- * device is what it misses. SPDX-License-Identifier: Apache-2.0 */
+/* Whether the installed library accepts the installed plugin as its own: without a device, it reports the driver or the
+ * device as missing. SPDX-License-Identifier: Apache-2.0 */
 #include <sidbeam/sidbeam.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-# Runs a program and asks for both exit status 0 and the output: ctest's PASS_REGULAR_EXPRESSION would ignore the status.
+# Runs a program and asks for both exit status 0 and the output; ctest's PASS_REGULAR_EXPRESSION would ignore the
+# status.
 #   cmake -DEXPECT=REGEX -P expect.cmake -- PROGRAM ARGUMENT ...
 # SPDX-License-Identifier: Apache-2.0
 set(command "")

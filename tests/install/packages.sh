@@ -1,5 +1,5 @@
-# Debian packages: makes them of a built tree, looks at what they say, unpacks them beside each other, and uses what is
-# there as an installation. Sourced by run.sh. Nothing is installed on this machine: dpkg-deb -x, not dpkg -i.
+# Debian packages: makes them from a built tree, checks their metadata, unpacks them beside each other, and uses the
+# result as an installation. Sourced by run.sh. Nothing is installed on this machine: dpkg-deb -x, not dpkg -i.
 # SPDX-License-Identifier: Apache-2.0
 
 make_packages() {
@@ -13,7 +13,7 @@ make_packages() {
   mkdir "$root"
 }
 
-# package NAME DEPENDS   one of that name, which depends on all of the words, and is unpacked into $root
+# package NAME DEPENDS   a package of that name, which depends on all of the words; it is unpacked into $root
 package() {
   local file depends word
   file=$(echo "$packages/$1"_*.deb)
@@ -27,7 +27,7 @@ package() {
   [ -s "$root/usr/share/doc/$1/copyright" ] || fail "$1 has no copyright"
 }
 
-# That apt would install them, with the Debian that this is.
+# Whether apt would install them on this Debian.
 installable() {
   apt-get install --simulate --no-install-recommends -o Debug::NoLocking=1 "$packages"/*.deb >"$work/apt.log" 2>&1 ||
     { tail -n 20 "$work/apt.log"; fail "apt would not install the packages"; }

@@ -3,11 +3,12 @@
 
     readme.py README.md WORK_FOLDER PREFIX LIBRARY_FOLDER [BUILD_FOLDER]
 
-Every ```c block is compiled as C99 against the library installed under PREFIX, and run from the README's folder; one
-without a main becomes the body of one, with the headers, `err` and `check` of samples/minimal.c before it. With a
-BUILD_FOLDER, in which bindings/*/test.sh have been, ```python, ```java and ```go blocks run too, the last two as the body
-of a main. Of the ```sh blocks those run, from the README's folder, that have <!-- run --> on the line before. A ```text or ```console
-block that has <!-- output --> on the line before must be, line by line, what the block before it printed; a line of
+Every ```c block is compiled as C99 against the library installed under PREFIX, and run from the README's folder. A
+block
+without a main becomes the body of one, after the headers, `err` and `check` of samples/minimal.c. With a BUILD_FOLDER
+in which bindings/*/test.sh have run, ```python, ```java and ```go blocks run too, the last two as the body of a main.
+Of the ```sh blocks, those with <!-- run --> on the line before run, from the README's folder. A ```text or ```console
+block with <!-- output --> on the line before must be, line by line, what the block before it printed; a line of
 "..." stands for any lines and a "…" within a line for any characters.
 SPDX-License-Identifier: Apache-2.0"""
 import os
@@ -83,8 +84,8 @@ def run(command, where, **options):
 def run_c(body, where, work, prefix, libraries, folder):
     source, program = work / "snippet.c", work / "snippet"
     source.write_text(body if re.search(r"\bmain\s*\(", body) else MAIN.format(body))
-    run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", f"{prefix}/include", source, "-o", program,
-         "-L", libraries, "-lsidbeam"], where)
+    run(["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", f"{prefix}/include", source, "-o",
+         program, "-L", libraries, "-lsidbeam"], where)
     return run([program.resolve()], where, cwd=folder, env={**os.environ, "LD_LIBRARY_PATH": libraries})
 
 

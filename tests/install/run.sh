@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what build/release built under build/install, moves the prefix, and uses it as strangers do: find_package in
-# C and C++, pkg-config with plain cc, dlopen; then the C tests and the README's snippets against it; and the same in
-# short with Debian packages.
+# C and C++, pkg-config with plain cc, dlopen; then the C tests and the README's snippets against it. Finally does the
+# same, in short, with Debian packages.
 #   tests/install/run.sh [BUILD_FOLDER]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -39,7 +39,7 @@ install_and_move() {
   libraries=$(dirname "$library")
 }
 
-# Where the library says what it needs, it says nothing of this machine.
+# The dependencies that the library states do not mention this machine.
 check_library() {
   say "the library: SONAME, what it needs, no run path, exports, no path of this tree"
   local dynamic needed
@@ -54,7 +54,7 @@ check_library() {
   if grep -rlF "$PWD" "$prefix"; then fail "these installed files name the folder that they were built in"; fi
 }
 
-# It holds all that it needs of CUDA but the driver, which it looks for itself.
+# It contains all of CUDA that it needs except the driver, which it looks up itself.
 check_plugin() {
   local plugin=$libraries/libsidbeam_cuda.so.1 dynamic needed exports
   [ -e "$plugin" ] || return 0
@@ -113,7 +113,8 @@ installed_command() {
   say "the installed command finds its library"
   local run_path
   run_path=$(readelf --dynamic "$prefix/bin/sidbeam" | sed -nE 's/.*R(UN)?PATH.*\[(.*)\]/\2/p')
-  [[ $run_path == '$ORIGIN/'* && $run_path != *:* ]] || fail "run path of the command: expected \$ORIGIN/.., got $run_path"
+  [[ $run_path == '$ORIGIN/'* && $run_path != *:* ]] ||
+    fail "run path of the command: expected \$ORIGIN/.., got $run_path"
   "$prefix/bin/sidbeam" --version
 }
 
@@ -121,7 +122,8 @@ c_tests() {
   say "the C tests, as a project of their own"
   cmake -S tests/capi -B "$work/capi" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$prefix" \
     >"$work/capi.log" || fail "configuring tests/capi: see $work/capi.log"
-  cmake --build "$work/capi" -j "$jobs" >>"$work/capi.log" || { tail -n 40 "$work/capi.log"; fail "building tests/capi"; }
+  cmake --build "$work/capi" -j "$jobs" >>"$work/capi.log" ||
+    { tail -n 40 "$work/capi.log"; fail "building tests/capi"; }
   ctest --test-dir "$work/capi" -j "$jobs" --output-on-failure >>"$work/capi.log" ||
     { tail -n 60 "$work/capi.log"; fail "tests/capi"; }
   grep 'tests failed out of' "$work/capi.log"

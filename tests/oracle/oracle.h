@@ -45,7 +45,7 @@ enum class Normalization { kFull, kLevel, kValid, kNone };
 struct Rules {
   Strategy strategy = Strategy::kExact;
   Normalization normalization = Normalization::kFull;
-  int top_k = 1;                          // codes that kSortedTopk and kHashFinal look up a beam
+  int top_k = 1;                          // codes per beam that kSortedTopk and kHashFinal look up
   float inverse_temperature = 1;          // 0 means 1
   float soft_cap = 0;                     // 0: none
   std::vector<std::vector<int>> columns;  // [level][code] column of a row
@@ -76,8 +76,8 @@ struct Outcome {
   std::vector<Candidate> candidates;  // of good rows, by parent, then code
   std::vector<int> bad_rows;          // beams whose row has a bad element, or a score above the range of f32
   std::vector<int> bad_lses;          // beams with a bad log-sum-exp of the caller's; their rows are not looked at
-  // Least distance in x between a code that was looked up and one of another element that was not (kSortedTopk,
-  // kHashFinal): a soft-cap known to that distance only cannot tell which of the two is to be looked up.
+  // Least distance in x between a code that was looked up and another element that was not (kSortedTopk, kHashFinal): a
+  // soft-cap that is known only to that distance cannot tell which of the two to look up.
   double closest_miss = std::numeric_limits<double>::infinity();
 };
 
@@ -89,7 +89,7 @@ Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const st
 // The best `width` candidates by score32: score falling, parent rising, code rising.
 std::vector<Candidate> best(std::vector<Candidate> candidates, int width);
 
-// Whether `bad` beams put a request in error, given the score of the last of `kept` beams that it was left with.
+// Whether `bad` beams put a request in error, given its number of `kept` beams and the score of the last of them.
 bool in_error(const std::vector<int>& bad, const std::vector<Beam>& beams, int kept, float last_score, int width);
 
 // The beam that a candidate makes.

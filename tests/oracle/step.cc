@@ -84,8 +84,7 @@ std::vector<int> only_valid(const Catalogue& catalogue, const Sid& prefix, const
   return kept;
 }
 
-// log of the sum of exp, as its largest term and the rest: added together they would lose the rest of a row around
-// 1e30.
+// log of the sum of exp, as its largest term and the rest: one number would lose the rest of a row around 1e30.
 struct LogSum {
   double largest = 0, rest = 0;
 };

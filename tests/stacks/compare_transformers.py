@@ -62,7 +62,7 @@ def compare(requests: int, beams: int, repeats: int, size: str, vocab: int) -> l
 
 
 def same_beams(expected: Any, got: Any, beams: int) -> str:
-    """ "yes": sequence by sequence, but for neighbours of equal score, whose order torch.topk leaves open."""
+    """ "yes": sequence by sequence, except neighbours of equal score, whose order torch.topk leaves open."""
     scores = expected.sequences_scores.unflatten(0, (-1, beams)), got.sequences_scores.unflatten(0, (-1, beams))
     if not torch.allclose(*scores, atol=CLOSE, rtol=1e-5):
         return "scores differ"
@@ -80,7 +80,7 @@ def same_beams(expected: Any, got: Any, beams: int) -> str:
 
 def table_of(rows: list[dict[str, Any]]) -> str:
     lines = [f"transformers {transformers.__version__}, torch {torch.__version__}, {rows[0]['catalogue']}"]
-    lines += ["| model | way | same beams | SIDs that exist | ms a call |", "|---|---|---|---|---|"]
+    lines += ["| model | way | same beams | SIDs that exist | ms per call |", "|---|---|---|---|---|"]
     lines += [f"| {r['model']} | {r['way']} | {r['same']} | {r['legal']} | {r['ms']:.1f} |" for r in rows]
     return "\n".join(lines)
 

@@ -62,7 +62,7 @@ def batch(prompts: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
 
 
 def histories(catalogue: Catalogue, count: int) -> list[list[int]]:
-    """Prompts that are SIDs themselves: what users bought before. Real where ../shared/data is there."""
+    """Prompts that are themselves SIDs: earlier purchases. Real if ../shared/data is there."""
     folder = next(
         (
             f / "shared/data/minionerec"

@@ -1,5 +1,5 @@
-"""What the tests of all serving stacks judge by: brute force over the list of SIDs, and catalogues that have broken
-others. It shares nothing with the runtime. SPDX-License-Identifier: Apache-2.0"""
+"""How the tests of all serving stacks judge: brute force over the list of SIDs, on catalogues that have broken other
+implementations. It shares nothing with the runtime. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def random_catalogue(rng: np.random.Generator, count: int, codes: Sequence[int],
 
 
 def real_catalogue(name: str = "Office_Products", limit: int | None = None) -> tuple[list[Prefix], str]:
-    """SIDs of a real catalogue, and what they are: where ../shared/data is absent, made up ones of the same shape."""
+    """SIDs of a real catalogue, and whether they are real: without ../shared/data they are made up in the same
+    shape."""
     path = _root.parent / "shared/data/minionerec" / f"{name}.index.json"
     for folder in (_root, *_root.parents):
         if (folder / "shared/data/minionerec").is_dir():

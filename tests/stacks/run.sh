@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an environment
-# once (5 GB, some minutes), and says of each stack its version and how its tests went, or why they were not run.
+# Tests of the serving stacks' modules against the real libraries, at the versions of requirements/. Makes an
+# environment once (5 GB, some minutes), and reports of each stack its version and how its tests went, or why they were
+# not run.
 #   bash tests/stacks/run.sh [BUILD]       a configured release build; default build/release
-# The environment is kept while requirements/ and the interpreter stay as they are, and is made anew, of the wheels that pip
-# has kept, where they do not. SIDBEAM_STACKS_VENV: where it is or is to be (build/stacks/venv); PYTHON: what it is made with;
+# The environment is kept as long as requirements/ and the interpreter do not change; otherwise it is made anew from the
+# wheels that pip has kept. SIDBEAM_STACKS_VENV: its place (build/stacks/venv); PYTHON: what it is made with;
 # PIP_CACHE_DIR: where pip keeps wheels (build/pip).
 # Debian 12: swig python3-dev python3-venv g++. SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -28,12 +29,16 @@ fi
 install() {
   local list=tests/stacks/requirements/$1.txt stamp=$venv/.sidbeam-$1
   [ -e "$stamp" ] && return
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$list" >"$logs/pip-$1.log" 2>&1 || return 1
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$list" \
+    >"$logs/pip-$1.log" 2>&1 || return 1
   touch "$stamp"
 }
 
-# counted WHAT LOG   of how many tests pytest's last line says so
-counted() { tail -n 1 "$2" | awk -v what="^($1),?$" '{ for (i = 2; i <= NF; i++) if ($i ~ what) sum += $(i - 1) } END { print sum + 0 }'; }
+# counted WHAT LOG   the number of such tests in pytest's last line
+counted() {
+  tail -n 1 "$2" |
+    awk -v what="^($1),?$" '{ for (i = 2; i <= NF; i++) if ($i ~ what) sum += $(i - 1) } END { print sum + 0 }'
+}
 
 # stack TEST PACKAGE GROUP ...   runs test_TEST.py, in a process of its own: engines patch their surroundings
 passed=0 failed=0
@@ -64,8 +69,9 @@ install tests || { cat "$logs/pip-tests.log"; exit 1; }
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$(realpath "$python")" >"$logs/cmake.log"
 cmake --build "$build" --target sidbeam_python >"$logs/build.log" || { tail -n 30 "$logs/build.log"; exit 1; }
 
-# Bytecode, of which these stacks have a minute of compilation, is shared by the processes and written beside no source.
-export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
+# The processes share bytecode, whose compilation takes these stacks a minute; none is written beside the sources.
+export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode
+export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
 stack transformers transformers torch transformers
 stack jax jax jax

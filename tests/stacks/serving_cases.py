@@ -1,5 +1,5 @@
-"""What the tests of engine plugins share: catalogues that have broken others, the brute force that says what is allowed
-after a history, and the package's entry points. SPDX-License-Identifier: Apache-2.0"""
+"""What the tests of engine plugins share: catalogues that have broken other implementations, the brute force that says
+what may follow a history, and the package's entry points. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CATALOGUES: dict[str, Sids] = {
     "duplicates": [(1, 2, 3), (1, 2, 3), (1, 2, 3), (1, 0, 2), (2, 2, 3), (1, 0, 2)],
     # One SID, and so one way at each level.
     "single": [(2, 0, 1)],
-    # As many levels as tokens seen before, and more than one catalogue has.
+    # As many levels as there were tokens in an earlier bug, and more than one catalogue has.
     "deep": [(0, 1, 0, 1, 0), (0, 1, 0, 1, 1), (1, 1, 1, 1, 1), (1, 0, 1, 0, 1)],
     # SIDs that are the beginnings of others; a short one ends with a token of its own.
     "variable": [(1,), (1, 2), (1, 2, 0), (0, 3, 1), (2, 0), (2, 0)],

@@ -97,7 +97,7 @@ def test_advance(catalogue: Catalogue) -> None:
 
 
 def test_codes_that_int32_cannot_hold_are_dead() -> None:
-    """They are not the code, nor the -1, that their low halves are; without x64 JAX has no such numbers."""
+    """They are not equal to the code, nor to the -1, in their low halves; without x64 JAX has no such numbers."""
     constraints = set_of(BIGRAM_TRAP)
     with jax.enable_x64(True):
         wrapped = jnp.array([0, 2**32, 2**32 - 1, -(2**32)])

@@ -205,7 +205,7 @@ def test_beams_are_the_best_sids(name, width, prompt):
 
 
 def test_catalogues_and_free_requests_in_one_batch():
-    """They join at different times; pool rows and group positions are used again by others."""
+    """They join at different times; others reuse their pool rows and group positions."""
     model, rng = model_of(11), np.random.default_rng(11)
     engine, wanted, live = Engine(model), {}, []
     for number in range(30):
@@ -247,7 +247,7 @@ def test_variable_length():
 
 @pytest.mark.parametrize("impossible", [[13], [10, 22], [32]])
 def test_some_allowed_logits_impossible(impossible):
-    """Beams without a way on give no result, and take no place from others."""
+    """Beams that no SID continues give no result, and take no place from others."""
     model = model_of(8, impossible)
     engine = Engine(model)
     results = engine.run([engine.admit("r", [4], 6, {"sidbeam": "bigrams"})])[0]

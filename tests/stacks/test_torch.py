@@ -123,7 +123,7 @@ def test_advance(catalogue: Catalogue, device: str) -> None:
 
 
 def test_codes_that_int32_cannot_hold_are_dead() -> None:
-    """They are not the code, nor the -1, that their low halves are."""
+    """They are not equal to the code, nor to the -1, in their low halves."""
     handle, wrapped = set_of(BIGRAM_TRAP), torch.tensor([0, 2**32, 2**32 - 1, -(2**32)])
     states = torch.zeros(4, dtype=torch.int64)
     assert ops.advance(handle, states, wrapped).ge(0).tolist() == [True, False, False, False]
@@ -300,7 +300,7 @@ def test_handles() -> None:
 def test_bad_tensors() -> None:
     handle = set_of(RANDOM)
     states = torch.zeros(2, dtype=torch.int64)
-    with pytest.raises(sidbeam.InvalidArgument, match="columns"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits.columns is 3, expected at least"):
         ops.topk(handle, torch.zeros(2, 3), states, 2)
     with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of format 'd'"):
         ops.topk(handle, torch.zeros(2, RANDOM.width(), dtype=torch.float64), states, 2)

@@ -198,7 +198,7 @@ def prompt_of(rng):
 @runners
 @pytest.mark.parametrize("seed", range(8))
 def test_requests_come_and_go(Runner, seed):
-    """Slots and rows are used again by others, rows move and swap; every row of every step is as brute force says."""
+    """Others reuse slots and rows, rows move and swap; every row of every step is as brute force says."""
     rng = np.random.default_rng(seed)
     runner, made = Runner(), 0
     for _ in range(40):
@@ -300,7 +300,7 @@ def test_declined_rows_untouched(Runner):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_drafts(seed):
-    """Under speculation a request has a row a draft, whose tokens are in the rows before it only."""
+    """Under speculation a request has one row per draft, whose tokens are only in the rows before it."""
     rng = np.random.default_rng(seed)
     runner, drafts = V2(), {}
     for number in range(SLOTS):

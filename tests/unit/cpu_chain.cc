@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kCodes = 50;
 constexpr int32_t kStride = 61;
 
-// A level of which most nodes have one child, in memory of exactly its size, and beams in it.
+// A level in which most nodes have one child, in memory of exactly its size, and beams in it.
 struct TestChain {
   std::vector<uint32_t> pointers = {0};
   std::vector<uint16_t> tokens;
@@ -64,7 +64,7 @@ struct TestChain {
         {kDeadState, level << 56 | int64_t{1} << 55 | node, level << 56 | 300, level << 56 | int64_t{1} << 33 | node});
   }
 
-  // Whether beam i has one child and plain numbers, and what becomes of it.
+  // Whether beam i has one child and plain numbers, and the result.
   bool follow(int32_t i, float& score, uint32_t& place, int64_t& next) const {
     const auto at = static_cast<size_t>(i);
     const uint64_t node = state_node(states[at]);

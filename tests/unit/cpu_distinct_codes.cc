@@ -48,7 +48,7 @@ TEST(CpuDistinctCodes, AreThoseOfEveryRun) {
   }
 }
 
-// Damage: a search may miss a code then, but reads and writes stay within bounds.
+// Damage: a search may then miss a code, but reads and writes stay within bounds.
 TEST(CpuDistinctCodes, StayWithinBoundsInDamage) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);

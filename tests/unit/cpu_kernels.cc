@@ -1,4 +1,4 @@
-// The kernels that choose candidates, against code that is plain. SPDX-License-Identifier: Apache-2.0
+// The kernels that choose candidates, against straightforward code. SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/kernels.h"
 
 #include <functional>
@@ -72,7 +72,7 @@ TEST(CpuKernels, RankCountsWhatIsHigher) {
   });
 }
 
-// In arrays of exactly their sizes and one element more, which must stay.
+// In arrays of exactly their sizes plus one element, which must not change.
 void check_write_chosen(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto n = static_cast<size_t>(random.below(random.among({20, 200})));
@@ -110,8 +110,8 @@ TEST(CpuKernels, WritesTheChosenInOrder) {
   });
 }
 
-// Of each group of blocks its own maximum, then those of its blocks. Where the lanes of the maxima end tells how wide
-// the vectors are.
+// For each group of blocks its own maximum, then those of its blocks. The place where the lanes of the maxima end gives
+// the width of the vectors.
 void check_maxima(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   const auto dtype = static_cast<int32_t>(random.below(3));
@@ -150,7 +150,7 @@ TEST(CpuKernels, MaximaOfASumAreThoseOfItsBlocks) {
   });
 }
 
-// A threshold that some candidate has to the bit, or lies one float beside.
+// A threshold that equals some candidate to the bit, or lies one float beside it.
 float draw_threshold(Random& random, const std::vector<Candidate>& all) {
   if (all.empty() || random.one_in(8)) return -kInfinity;
   const float score = all[static_cast<size_t>(random.below(static_cast<int64_t>(all.size())))].score;
@@ -158,7 +158,7 @@ float draw_threshold(Random& random, const std::vector<Candidate>& all) {
   return side == 0 ? std::nextafter(score, -kInfinity) : side == 1 ? std::nextafter(score, kInfinity) : score;
 }
 
-// Calls until all is done, each time with room for few.
+// Calls until all is done, with little room each time.
 template <class Call>
 void expect_appended(Random& random, const std::vector<Candidate>& all, float threshold, const Call& call) {
   std::vector<Candidate> expected;
@@ -275,7 +275,8 @@ void draw_batch(const Kernels& kernels, Random& random, SliceBatch& batch) {
   }
 }
 
-// Blocks are passed over by a bound on x: none that holds a candidate may be, whatever scores and normalisers are.
+// A bound on x decides which blocks are passed over: none that holds a candidate may be, whatever scores and
+// normalisers are.
 void check_append_slices(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   SliceBatch batch;
@@ -292,8 +293,8 @@ void check_append_slices(const Kernels& kernels, uint64_t seed) {
   });
 }
 
-// A guess that costs time where it is wrong, never a candidate; where valid codes are like all others it lets through
-// those that are wanted, and not many more.
+// A wrong guess costs time, never a candidate. Where valid codes are like all others, the guess lets those that are
+// wanted through, and not many more.
 void check_likely_threshold(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
   Values values{random, Shape::kRandom, 0};
@@ -319,7 +320,7 @@ void check_likely_threshold(const Kernels& kernels, uint64_t seed) {
   const float threshold = kernels.likely_threshold(rows, kMostSlices, count);
   const auto above = std::count_if(all.begin(), all.end(), [&](const Candidate& c) { return c.score > threshold; });
   EXPECT_GE(above, count) << "seed " << seed;
-  const bool narrow = std::string(kernels.name) == "baseline";  // whose maxima, without lanes, say too little
+  const bool narrow = std::string(kernels.name) == "baseline";  // its maxima, which have no lanes, say too little
   if (!narrow) {
     EXPECT_LE(above, 3 * count) << "seed " << seed;
   }

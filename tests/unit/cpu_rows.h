@@ -79,14 +79,14 @@ struct TestRow {
   }
 };
 
-// What scores are like: kTies has few different ones; kHuge is beyond what a sum has an exponent for.
+// Kinds of scores: kTies has few different ones; kHuge is beyond the exponents of a sum.
 enum class Shape { kRandom, kTies, kEqual, kRising, kFalling, kHuge };
 
 // Values of a shape, one after the other over many rows.
 struct Values {
   Random& random;
   Shape shape;
-  int64_t masked;  // one in so many is -inf; 0: none
+  int64_t masked;  // one in this many is -inf; 0: none
   int64_t drawn = 0;
 
   float next() {
@@ -148,8 +148,8 @@ struct TestSlice {
   float x(int64_t token) const { return row.at(slice.first_column + token); }
 };
 
-// Of `codes` codes anywhere in a row, which often ends with it; with and without a mask (whose last word may have more
-// bits than codes) and maxima.
+// Of `codes` codes anywhere in a row, often at its end; with and without a mask (whose last word may have more bits
+// than codes) and maxima.
 inline void draw_slice(Random& random, const Kernels& kernels, Values& values, int32_t dtype, int64_t codes,
                        TestSlice& out) {
   const int64_t first = random.one_in(2) ? random.among({0, 64, 192, 256}) : random.below(200);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int32_t kWidest = SIDBEAM_MAX_BEAMS;
 
-// Candidates on their way to a selection, and all that came so far.
+// Candidates for a selection, and all that have come so far.
 struct Feed {
   const Kernels& kernels;
   Random& random;
@@ -55,8 +55,8 @@ struct Feed {
   }
 };
 
-// What holds between appends, of the candidates since `first`: as many as are wanted are held, and a threshold is only
-// of those that have been found.
+// The invariant between appends, for the candidates since `first`: as many as are wanted are held, and a threshold is
+// one of those that have been found.
 void expect_bounds(const Selection& selection, const Feed& feed, size_t first) {
   const auto begin = feed.all.begin() + static_cast<int64_t>(first);
   const auto reach = std::count_if(
@@ -91,7 +91,7 @@ std::string name_of(const Feed& feed, uint64_t seed) {
          std::to_string(feed.dtype) + ", shape " + std::to_string(static_cast<int>(feed.values.shape));
 }
 
-// One selection for all of it, as a session has.
+// One selection for the whole test, as a session has.
 TEST(CpuSelection, IsAStableSort) {
   on_every_target([](const Kernels& kernels) {
     Selection selection(kernels, default_allocator(), kWidest);
@@ -139,7 +139,7 @@ TEST(CpuSelection, PartsOfLaterBeamsAreAppended) {
   });
 }
 
-// Nothing ever beats what is held: the workspace fills once and the first are kept.
+// Nothing ever beats the candidates that are held: the workspace fills once and the first are kept.
 TEST(CpuSelection, OfEqualsTheFirstAreKept) {
   on_every_target([](const Kernels& kernels) {
     Selection selection(kernels, default_allocator(), 50);

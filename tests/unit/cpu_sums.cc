@@ -10,7 +10,7 @@ namespace {
 
 constexpr long double kLongLn2 = 0.693147180559945309417232121458L;
 
-// Of the sum, relative, to first order.
+// Relative error of the sum, to first order.
 double error_of(const PartialSum& sum, const std::vector<float>& row) {
   const long double largest = *std::max_element(row.begin(), row.end());
   long double expected = 0;
@@ -26,7 +26,8 @@ double error_of(const Kernels& kernels, const std::vector<float>& row) {
   return error_of(sum, row);
 }
 
-// Every 4099th float up to 2^20 in magnitude, alone in its row: what log_sum_exp-inl.h says of a term, and 2^-24.
+// Every 4099th float up to 2^20 in magnitude, alone in its row: the error of a term that log_sum_exp-inl.h states, and
+// 2^-24.
 TEST(CpuSums, TermsAreAsGoodAsTheBoundSays) {
   on_every_target([](const Kernels& kernels) {
     for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(0x1p20F); bits += 4099) {
@@ -37,7 +38,7 @@ TEST(CpuSums, TermsAreAsGoodAsTheBoundSays) {
   });
 }
 
-// Terms that lie just below half an ulp of what they are added to are lost, all on the same side.
+// Terms just below half an ulp of what they are added to are lost, all on the same side.
 TEST(CpuSums, TermsBelowHalfAnUlpCostNoMoreThanTheBound) {
   on_every_target([](const Kernels& kernels) {
     for (int i = 0; i < 400; ++i) {
@@ -75,7 +76,7 @@ TEST(CpuSums, OneColumnMayBeAnywhere) {
   });
 }
 
-// Where a row begins with -inf nothing is known of its size until a column is finite.
+// Where a row begins with -inf, nothing is known of its size until a column is finite.
 TEST(CpuSums, RowsMayBeginWithNothing) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   on_every_target([](const Kernels& kernels) {

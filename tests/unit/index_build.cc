@@ -16,7 +16,7 @@ TEST(IndexBuild, OrderCallsAndThreadsDoNotChangeTheBytes) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     TestCatalogue catalogue = random_catalogue(random);
-    catalogue.with_ids = true;  // else the id is the row, and order matters
+    catalogue.with_ids = true;  // otherwise the id is the row, and order matters
     const std::vector<uint8_t> bytes = bytes_of(build(catalogue));
     std::shuffle(catalogue.pairs.begin(), catalogue.pairs.end(), random);
     EXPECT_EQ(bytes_of(build(catalogue, 3, 1 + random() % 7)), bytes);

@@ -54,7 +54,7 @@ inline void add_pairs(Builder& builder, const TestCatalogue& catalogue, size_t b
   for (size_t i = begin; i < end; ++i) {
     const Pair& pair = catalogue.pairs[i];
     codes.insert(codes.end(), pair.sid.begin(), pair.sid.end());
-    codes.resize((i - begin + 1) * levels, -7);  // what is past a length is not read
+    codes.resize((i - begin + 1) * levels, -7);  // codes past a length are not read
     lengths.push_back(static_cast<int32_t>(pair.sid.size()));
     ids.push_back(pair.id);
     priorities.push_back(pair.priority);
@@ -179,7 +179,7 @@ struct Model {
   }
 };
 
-// The Failure that `body` throws; fails the test where it throws none.
+// The Failure that `body` throws; fails the test if it throws none.
 template <class Body>
 Failure failure_of(Body&& body) {
   try {
@@ -191,11 +191,12 @@ Failure failure_of(Body&& body) {
   return {};
 }
 
-#define EXPECT_FAILS(expected_status, expected_text, ...)                                            \
-  do {                                                                                               \
-    const ::sidbeam::Failure thrown = ::sidbeam::testing::failure_of([&] { __VA_ARGS__; });          \
-    EXPECT_EQ(thrown.status, expected_status) << thrown.message;                                     \
-    EXPECT_NE(std::string(thrown.message).find(expected_text), std::string::npos) << thrown.message; \
+#define EXPECT_FAILS(expected_status, expected_text, ...)                                                    \
+  do {                                                                                                       \
+    const ::sidbeam::Failure thrown = ::sidbeam::testing::failure_of([&] { __VA_ARGS__; });                  \
+    EXPECT_EQ(thrown.status, expected_status) << thrown.message;                                             \
+    EXPECT_NE(std::string(expected_text).find(' '), std::string::npos) << "no phrase of " << thrown.message; \
+    EXPECT_NE(std::string(thrown.message).find(expected_text), std::string::npos) << thrown.message;         \
   } while (false)
 
 }  // namespace sidbeam::testing

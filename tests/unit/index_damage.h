@@ -1,4 +1,4 @@
-// Files to be damaged: changed in their sections and headers under checksums that are made right again.
+// Files to be damaged: changed in their sections and headers, with checksums that are then corrected.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ struct Damaged {
     std::memcpy(bytes.data(), from.data(), from.size());
     header = decode_header({bytes.data(), from.size()}, from.size(), best_cpu_target());
   }
-  // Makes the checksums right again, so that only the structure can tell.
+  // Corrects the checksums, so that only the structure can tell.
   void seal() {
     for (Section& section : header.sections)
       section.checksum = xxh3_64(best_cpu_target(), bytes.data() + section.offset, section.spec.length);
@@ -48,7 +48,7 @@ struct Damaged {
   FileHeader header;
 };
 
-// The file with its hash set made anew, without a bound: with a seed, or, for 0, as it was before 1.2.
+// The file with its hash set made anew, without a bound: with a seed, or, for 0, as before 1.2.
 inline std::vector<uint8_t> with_hash_seed(const std::vector<uint8_t>& from, uint64_t seed) {
   using format::SectionKind;
   Damaged file(from);

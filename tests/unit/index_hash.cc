@@ -13,9 +13,9 @@ namespace {
 using format::SectionKind;
 
 constexpr int32_t kCodes = 1 << 20;
-constexpr uint64_t kMarch = 0x2545f4914f6cdd1du;  // an own seed
+constexpr uint64_t kMarch = 0x2545f4914f6cdd1du;  // a caller's seed
 
-// a with a * factor = 1 mod 2^64, of an odd factor: each step doubles the bits that are right.
+// a with a * factor = 1 mod 2^64, for an odd factor: each step doubles the number of correct bits.
 uint64_t inverse(uint64_t factor) {
   uint64_t out = factor;
   for (int i = 0; i < 5; ++i) out *= 2 - factor * out;
@@ -42,7 +42,7 @@ void add_crowd(TestCatalogue& catalogue, uint64_t seed, uint64_t capacity, size_
   }
 }
 
-// The same of SIDs whose keys are hashes, found by trying.
+// The same for SIDs whose keys are hashes, found by trying.
 void add_hashed_crowd(TestCatalogue& catalogue, uint64_t seed, uint64_t capacity, size_t count) {
   std::mt19937_64 random(seed);
   const KeyMix mix = key_mix(seed);
@@ -95,7 +95,7 @@ Index build_with(const TestCatalogue& catalogue, uint64_t seed, int threads = 1)
 
 uint64_t seed_of(const Index& index) { return index.view.hash.seed; }
 
-// Slots from where keys begin to where they are, at most.
+// Most slots between where a key begins and where it is.
 uint64_t furthest(const HashView& hash) {
   uint64_t most = 0;
   for (uint64_t slot = 0; slot < hash.capacity; ++slot) {
@@ -115,7 +115,7 @@ void expect_all_found(const Index& index) {
 
 TEST(IndexHash, SidsOfNobodysChoiceLieNearWhereTheyBegin) {
   TestCatalogue catalogue = catalogue_of(3);
-  fill_up(catalogue, 32768);  // half of all slots, which is the most
+  fill_up(catalogue, 32768);  // half of all slots, the most that are ever filled
   const Index index = build(catalogue);
   ASSERT_EQ(index.view.hash.capacity, 2 * index.view.sids);
   EXPECT_EQ(seed_of(index), hash_seed(0));
@@ -178,7 +178,7 @@ TEST(IndexHash, AnOwnSeedIsPartOfWhatMakesTheSameBytes) {
   EXPECT_EQ(bytes_of(build_with(catalogue, kMarch)), bytes_of(build(catalogue)));
 }
 
-// How far it gets before it gives up is what it costs: the 129th of the crowd is the first without room, of 20,000.
+// The cost is how far a fill gets before it gives up: the 129th of the crowd, of 20,000, is the first without room.
 TEST(IndexHash, ACrowdIsGivenUpAtTheBound) {
   TestCatalogue catalogue = catalogue_of(3);
   add_crowd(catalogue, kMarch, 65536, 20000);
@@ -245,7 +245,7 @@ TEST(IndexHash, SeedsThatCannotBeAreRefusedAtEveryDepth) {
   sorted.kinds = SIDBEAM_KIND_SORTED;
   expect(bytes_of(build(sorted)), "the header has a hash seed, and the file no hash set",
          [](Damaged& f) { f.header.shape.hash_seed = hash_seed(0); });
-  // A seed that may be, but is another's.
+  // A valid seed, but not this file's.
   Damaged other(original);
   other.header.shape.hash_seed = hash_seed(4);
   other.seal();

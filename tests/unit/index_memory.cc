@@ -51,7 +51,7 @@ TEST(IndexMemory, EveryAllocationOfABuildMayFail) {
     {
       Builder builder(catalogue.config(), 1, memory.allocator());
       size_t failures = 0;
-      // What failed is tried again: a call that failed must have left everything as it was.
+      // The failed call is tried again: it must have left everything unchanged.
       const auto twice = [&](auto&& body) {
         try {
           body();

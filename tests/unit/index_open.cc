@@ -61,7 +61,7 @@ class OpenTest : public ::testing::Test {
   Index open(int32_t residency = SIDBEAM_RESIDENCY_MAP, int32_t verify = SIDBEAM_VERIFY_FULL) {
     return open_index(path_.c_str(), residency, verify, 2, default_allocator());
   }
-  // A file whose header says something else, with a checksum that is right.
+  // A file whose header was changed, with a correct checksum.
   std::vector<uint8_t> with_header(const std::function<void(FileHeader&)>& change) const {
     const Bytes aligned(bytes_);
     FileHeader header = decode_header({aligned.buffer.data(), bytes_.size()}, bytes_.size(), best_cpu_target());
@@ -119,7 +119,7 @@ TEST_F(OpenTest, DamagedBeginningsAreNamed) {
     SCOPED_TRACE(text);
     put(bytes);
     EXPECT_FAILS(status, text, open());
-    EXPECT_FAILS(status, "'" + path_ + "'", open(SIDBEAM_RESIDENCY_COPY));
+    EXPECT_FAILS(status, "'" + path_ + "': ", open(SIDBEAM_RESIDENCY_COPY));
     EXPECT_FAILS(status, text, peek_index(path_.c_str()));
     EXPECT_FAILS(status, text, Bytes(bytes).open());
   };
@@ -202,7 +202,7 @@ TEST_F(OpenTest, SectionsThatDoNotFitAreCorrupt) {
                       [&](auto& h) { tokens(h).spec.kind = static_cast<SectionKind>(999); });
 }
 
-// Whatever an unknown kind of section means by its level, which need not be one of ours.
+// An unknown kind of section may mean anything by its level, which need not be one of ours.
 TEST_F(OpenTest, UnknownOptionalSectionsAreSkipped) {
   const Bytes aligned(bytes_);
   for (const int level : {-1, 0, 40, 63, 64, 65, 4000, 32767}) {

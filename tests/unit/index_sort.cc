@@ -1,4 +1,4 @@
-// Sorting against std::sort, on keys that spread and on keys that cluster, so that parts are taken apart again.
+// Sorting against std::sort, on keys that spread and on keys that cluster, so that parts are split again.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ const Shape kShapes[] = {
     {"spread", {2048, 2048, 2048, 2048, 2048}, [](auto& random, int) { return static_cast<int32_t>(random() % 2048); }},
     {"two words", std::vector<int32_t>(9, 2000),
      [](auto& random, int) { return static_cast<int32_t>(random() % 2000); }},
-    // The first word is the same for all but a few.
+    // The first word is the same, with few exceptions.
     {"late", std::vector<int32_t>(9, 2048),
      [](auto& random, int level) { return static_cast<int32_t>(level < 6 ? random() % 1000 == 0 : random() % 2048); }},
     // Most rows have one SID.

@@ -1,5 +1,5 @@
-// The compact form of a trie: the same answers as the ordinary one, states that are exactly the trie's, and damage that
-// is named.
+// The compact form of a trie: the same answers as the ordinary one, states that are exactly the trie's, and errors that
+// name the damage.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/tail.h"
 

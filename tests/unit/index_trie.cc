@@ -12,7 +12,7 @@
 namespace sidbeam::testing {
 namespace {
 
-// Of variable length, with nodes of few codes and of most.
+// Of variable length, with nodes of few codes and nodes of most codes.
 Index mixed_index() {
   TestCatalogue catalogue;
   catalogue.codes = {3, 700, 130};

@@ -15,7 +15,7 @@ TestCatalogue compact_of(TestCatalogue catalogue) {
   return catalogue;
 }
 
-// With a first level, of three codes, before the others, and the last one so wide.
+// With a first level of three codes before the others, and a last level of the given width.
 TestCatalogue deep_of(TestCatalogue catalogue, int32_t codes) {
   catalogue.codes.back() = codes;
   catalogue.codes.insert(catalogue.codes.begin(), 3);
@@ -41,7 +41,7 @@ std::vector<TestCatalogue> catalogues() {
   named.id_type = SIDBEAM_ID_STRING;
   for (int32_t a = 0; a < 40; ++a)
     named.pairs.push_back({{a, 5000 * a, 7, 7, 7, a % 2}, 0, "name " + std::to_string(a), 0});
-  // Prefixes of two codes that more than 64 SIDs share, so that ends lie two levels above the tail and more.
+  // Prefixes of two codes that more than 64 SIDs share, so that ends lie two or more levels above the tail.
   tall.codes = {2, 3, 90, 4};
   tall.variable_length = true;
   for (int32_t a = 0; a < 66; ++a) tall.pairs.push_back({{1, 0, a, a % 4}, a, "", 0});
@@ -58,7 +58,7 @@ std::vector<TestCatalogue> catalogues() {
           compact_of(deep_of(variable, 70000))};
 }
 
-// Their files, and those with a hash set also as they were before 1.2.
+// Their files, and those with a hash set also in the form from before 1.2.
 std::vector<std::vector<uint8_t>> files() {
   std::vector<std::vector<uint8_t>> out;
   for (const TestCatalogue& catalogue : catalogues()) {
@@ -69,7 +69,7 @@ std::vector<std::vector<uint8_t>> files() {
   return out;
 }
 
-// Asks every question there is; what it is told does not matter, where it looks does.
+// Asks every question there is; the answers do not matter, only where it reads.
 void ask_everything(const IndexView& view) {
   uint64_t sum = 0;
   for (uint64_t ordinal = 0; ordinal < view.sids; ++ordinal) {
@@ -97,7 +97,7 @@ void ask_everything(const IndexView& view) {
       sum += trie_ordinals(view, l, node).lo + static_cast<uint64_t>(dense_rank(view.level[l], node));
     }
   }
-  volatile uint64_t read = sum;  // so that none of it is left out
+  volatile uint64_t read = sum;  // so that the compiler leaves none of it out
   static_cast<void>(read);
 }
 

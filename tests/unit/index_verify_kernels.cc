@@ -1,4 +1,4 @@
-// The loops of verification answer the same whatever instructions they are compiled for.
+// The loops of verification give the same answers for every instruction set that they are compiled for.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/verify/bulk_kernels.h"
 

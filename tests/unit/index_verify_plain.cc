@@ -1,4 +1,4 @@
-// The shortcuts of verification say yes to what is right and to nothing else.
+// The shortcuts of verification accept what is right and nothing else.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST(IndexVerifyPlain, FindsEveryChange) {
   }
 }
 
-// Bytes that are changed are found by the fingerprint alone; order is not.
+// A wrong order must be found here. (A changed byte in right order is left to the fingerprint.)
 template <class Code>
 void expect_order() {
   const uint16_t first = 0;

@@ -1,4 +1,4 @@
-// Text of others on one line of a terminal.
+// Foreign text on one line of a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/escape.h"
 

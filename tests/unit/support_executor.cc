@@ -1,4 +1,4 @@
-// The threads of a step: every task once, whoever runs it. SPDX-License-Identifier: Apache-2.0
+// The threads of a step: every task runs once, whoever runs it. SPDX-License-Identifier: Apache-2.0
 #include "support/executor.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void expect_every_task_once(Executor& executor, int32_t count) {
   EXPECT_EQ(wrong, 0) << "of " << count << " tasks on " << executor.width() << " threads";
 }
 
-// One task a thread, each of which calls body(i), then waits for all: returns only if so many threads run at a time.
+// One task per thread. Each calls body(i), then waits for all: returns only if that many threads run at a time.
 template <class Body>
 void meet(Executor& executor, Body body) {
   std::atomic<int32_t> there{0};

@@ -48,7 +48,7 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
   }
 }
 
-// Rows of every length that there is a way of its own for, more of them than fill lanes.
+// Rows of every length that has code of its own, more of them than fill lanes.
 TEST(SupportHashing, RowsInColumnsAreHashedAsIfTheyLayTogether) {
   constexpr size_t kStride = 45;
   std::mt19937_64 random(6);

@@ -57,7 +57,7 @@ void write_new(const std::string& path, bool allow_attribute_loss = false) {
   file.commit();
 }
 
-// What a file has of this attribute; "-" where it has none.
+// The value of this attribute; "-" if the file has none.
 std::string attribute(const std::string& path, const char* name) {
   char value[256];
   const ssize_t bytes = ::getxattr(path.c_str(), name, value, sizeof value);
@@ -78,7 +78,7 @@ std::string access_list() {
   return bytes;
 }
 
-// A temporary file as a writer has it, or as one leaves it.
+// A temporary file as a writer has it, or as a killed writer leaves it.
 std::string leftover_name(char digit) { return ".sidbeam-" + std::string(16, digit) + ".tmp"; }
 
 TEST_F(OutputFileTest, KeepsTheModeOfTheOldFile) {
@@ -143,7 +143,7 @@ TEST_F(OutputFileTest, KeepsExtendedAttributesAndTheAccessList) {
   EXPECT_EQ(status.st_mode, before.st_mode);
 }
 
-// What the folder gives to new files the old file did not have.
+// Attributes that the folder gives to new files, but the old file did not have.
 TEST_F(OutputFileTest, AnInheritedAccessListDoesNotStay) {
   put("old");
   ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
@@ -185,7 +185,7 @@ TEST_F(OutputFileTest, RefusesLinksWithoutAnEnd) {
   EXPECT_EQ(entries(), 2u);
 }
 
-// A link of /proc names a file by a text that may be another's.
+// A link of /proc names a file by a text that may name another.
 TEST_F(OutputFileTest, RefusesAFileThatHasLostItsName) {
   put("old");
   const FileDescriptor file = open_at(AT_FDCWD, path_.c_str(), O_RDONLY);
@@ -347,7 +347,7 @@ TEST_F(OutputFileTest, CancelledBuildKeepsTheOldFile) {
     config.progress_context = &phase;
     Builder builder(config, 1, default_allocator());
     add_pairs(builder, catalogue, 0, 1);
-    EXPECT_FAILS(SIDBEAM_CANCELLED, "cancelled", builder.write(path_.c_str()));
+    EXPECT_FAILS(SIDBEAM_CANCELLED, "the build was cancelled", builder.write(path_.c_str()));
     EXPECT_EQ(content(), "old");
     EXPECT_EQ(entries(), 1u);
   }

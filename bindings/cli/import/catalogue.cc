@@ -10,7 +10,7 @@
 namespace cli {
 namespace {
 
-// What one pass over a file tells.
+// What one pass over a file finds.
 struct Survey {
   Shape shape;
   int32_t id_type = SIDBEAM_ID_I64;
@@ -94,12 +94,12 @@ Survey survey_catalogue(const ImportOptions& import, const CatalogueFiles& files
   Survey survey = surveyor.result(source->id_form());
   if (survey.shape.levels == 0) throw Failure("'" + import.input + "': no SID in it, expected at least one");
   if (import.codes.empty()) {
-    progress.note("codes a level: " + join(survey.shape.codes) + " (1 + the largest of the data; --codes sets them)");
+    progress.note("codes per level: " + join(survey.shape.codes) + " (1 + the largest of the data; --codes sets them)");
   }
   return survey;
 }
 
-// Rows as the library takes them: every row of the same stride, ids of one type.
+// Rows as the library takes them: one stride, ids of one type.
 class Feeder {
  public:
   Feeder(sidbeam_builder* builder, const Survey& survey)
@@ -193,7 +193,7 @@ void add_import_options(Command command, ImportOptions& o) {
       .type_name("FILE");
   command.add_option("--item-column", o.item_column, "csv column or jsonl field of the item id; default: item");
   command.add_option("--sid-columns", o.sid_columns,
-                     "csv column of the SID, or A,B,C for a column a level; default: sid");
+                     "csv column of the SID, or A,B,C for a column per level; default: sid");
   command.add_option("--priority-column", o.priority_column, "csv column or jsonl field of the item's priority");
 }
 
@@ -204,7 +204,7 @@ void add_build_options(Command command, BuildOptions& o) {
   command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
       .one_of({"keep", "error", "first"})
       .capture_default_str();
-  command.add_option("--threads", o.threads, "0: one a core").between(0, 1024).capture_default_str();
+  command.add_option("--threads", o.threads, "0: one per core").between(0, 1024).capture_default_str();
   command.add_option("--memory-limit", o.memory_limit, "fail before a build that would need more, such as 16G");
 }
 

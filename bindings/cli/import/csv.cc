@@ -1,5 +1,5 @@
 // CSV and TSV (RFC 4180 quotes, LF or CRLF, an optional BOM) with a line of column names. The SID is one column, "3 1
-// 2", "3-1-2", "3,1,2" in quotes or "<a_3><b_1><c_2>", or a column a level. SPDX-License-Identifier: Apache-2.0
+// 2", "3-1-2", "3,1,2" in quotes or "<a_3><b_1><c_2>", or one column per level. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "../failure.h"
@@ -60,7 +60,7 @@ class CsvSource final : public Source {
   size_t column(const std::string& name, const char* option) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
     if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
-    std::string all;  // enough of it to see what the first line is
+    std::string all;  // enough of the file to see its first line
     for (size_t i = 0; i < std::min<size_t>(names_.size(), 12); ++i) {
       all += (i > 0 ? ", '" : "'") + names_[i].substr(0, 40) + "'";
     }
@@ -68,7 +68,7 @@ class CsvSource final : public Source {
                   (names_.size() > 12 ? ", ..." : ""));
   }
 
-  // One record into fields_[0 .. count_); false at the end. Lines without a character are passed over.
+  // One record into fields_[0 .. count_); false at the end. Empty lines are passed over.
   bool read_record() {
     for (;; text_.skip(1)) {
       if (text_.window().empty() && !text_.extend()) return false;
@@ -83,7 +83,7 @@ class CsvSource final : public Source {
     return true;
   }
 
-  // The record that begins the text; false where it may go on after the text, which is then not all of the file.
+  // The record that begins the text; false if it may continue past the text, which is not all of the file.
   bool read_fields(std::string_view text) {
     at_ = 0;
     count_ = 0;
@@ -153,7 +153,7 @@ class CsvSource final : public Source {
     }
   }
 
-  // A column a level; where lengths vary, empty cells end the SID.
+  // One column per level; where lengths vary, empty cells end the SID.
   void read_levels(Batch& batch) {
     size_t length = sid_.size();
     while (shape().variable_length && length > 0 && fields_[sid_[length - 1]].empty()) --length;

@@ -1,4 +1,4 @@
-// JSON lines: {"item": "B07", "sid": [3, 1, 2], "priority": 5}, one a line; blank lines and other fields are passed
+// JSON lines: {"item": "B07", "sid": [3, 1, 2], "priority": 5}, one per line; blank lines and other fields are passed
 // over. SPDX-License-Identifier: Apache-2.0
 #include <simdjson.h>
 
@@ -55,7 +55,7 @@ class JsonlSource final : public Source {
     batch.priorities.push_back(priority);
   }
 
-  // Which of two values is meant nobody can say.
+  // Nobody can say which of two values is meant.
   void check_keys(const dom::object& object) {
     keys_.clear();
     for (const dom::key_value_pair& field : object) keys_.push_back(field.key);

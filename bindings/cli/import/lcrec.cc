@@ -1,5 +1,5 @@
 // LC-Rec's *.index.json: one object, {"17": ["<a_236>", "<b_231>", "<c_226>"], ...}. The level is the position; the
-// letter is not looked at. Plain integers are taken too.
+// letter is ignored. Plain integers are taken too.
 // SPDX-License-Identifier: Apache-2.0
 #include <simdjson.h>
 
@@ -57,8 +57,8 @@ class LcrecSource final : public Source {
   std::string place() const override { return "'" + file_.path() + "': item '" + std::string(item_) + "'"; }
 
  private:
-  // Which of two SIDs is meant nobody can say: JSON gives a key one value. Sorting numbers is fast; names are compared
-  // only where two numbers are the same.
+  // Nobody can say which of two SIDs is meant: JSON gives a key one value. Sorting numbers is fast; names are compared
+  // only where two numbers are equal.
   void check_items() {
     std::sort(hashes_.begin(), hashes_.end());
     if (std::adjacent_find(hashes_.begin(), hashes_.end()) == hashes_.end()) return;
@@ -72,7 +72,7 @@ class LcrecSource final : public Source {
                   std::string(twice->first) + "' comes twice, first in line " + std::to_string(line_of(twice->second)));
   }
 
-  // The line in which the key number `row` of the object begins. The parser has accepted the text and tells no places.
+  // The line in which key number `row` of the object begins. The parser has accepted the text but gives no positions.
   int64_t line_of(int64_t row) const {
     const std::string_view text(text_.data(), text_.size());
     int64_t line = 1, depth = 0, key = -1;

@@ -64,7 +64,7 @@ void Source::add_code(Batch& batch, int64_t code) {
   batch.codes.push_back(static_cast<int32_t>(code));
 }
 
-// At the first code that is too many: a row may be as long as its file.
+// Throws at the first excess code: a row may be as long as its file.
 void Source::fail_long() const {
   const bool as_first = shape_.levels == 0 && first_ > 0 && !shape_.variable_length;
   const bool exact = as_first || (shape_.levels > 0 && !shape_.variable_length);
@@ -104,7 +104,7 @@ bool ends_with(const std::string& text, std::string_view end) {
   return text.size() >= end.size() && std::string_view(text).substr(text.size() - end.size()) == end;
 }
 
-// By the name, then by the first bytes. Binary rows cannot be told apart by looking at them.
+// By the name, then by the first bytes. The contents of binary rows do not tell them apart.
 std::string detect_format(const InputFile& file) {
   constexpr struct {
     std::string_view end;

@@ -15,7 +15,7 @@
 
 namespace cli {
 
-// What is known of every SID; what is not known yet is 0 or empty.
+// What is known of every SID; 0 or empty until it is known.
 struct Shape {
   int32_t levels = 0;
   std::vector<int32_t> codes;  // [levels], or one number for every level while levels is not known
@@ -53,14 +53,14 @@ class Source {
   virtual IdForm id_form() const = 0;
   // Codes of every SID where the format says so before a row is read, else 0.
   virtual int32_t levels() const { return 0; }
-  // Bytes read and to read, for the progress bar.
+  // Bytes read, and bytes to read, for the progress bar.
   virtual int64_t done() const = 0;
   virtual int64_t total() const = 0;
 
  protected:
   // Appends one row with add_code and end_row; false at the end.
   virtual bool read_row(Batch& batch) = 0;
-  // Where the row is that is being read: "items.jsonl:17".
+  // Where the current row is: "items.jsonl:17".
   virtual std::string place() const = 0;
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -95,10 +95,10 @@ struct CatalogueFiles {
   std::string format;              // never auto
 };
 
-// Ids from a file of their own: a .npy of integers, or text, one a line.
+// Ids from a file of their own: a .npy of integers, or text, one per line.
 class IdReader {
  public:
-  // Throws unless there is one id a row.
+  // Throws unless there is one id per row.
   IdReader(const InputFile& file, int64_t rows, const std::string& rows_path);
   IdForm form() const;
   void next(Batch& batch);

@@ -1,4 +1,4 @@
-// How long a step's call takes from Java, to be held against tests/bindings/bench_calls.c; the setting is in
+// How long a step takes from Java, to compare with tests/bindings/bench_calls.c; the setting is in
 // tests/bindings/README.md. Prints `overhead java CASE MEDIAN_NS P99_NS`, and how many bytes 1000 steps allocated.
 //   bash bindings/java/build.sh && java -cp build/java/sidbeam.jar bindings/java/bench/BenchCalls.java
 // SPDX-License-Identifier: Apache-2.0
@@ -74,7 +74,7 @@ public class BenchCalls {
     }
   }
 
-  /** One start and the steps up to the timed one; the return is how long that took. */
+  /** One start and the steps up to the timed one; returns how long that took. */
   private static long run(Session session, Case c, Start start, Step step) {
     session.start(start);
     for (int level = 0; level < c.level; level++) {

@@ -77,7 +77,7 @@ class Beam:
 
 @dataclass
 class Search:
-    """One slot. `candidates` of a step, best first; the caller then says what it goes on with."""
+    """One slot. `candidates` gives those of a step, best first; the caller then says which beams to continue with."""
 
     catalogue: Catalogue
     width: int

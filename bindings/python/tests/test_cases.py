@@ -26,7 +26,7 @@ Record = tuple[str, dict[str, Any]]
 
 
 def records() -> Iterator[list[Record]]:
-    """Case by case; floats as what they are, bf16 as its bits beside the name."""
+    """Yields case by case; floats keep their type, and bf16 is its bits beside the name."""
     case: list[Record] = []
     for line in Path(PATH or os.devnull).read_text("ascii").splitlines():
         if line.startswith("#"):
@@ -85,7 +85,7 @@ def distance(stride: int, dense: int) -> int:
 
 
 def logits_of(fields: dict[str, Any]) -> np.ndarray:
-    """The rows as they lie in the flat memory, which is no longer than they need."""
+    """The rows as they lie in the flat memory, which is no longer than needed."""
     flat = fields["logits"]
     size, slots = flat.itemsize, scalar(fields, "rows_slots")
     shape = (scalar(fields, "rows"), scalar(fields, "columns"))

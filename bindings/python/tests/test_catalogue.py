@@ -107,7 +107,7 @@ def test_arrow() -> None:
 
 
 class Foreign:
-    """What is Arrow by its C interface alone."""
+    """An object that speaks Arrow's C interface alone."""
 
     def __init__(self, value: Any, name: str) -> None:
         setattr(type(self), name, lambda self, schema=None: getattr(value, name)(schema))
@@ -132,21 +132,21 @@ def test_polars() -> None:
 @pytest.mark.parametrize(
     "sids, options, message",
     [
-        ([], {}, "codes|sids|levels"),
-        ([[]], {}, "levels|codes|lengths"),
-        ([1, 2], {}, "sids"),
+        ([], {}, "levels is 0, expected 1 to 64"),
+        ([[]], {}, r"sids\[0\] has 0 codes, expected as many as the others"),
+        ([1, 2], {}, "sids are not sequences of codes"),
         (np.zeros(3, np.int32), {}, r"sids have shape \(3,\), expected \[items, levels\]"),
         (np.zeros((1, 1, 1), np.int32), {}, "sids have shape"),
-        ([[0, 4]], {"codes": 4}, "code"),
-        ([[0, -1]], {"codes": 4}, "code"),
-        ([[0.5, 1]], {}, "no integers"),
+        ([[0, 4]], {"codes": 4}, "row 0, level 1: code 4, expected 0 to 3"),
+        ([[0, -1]], {"codes": 4}, "row 0, level 1: code -1, expected 0 to 3"),
+        ([[0.5, 1]], {}, "sids have codes that are no integers"),
         ([["a", "b"]], {}, "sids has dtype <U1, expected int32"),
         ([[2**40]], {}, "sids has values out of the range of int32"),
         (SIDS, {"codes": [4, 4]}, "sids have 3 codes, expected at most 2"),
         (SIDS, {"ids": [1]}, "ids has 1 entries, expected 3"),
         (SIDS, {"priorities": [1]}, "priorities has 1 entries, expected 3"),
         (SIDS, {"lengths": [1]}, "lengths has 1 entries, expected 3"),
-        (SIDS, {"lengths": [1, 2, 4]}, "length"),
+        (SIDS, {"lengths": [1, 2, 4]}, "lengths: row 2 has 4 codes, expected 1 to 3"),
         (RAGGED, {"lengths": [3, 1, 2]}, "expected a matrix where lengths are given"),
         (RAGGED, {"variable_length": False}, "different lengths"),
         (SIDS, {"ids": [1.5, 2, 3]}, "ids has dtype float64, expected int64"),

@@ -13,7 +13,7 @@ from oracle import Catalogue
 
 
 def prefixes_of(catalogue: Catalogue, rng: np.random.Generator, count: int) -> list[tuple[int, ...]]:
-    """Some that exist, some that do not."""
+    """Some prefixes that exist, some that do not."""
     known = sorted(catalogue.prefixes)
     result = [known[rng.integers(0, len(known))] for _ in range(count)]
     for i in range(0, count, 3):

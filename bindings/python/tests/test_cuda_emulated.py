@@ -1,4 +1,4 @@
-"""The ways of a CUDA device, on the emulator of tests/gpu: what is a device's stays there, in and out, by DLPack.
+"""The CUDA paths, on the emulator of tests/gpu: device arrays stay on the device, in and out, by DLPack.
 
 The emulator refuses to read the host's memory as a device's. Nothing here has run on a GPU.
 SPDX-License-Identifier: Apache-2.0
@@ -112,7 +112,7 @@ def test_row_map_and_lse(device: Device, index: sidbeam.Index) -> None:
 
 
 def test_settings_and_shared_rows(device: Device, index: sidbeam.Index) -> None:
-    """Of slots from their start, of a step from the device; against the CPU."""
+    """Settings of slots from their start, and of a step from the device, against the CPU."""
     session, plain = sidbeam.Session(index, slots=2, beams=2, device="cuda"), sidbeam.Session(index, slots=2, beams=2)
     logits = np.broadcast_to(ROWS[0], (2, 2, 4)).copy()
     for own in (None, [0.5, 0]):
@@ -195,5 +195,5 @@ def test_upload_and_unload(index: sidbeam.Index) -> None:
     assert index.uploaded().bytes > 0 and index.uploaded().kinds == sidbeam.Kind.TRIE
     index.unload()
     assert index.uploaded() == sidbeam.Upload(sidbeam.Kind(0), 0)
-    with pytest.raises(sidbeam.MissingSection):
+    with pytest.raises(sidbeam.MissingSection, match="config.kinds asks for .*, expected an index built with"):
         index.upload(kinds="hash")

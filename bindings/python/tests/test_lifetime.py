@@ -79,14 +79,14 @@ def test_views_outlive_their_session(session: sidbeam.Session) -> None:
     session.close()
     del session, beams
     gc.collect()
-    [np.ones(1000) for _ in range(100)]  # memory that was given back would be written over
+    [np.ones(1000) for _ in range(100)]  # overwrites memory that was given back
     assert (codes == before[0]).all() and (row == before[1]).all()
 
 
 def test_views_are_read_only_and_always_current(session: sidbeam.Session) -> None:
     beams = session.beams()
     assert beams is session.beams()
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
         beams.codes[0, 0] = 1
     session.step(np.zeros((2, 4), np.float32))
     assert beams.codes.tolist() == [[0, 2]] and beams.level.tolist() == [1]
@@ -155,7 +155,7 @@ def test_one_thread_at_a_time() -> None:
 
 
 def test_the_gil_is_released() -> None:
-    """A step of seconds would stop this thread's counting, if it held the GIL: it is met in the middle."""
+    """A step of seconds would stop this thread's counting if it held the GIL; the test looks in the middle of it."""
     session, logits = big_session(512)
     inside = threading.Event()
     met: list[str] = []
@@ -185,15 +185,15 @@ def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     lse = np.zeros(1, np.float32)
     count = sys.getrefcount(view), sys.getrefcount(lse)
     for _ in range(10):
-        with pytest.raises(sidbeam.InvalidArgument):
+        with pytest.raises(sidbeam.InvalidArgument, match="lse has 1 elements, expected 2"):
             session.step(view, lse=lse)
-        with pytest.raises(sidbeam.InvalidArgument):
+        with pytest.raises(sidbeam.InvalidArgument, match="rows.columns is 3, expected at least 4"):
             session.step(view[:, :3])
         session.start()
         session.step(view)
     assert (sys.getrefcount(view), sys.getrefcount(lse)) == count
     text = bytearray(8)
-    with pytest.raises(sidbeam.InvalidArgument):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of format 'B'"):
         session.step(text)
     text.append(1)  # a buffer that is still lent cannot grow
 
@@ -244,7 +244,7 @@ def test_interpreter_exit_while_a_thread_steps() -> None:
 
 
 def test_a_child_ends_with_all_that_it_inherits() -> None:
-    """As a worker of a server that made its runtime before it forked: new sessions work, and the end waits for nothing."""
+    """A server's worker forks after its parent made a runtime: new sessions work, and the end waits for nothing."""
     done = run(
         """
         import os, sys, numpy as np, sidbeam
@@ -260,7 +260,7 @@ def test_a_child_ends_with_all_that_it_inherits() -> None:
         child = os.fork()
         if child == 0:
             search()
-            sys.exit(0)  # everything goes, also what is the parent's
+            sys.exit(0)  # releases everything, the parent's objects too
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         search()
         """

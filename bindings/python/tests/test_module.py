@@ -10,7 +10,7 @@ import sidbeam
 
 
 def test_all_is_spelled_out_and_names_what_is_public() -> None:
-    """Type checkers take what `__all__` does not name, or what they would have to run to know, for private."""
+    """Type checkers treat names as private that `__all__` lacks or that they would have to compute."""
     assigned = [
         statement.value
         for statement in ast.parse(Path(sidbeam.__file__).read_text()).body

@@ -71,7 +71,7 @@ def test_registered_here_wins(monkeypatch, path):
 )
 def test_wrong_environment(monkeypatch, entry, message):
     monkeypatch.setenv(serving.ENVIRONMENT, json.dumps({"shop": entry}))
-    for _ in range(2):  # also when it is asked again
+    for _ in range(2):  # the second question gets the same answer
         with pytest.raises(sidbeam.InvalidArgument) as error:
             serving.find("shop")
         assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""STATIC's arrays: walked by STATIC's own rules, and the same as the command's. SPDX-License-Identifier: Apache-2.0"""
+"""STATIC's arrays: walked by STATIC's own rules, and equal to the command's. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 

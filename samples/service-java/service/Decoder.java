@@ -19,9 +19,10 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
 
-/** A session and all that a request needs beside it, made once: one thread at a time takes it out of the pool. */
+/** A session and everything else that a request needs, made once: one thread at a time takes it out of the pool. */
 final class Decoder implements AutoCloseable {
-  /** One beam's answer: whether its SID exists, and its item rows, best first, as far as a request can ask for them. */
+  /** One beam's answer: whether its SID exists, and its item rows, best first, at most as many as a request may want.
+   * */
   record Found(float score, boolean legal, long[] rows) {}
 
   private final Session session;
@@ -41,7 +42,7 @@ final class Decoder implements AutoCloseable {
     session = new Session(new SessionConfig(index).slots(slots).beams(width).strategy(strategy)
         .vocabulary(new Vocabulary().endColumn(codes)));
     beams = session.beams();
-    items = new Items(session, slots, width); // nobody is given more items than there are beams
+    items = new Items(session, slots, width); // nobody gets more items than there are beams
     logits = Buffers.floats(slots * width * columns);
     step = new Step(Rows.dense(logits, slots, width, columns));
     model = new Model(columns);
@@ -93,7 +94,7 @@ final class Decoder implements AutoCloseable {
     }
   }
 
-  /** Each beam continues its parent's prefix by its code; the end, and what has ended, adds nothing that is read. */
+  /** Each beam continues its parent's prefix by its code. What the end, and ended beams, append is never read. */
   private void follow(int slot, int level) {
     for (int m = 0; m < beams.live(slot); m++) {
       int[] to = reordered[slot * session.width() + m];

@@ -6,7 +6,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
-/** Reads JSON into Map, List, String, Long, Double, Boolean and null. Small; a real service has a library for it. */
+/** Reads JSON into Map, List, String, Long, Double, Boolean and null. It is small; a real service has a library. */
 final class Json {
   /** Nothing that a client sends may overflow the stack. */
   private static final int MAX_DEPTH = 32;

@@ -6,7 +6,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What the service counts, in Prometheus' text format. Percentiles are of the latest requests that were answered. */
+/** The service's counters, in Prometheus' text format. Percentiles are of the latest answered requests. */
 final class Metrics {
   private static final int WINDOW = 4096;
 

@@ -6,9 +6,8 @@ import java.util.List;
 
 /**
  * Stands in for a neural model, as samples/recommend/model.h does for the C++ sample, but learns nothing: the same
- * history always gets the same logits, which favour what shares codes with the latest items, over noise that is a hash.
- * Like a neural model it gives every code of a level some probability, also after a prefix where that code leads to no
- * item.
+ * history always gets the same logits. They favour codes that the latest items share, over noise that is a hash. Like a
+ * neural model it gives every code of a level some probability, even after a prefix where that code leads to no item.
  */
 final class Model {
   private static final int RECENT = 5; // items of a history that count
@@ -22,7 +21,7 @@ final class Model {
     this.columns = columns;
   }
 
-  /** Logits of the code that follows a prefix of `level` codes, to `columns` floats from `at` on. */
+  /** Writes logits of the code that follows a prefix of `level` codes to `columns` floats from `at` on. */
   void logits(List<int[]> history, int[] prefix, int level, FloatBuffer out, int at) {
     long seed = level;
     for (int l = 0; l < level; l++) {

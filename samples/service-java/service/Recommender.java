@@ -78,7 +78,7 @@ final class Recommender {
     return all;
   }
 
-  /** What is not in this version of the catalogue says nothing about what is. */
+  /** An item that this version of the catalogue lacks says nothing about those that it has. */
   private static int[] byId(Serving serving, Object id) throws Refusal {
     if (serving.named ? id instanceof String : id instanceof Long) {
       return serving.sid(id);

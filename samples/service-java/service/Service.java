@@ -23,9 +23,9 @@ import sun.misc.Signal;
  */
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
-  private static final int PATIENCE = 30; // seconds that requests under way get when the process is to end
+  private static final int PATIENCE = 30; // seconds that running requests get when the process is to end
 
-  /** What a client did wrong, or what keeps it from an answer. */
+  /** A client's mistake, or another reason for no answer. */
   static final class Refusal extends Exception {
     private static final long serialVersionUID = 1;
     final int status;
@@ -51,7 +51,7 @@ public final class Service {
     return new Serving(options.index(), options.strategy(), options.pool(), options.slots(), options.beams());
   }
 
-  /** The current version, entered; it may change between looking and entering. */
+  /** The current version, entered; it may be replaced between looking and entering. */
   private Serving enter() {
     while (true) {
       Serving serving = current;
@@ -61,7 +61,7 @@ public final class Service {
     }
   }
 
-  /** Opens the file anew and swaps; requests that are under way keep the old version. */
+  /** Opens the file anew and swaps; running requests keep the old version. */
   private synchronized String reload() throws Refusal {
     try {
       Serving fresh = open();
@@ -171,8 +171,9 @@ public final class Service {
   }
 
   /**
-   * At SIGTERM and SIGINT: nobody can connect any more, and requests that have been read are answered. stop() closes the
-   * port at once, then waits; on its own, and where nothing runs it would wait for all of PATIENCE (JDK-8233185).
+   * At SIGTERM and SIGINT: no new connections, and requests that have been read are answered. stop() closes the port at
+   * once, then waits. It runs on a thread of its own; without running requests it would wait for all of PATIENCE
+   * (JDK-8233185).
    */
   private static void finish(HttpServer server, ExecutorService threads) {
     Thread closing = new Thread(() -> server.stop(PATIENCE));
@@ -191,7 +192,7 @@ public final class Service {
   /** Starts the service; it runs until the process is ended. */
   public static void main(String[] arguments) throws IOException {
     System.setProperty("sun.net.httpserver.nodelay", "true");
-        // else answers wait 40 ms for an ack
+        // Otherwise answers wait 40 ms for an ack.
     try {
       new Service(Options.parse(arguments)).run();
     } catch (IllegalArgumentException | SidbeamException e) {

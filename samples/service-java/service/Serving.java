@@ -18,7 +18,7 @@ import java.util.function.Function;
 import java.util.stream.LongStream;
 
 /**
- * One version of the index with its pool of decoders. A reload makes another one and lets requests that are in this one
+ * One version of the index with its pool of decoders. A reload makes another one and lets the requests of this one
  * finish: it closes with the last of them.
  */
 final class Serving {
@@ -49,7 +49,7 @@ final class Serving {
     free.addAll(decoders);
   }
 
-  /** Histories name items; Index.findItem would pass over all ids a time. */
+  /** Histories name items; Index.findItem would pass over all ids for each. */
   private void readItems() {
     long items = index.info().items();
     for (long begin = 0; begin < items; begin += CHUNK) {

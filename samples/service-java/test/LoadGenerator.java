@@ -19,9 +19,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * Posts histories of random items to a service from several threads, and says how it went.
+ * Posts histories of random items to a service from several threads, and reports how it went.
  *
- * <pre>test.LoadGenerator URL [THREADS] [REQUESTS a thread] [ITEMS of the catalogue]</pre>
+ * <pre>test.LoadGenerator URL [THREADS] [REQUESTS per thread] [ITEMS of the catalogue]</pre>
  */
 public final class LoadGenerator {
   private final URI uri;
@@ -42,7 +42,7 @@ public final class LoadGenerator {
     stop.set(true);
   }
 
-  /** Sends `requests` from each of `threads` threads, or until stopped; the return is each answer's nanoseconds. */
+  /** Sends `requests` from each of `threads` threads, or until stopped; returns each answer's nanoseconds. */
   long[] run(int threads, int requests) throws Exception {
     ExecutorService pool = Executors.newFixedThreadPool(threads);
     try {

@@ -56,7 +56,7 @@ public final class ServiceTest {
   }
 
   private void start() throws Exception {
-    // Started with SIGHUP ignored, as under nohup, Java would go on ignoring it, and the test would wait for a reload.
+    // If started with SIGHUP ignored, as under nohup, Java goes on ignoring it, and the test would wait for a reload.
     process = new ProcessBuilder("env", "--default-signal=HUP",
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
         System.getProperty("java.class.path"), "service.Service", file.toString(), "--port", "0", "--beams", "20")
@@ -107,7 +107,7 @@ public final class ServiceTest {
     refuses(413, "more than 1048576 bytes", "POST", "/recommend", " ".repeat((1 << 20) + 1));
     refuses(405, "/recommend wants POST", "GET", "/recommend", "");
     refuses(404, "there is no /metrics/x", "GET", "/metrics/x", "");
-    // What is not in the catalogue (any more) is passed over.
+    // Items that are not in the catalogue (any more) are passed over.
     check(ask("POST", "/recommend", "{\"histories\": [[123456789]]}").statusCode() == 200, "an unknown item");
   }
 
@@ -142,7 +142,7 @@ public final class ServiceTest {
     checkMetrics(version, times.length);
   }
 
-  /** Waits until so many more requests have been answered. */
+  /** Waits until this many more requests have been answered. */
   private static void answers(LoadGenerator load, int more) {
     int until = load.sent.get() + more;
     while (load.sent.get() < until) {

@@ -1,4 +1,4 @@
-// What a baseline's beams are, and how a step replaces them. SPDX-License-Identifier: Apache-2.0
+// The beams of a baseline, and how a step replaces them. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <vector>

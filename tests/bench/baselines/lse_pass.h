@@ -1,4 +1,4 @@
-// The floor of a step that is not given its log-sum-exp: the log-sum-exp of its rows and nothing else.
+// The floor of a step without a given log-sum-exp: the log-sum-exp of its rows and nothing else.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

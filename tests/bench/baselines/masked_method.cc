@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-// What is masked and selected from are the columns of the normalisation: of the level, or of the whole row. Without a
+// The mask and the selection cover the columns of the normalisation: those of the level, or the whole row. Without a
 // mask only the level's codes can be selected.
 bool takes_slice(const Validity* validity, const Shape& shape) {
   return validity == nullptr || shape.normalization == SIDBEAM_NORMALIZE_LEVEL;

@@ -1,5 +1,5 @@
-// The log-sum-exp of a row for every baseline: the library's own kernel, so that no baseline is slow, or different in a
-// last bit, for a lesser one. SPDX-License-Identifier: Apache-2.0
+// The log-sum-exp of a row for every baseline: the library's own kernel, so that no baseline is slower, or different in
+// a last bit, because of a worse one. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "backend/cpu/kernels.h"

@@ -1,4 +1,4 @@
-// Prefixes by their hashes: a bitmap, and a set a level. SPDX-License-Identifier: Apache-2.0
+// Prefixes by their hashes: a bitmap, and one set per level. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
 #include <vector>

@@ -1,6 +1,6 @@
-// Parallel prefix-verification (DISC, Algorithm 2): a candidate is the beam's prefix and one code; a binary search over
-// all sorted SIDs finds the first that is not below it, and it is valid if that one begins with it. The search compares
-// by the first code that differs; the paper's listing sums signs, which is wrong where two codes differ.
+// Parallel prefix-verification (DISC, Algorithm 2): a candidate is the beam's prefix and one code. A binary search over
+// all sorted SIDs finds the first that is not below it; the candidate is valid if that SID begins with it. The search
+// compares by the first code that differs; the paper's listing sums signs, which is wrong if two codes differ.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Mask in place, then std::nth_element over one 64-bit key a column. SPDX-License-Identifier: Apache-2.0
+// Mask in place, then std::nth_element over one 64-bit key per column. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <functional>
 #include <limits>

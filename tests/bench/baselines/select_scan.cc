@@ -1,7 +1,7 @@
-// Mask in place, then a scan that keeps what is above the M-th best so far: the best that we could write for masked
-// rows, and in no paper: it shows what a mask costs where everything else is as fast as ours. A block whose mask is
+// Mask in place, then a scan that keeps what is above the M-th best so far. It is the best that we could write for
+// masked rows, and in no paper; it shows what a mask costs if everything else is as fast as ours. A block whose mask is
 // empty, or whose largest element cannot beat the M-th best, costs a vector comparison; kept keys are cut back to M
-// when four times as many have come together. SPDX-License-Identifier: Apache-2.0
+// when there are four times as many. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,7 +14,7 @@
 namespace bench {
 namespace {
 
-constexpr int64_t kBlock = 128;  // 64: 32 branches a row of 2048; 256: too much to look at where one counts
+constexpr int64_t kBlock = 128;  // 64: 32 branches per row of 2048; 256: too many columns to look at for one candidate
 
 BENCH_VECTORISED bool any_set(const uint8_t* mask, int64_t n) {
   uint8_t any = 0;
@@ -22,7 +22,7 @@ BENCH_VECTORISED bool any_set(const uint8_t* mask, int64_t n) {
   return any != 0;
 }
 
-// Not the maximum of the block: the compiler does not vectorise that, for the sake of NaN.
+// Not the maximum of the block: because of NaN the compiler does not vectorise that.
 BENCH_VECTORISED bool any_above(const float* x, int64_t n, float bound) {
   uint32_t any = 0;
   for (int64_t i = 0; i < n; ++i) any |= x[i] > bound ? 1U : 0U;

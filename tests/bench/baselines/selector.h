@@ -25,10 +25,10 @@ class Selector {
   virtual int32_t finish(Candidate* best) = 0;
 };
 
-// Rows of `width` columns. torch: as PyTorch does on a CPU (ties aside, which it leaves open): log-probabilities are
-// written, then masked scores, then (score, index) pairs, which are sorted in part. nth: one key a column, valid or
-// not, and std::nth_element. scan: masked scores are compared with the M-th best so far, a block at a time, and only
-// those above are kept.
+// Rows of `width` columns. torch: as PyTorch does on a CPU (except for ties, which it leaves open): log-probabilities
+// are written, then masked scores, then (score, index) pairs, which are sorted in part. nth: one key per column, valid
+// or not, and std::nth_element. scan: masked scores are compared with the M-th best so far, one block at a time, and
+// only those above it are kept.
 std::unique_ptr<Selector> make_torch_selector(int32_t beams, int64_t width);
 std::unique_ptr<Selector> make_nth_selector(int32_t beams, int64_t width);
 std::unique_ptr<Selector> make_scan_selector(int32_t beams, int64_t width);

@@ -15,7 +15,7 @@ BENCH_VECTORISED void expand_bits(const uint64_t* words, int64_t codes, uint8_t*
   for (int64_t i = 0; i < codes; ++i) mask[i] = static_cast<uint8_t>(words[i / 64] >> (i % 64) & 1);
 }
 
-// Keys of the `slots` slots that follow a node's first edge; those past its `length` children are -inf, whatever they
+// Keys of the `slots` slots that follow a node's first edge; slots past its `length` children are -inf, whatever they
 // hold. place + i is slot i.
 BENCH_VECTORISED void write_slot_keys(const RowScale& row, uint32_t place, const StaticTrie::Edge* edges,
                                       int32_t length, int32_t slots, const float* x, uint64_t* keys) {

@@ -1,4 +1,4 @@
-// What a baseline knows of the catalogue: which codes may follow a prefix. SPDX-License-Identifier: Apache-2.0
+// A baseline's knowledge of the catalogue: which codes may follow a prefix. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class Validity {
 // A node is a std::unordered_map from code to node, as a dictionary of dictionaries is in Python ("CPU trie" of
 // STATIC's Table 1, without the transfer to an accelerator).
 std::unique_ptr<Validity> make_pointer_trie(const Catalogue& catalogue);
-// A bit for the hash of every prefix in one map of 2^30; every code of a beam is probed; says yes to some that do not
-// exist ("hash bitmap" of STATIC's Table 1).
+// One bit for the hash of every prefix in one map of 2^30. Every code of a beam is probed; some that do not exist pass
+// ("hash bitmap" of STATIC's Table 1).
 std::unique_ptr<Validity> make_hash_bitmap(const Catalogue& catalogue);
-// A set of prefixes a level, open addressing; every code of a beam is probed (NEZHA's set, carried to every level).
+// One set of prefixes per level, open addressing; every code of a beam is probed (NEZHA's set, carried to every level).
 std::unique_ptr<Validity> make_hash_set(const Catalogue& catalogue);
 // The sorted SIDs, of which each candidate is looked up by binary search over them all (DISC, Algorithm 2). Borrows the
 // catalogue.

@@ -39,8 +39,8 @@ size_t CheckedAllocator::held() const {
   return given_.size();
 }
 
-// At an odd multiple of the alignment, so that a caller who needs a larger one is found; the memory before it is
-// poisoned, and what follows is AddressSanitizer's.
+// At an odd multiple of the alignment, so that a caller who needs a larger one is found. The memory before it is
+// poisoned; AddressSanitizer guards what follows.
 void* CheckedAllocator::give(int64_t bytes, int64_t alignment) {
   FUZZ_CHECK(bytes > 0);
   FUZZ_CHECK(alignment > 0 && alignment <= 4096 && (alignment & (alignment - 1)) == 0);

@@ -1,5 +1,5 @@
-// An allocator that trusts nobody: alignments are exact and no better, memory is filled before and after its life,
-// what comes back must be what was given, and it refuses at random.
+// An allocator that trusts nobody: alignments are exact and no better, memory is filled before and after its life, what
+// is released must be what was given, and requests are refused at random.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -1,4 +1,4 @@
-// What a call may answer, by the contract and by what was put wrong in it.
+// What a call may answer, by the contract and by the fault in its arguments.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +11,12 @@ namespace fuzz::abi {
 
 class Answers {
  public:
-  // Something is wrong: the call fails, with this status or another that is named.
+  // Something is wrong: the call fails, with this status or another one named.
   void fails(sidbeam_status status) {
     success_ = false;
     may_fail(status);
   }
-  // What is wrong may not be seen.
+  // A fault that the library may not see.
   void may_succeed() { success_ = true; }
   void may_fail(sidbeam_status status) { failures_ |= 1u << status; }
   void fails_if(bool wrong, sidbeam_status status) {

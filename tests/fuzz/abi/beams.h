@@ -1,4 +1,4 @@
-// What a session's beams show, and what must hold of it whatever the logits.
+// A session's beams, and what must hold of them whatever the logits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -7,7 +7,7 @@
 namespace fuzz::abi {
 
 void draw_builder_config(World& world, Builder& builder);
-// Puts one thing wrong, for `fault` in 1 .. 8; any other fault is the caller's, and expected to be refused alike.
+// Puts one thing wrong, for `fault` in 1 .. 8; the caller handles any other fault, and expects the same refusal.
 void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes);
 // What plan, write and finish may say of the pairs that they sort.
 void expect_sorted(World& world, Builder& builder);

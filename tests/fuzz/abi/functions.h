@@ -1,5 +1,5 @@
-// The functions of the ABI that the random caller calls. Each enlists itself where it is called, so that one which is
-// called nowhere is found before the first input.
+// The functions of the ABI that the random caller calls. Each registers itself where it is called, so that a function
+// that is called nowhere is found before the first input.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -37,9 +37,9 @@ struct Called {
 // ABI(index_verify)(index, depth, err): a counted call.
 #define ABI(name) (::fuzz::abi::Called<sidbeam_##name>::call)
 
-// Ends the run where a function of the library is called nowhere in this program.
+// Ends the run if a function of the library is called nowhere in this program.
 void require_every_function();
-// Ends the run where a function has not once succeeded.
+// Ends the run if a function has never succeeded.
 void require_every_success();
 
 }  // namespace fuzz::abi

@@ -8,7 +8,7 @@ namespace fuzz::abi {
 
 // What get_info says.
 Facts facts_of(sidbeam_index* index);
-// Takes the one reference to an index that a call has made; lets go of it where there are many.
+// Takes the one reference to an index that a call has made; releases it if there are many.
 void keep_index(World& world, sidbeam_index* index);
 
 // Writes a file, if there is a builder for it.

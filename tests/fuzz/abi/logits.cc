@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kMostElements = 1 << 14;
 
-// Elements from one of `count` things of `size` elements to the next, so that they lie in a small block: apart, on top of
-// each other or backwards.
+// Elements from one of `count` things of `size` elements to the next, so that they lie in a small block: apart, on top
+// of each other or backwards.
 int64_t draw_step(World& world, int64_t count, int64_t size) {
   const int32_t kind = world.in(0, 7);
   if (count * size > kMostElements || kind == 1) return world.in(-3, 3);
@@ -18,14 +18,14 @@ int64_t draw_step(World& world, int64_t count, int64_t size) {
   return kind == 2 ? -step : step;
 }
 
-// The stride that says so; `dense` is what 0 stands for.
+// The stride that expresses this distance; `dense` is what 0 stands for.
 int64_t stride_of(World& world, int64_t count, int64_t step, int64_t dense) {
   if (count <= 1 && world.one_in(8)) return world.strange();  // one thing has no stride to go wrong
   if (step == 0) return SIDBEAM_BROADCAST;
   return step == dense && world.flip() ? 0 : step;
 }
 
-// What a slot_stride of 0 stands for; 0: nothing that may be asked for.
+// What a slot_stride of 0 stands for; 0: nothing that is allowed.
 int64_t dense_slots(const sidbeam_rows& view) {
   if (view.row_stride == SIDBEAM_BROADCAST) return view.columns;
   if (view.row_stride < 0 || view.row_stride > kMostElements) return 0;
@@ -79,7 +79,7 @@ void Logits::spoil(World& world, int32_t fault) {
   if (fault == 4) view.columns = world.flip() ? -1 : INT64_MAX;
   if (fault == 5) view.data = memory_->get() + 1;
   if (fault == 6) view.rows = world.flip() ? -1 : INT64_MAX;
-  if (fault == 7) view.slot_stride = 0;  // dense says nothing of rows that go backwards
+  if (fault == 7) view.slot_stride = 0;  // dense is refused for rows that go backwards
 }
 
 }  // namespace fuzz::abi

@@ -1,4 +1,4 @@
-// Logits rows of any layout, in a block of exactly what they reach.
+// Logits rows of any layout, in a block of exactly the elements that they reach.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,7 @@ class Logits {
   // Of [slots, rows, columns], slots 0: [rows, columns]; dtype, strides, alignment and elements are drawn.
   Logits(World& world, int64_t slots, int64_t rows, int64_t columns);
   sidbeam_rows view = SIDBEAM_ROWS_INIT;
-  // What is wrong with the view from now on; the block stays as it is.
+  // The fault in the view from now on; the block does not change.
   void spoil(World& world, int32_t fault);
   static constexpr int32_t kFaults = 7;
   // Where view.data points to.

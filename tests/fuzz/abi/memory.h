@@ -44,7 +44,7 @@ class Guarded {
   Guarded(const Guarded&) = delete;
   uint8_t* data() const { return block_.get() + before_; }
   size_t bytes() const { return bytes_; }
-  // No byte before or behind it was written.
+  // No byte before or after it was written.
   bool intact() const;
   // Nor, since keep(), any byte of it.
   void keep() { kept_.assign(data(), data() + bytes_); }

@@ -1,5 +1,5 @@
-// The calls of the random caller, by header. Each draws its arguments and what is put wrong in them, says what the
-// contract then allows, and calls; where an object is missing it does nothing.
+// The calls of the random caller, by header. Each draws its arguments and their faults, says what the contract then
+// allows, and calls; if an object is missing it does nothing.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

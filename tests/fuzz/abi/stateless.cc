@@ -1,4 +1,4 @@
-// The stateless forms: sets of constraints, and what goes over them.
+// The stateless forms: constraint sets and their calls.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ std::vector<sidbeam_constraint*> draw_constraints(World& world, ConstraintSet& s
   return handles;
 }
 
-// That of the deepest constraint, which mostly suits the others.
+// That of the deepest constraint, which suits most of the others.
 void draw_columns(World& world, ConstraintSet& set) {
   const auto deepest = std::max_element(set.facts.begin(), set.facts.end(),
                                         [](const Facts& a, const Facts& b) { return a->levels < b->levels; });

@@ -49,7 +49,7 @@ List draw_list(World& world, const Session& session) {
   return {Array<int32_t>(some), std::move(some), count};
 }
 
-// A count that goes with the list in no way.
+// A count that does not go with the list.
 int64_t wrong_count(World& world, const Session& session, const List& list) {
   const int32_t slots = session.config.slots;
   if (!list.slots.given() && slots > 1 && world.flip()) return world.in(1, slots - 1);
@@ -112,7 +112,7 @@ void draw_constraints(World& world, const Session& session, Start& start) {
   start.constraints = Array<sidbeam_constraint*>(std::move(handles));
 }
 
-// A prefix of one slot, of which most are in no catalogue; entries past its length are not read.
+// A prefix of one slot, mostly in no catalogue; entries past its length are not read.
 void append_prefix(World& world, const Facts& facts, int32_t length, int32_t stride, std::vector<int32_t>& codes) {
   for (int32_t l = 0; l < stride; ++l) codes.push_back(l < length ? world.in(0, std::min(3, facts->codes[l] - 1)) : -7);
 }
@@ -132,7 +132,7 @@ void draw_prefixes(World& world, const Session& session, Start& start, int32_t f
   if (one_for_all) codes.resize(static_cast<size_t>(stride));
   start.args.prefix_stride = dense ? 0 : one_for_all ? SIDBEAM_BROADCAST : stride;
   if (count == 1 && !dense && world.flip()) start.args.prefix_stride = kHuge;  // one prefix has no stride to go wrong
-  // Two prefixes 2^62 apart: what is no address may not be read.
+  // Two prefixes 2^62 apart: an address beyond the address space may not be read.
   world.expected.fails_if(fault != 0 && (fault != 5 || count > 1), SIDBEAM_INVALID_ARGUMENT);
   if (fault == 1) start.args.prefix_stride = world.flip() ? -1 : INT64_MIN + 1;
   if (fault == 2) lengths.back() = world.flip() ? -1 : std::max(stride, start.facts.back()->levels) + 1;
@@ -219,7 +219,7 @@ void draw_scalars(World& world, const Session& session, Step& step, size_t rows)
 }
 
 void spoil_scalars(World& world, int32_t fault, Step& step) {
-  // Beside an array any but 0 is wrong.
+  // Beside an array any scalar except 0 is wrong.
   if (fault == 1) step.args.inverse_temperature = step.inverse_temperatures.given() ? 1 : wrong_setting(world, false);
   if (fault == 2) step.args.soft_cap = step.soft_caps.given() ? 1 : wrong_setting(world, true);
   world.expected.fails_if(fault == 1 || fault == 2, SIDBEAM_INVALID_ARGUMENT);
@@ -241,7 +241,7 @@ void spoil_slots(World& world, const Session& session, Step& step) {
   step.slots = Array<int32_t>(std::move(wrong));
 }
 
-// A setting that is none, of a slot that will be stepped: of others they are not read.
+// An invalid setting of a slot that will be stepped; those of other slots are not read.
 void spoil_settings(World& world, Step& step) {
   const bool soft_cap = world.flip();
   Array<float>& all = soft_cap ? step.soft_caps : step.inverse_temperatures;

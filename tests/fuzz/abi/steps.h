@@ -6,7 +6,7 @@
 
 namespace fuzz::abi {
 
-// What a call says that gives this index to a session of that strategy.
+// The answer of a call that gives this index to a session of that strategy.
 void judge_strategy(const sidbeam_session_config& config, const sidbeam_index_info& info, Answers& answers);
 
 void start(World& world);

@@ -23,13 +23,13 @@ struct Vocabulary {
   Array<int64_t> map_codes;
   sidbeam_vocabulary view = SIDBEAM_VOCABULARY_INIT;
 
-  // What a call says that uses it for that index.
+  // The answer of a call that uses it for that index.
   void judge(const sidbeam_index_info& info, Answers& answers) const;
   // Columns that a logits row needs at a level.
   int64_t columns(const sidbeam_index_info& info, int32_t level) const;
 };
 
-// One that mostly suits the index.
+// A vocabulary that mostly suits the index.
 Vocabulary draw_vocabulary(FuzzedDataProvider& input, const sidbeam_index_info& info);
 
 }  // namespace fuzz::abi

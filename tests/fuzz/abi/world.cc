@@ -10,7 +10,7 @@
 namespace fuzz::abi {
 namespace {
 
-// Control characters, and what breaks a line or turns the direction of writing.
+// Control characters, and characters that break a line or turn the direction of writing.
 bool is_obeyed(uint32_t code) {
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E || code == 0x200F ||
          (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
@@ -47,7 +47,7 @@ bool is_line(const char* text) {
 
 World::World(const uint8_t* data, size_t size) : input(data, size) {}
 
-// Lets go of everything in an order drawn from the input; then nothing may be left.
+// Releases everything in an order drawn from the input; then nothing may be left.
 World::~World() {
   while (drop_any()) {
   }
@@ -142,7 +142,7 @@ const std::string& World::folder() const {
   return instance.path;
 }
 
-// None, an error of the right size or a larger one, or one of a size that none has, which is left unwritten.
+// None, an error of the right size or a larger one, or one of an invalid size, which is left unwritten.
 void World::prepare_error() {
   static constexpr size_t kOwn = sizeof(sidbeam_error), kSizes[] = {kOwn, kOwn + 40, 8, 5000, 0xffffffff};
   const int32_t kind = in(0, 7);

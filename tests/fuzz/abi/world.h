@@ -1,4 +1,4 @@
-// What one input of the random caller has: its handles and what is known of them, and how it calls.
+// The state of one input of the random caller: its handles, what is known of them, and how it calls.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -75,7 +75,7 @@ class World {
   int32_t in(int32_t lowest, int32_t highest) { return input.ConsumeIntegralInRange(lowest, highest); }
   bool flip() { return in(0, 1) != 0; }
   bool one_in(int32_t n) { return in(0, n - 1) == 1; }
-  // Which of `count` things is put wrong in this call, 1 .. count; mostly 0, none.
+  // Which of `count` faults is put into this call, 1 .. count; mostly 0, none.
   int32_t fault(int32_t count);
   // A number that is no count of anything.
   int64_t strange();
@@ -85,7 +85,7 @@ class World {
   }
   std::vector<int32_t> numbers(size_t count, int32_t lowest, int32_t highest);
 
-  // Makes one call and holds it to what is expected: its status, its message, and what it wrote.
+  // Makes one call and checks its status, its message, and what it wrote against what is expected.
   template <class Call>
   sidbeam_status attempt(const Call& call) {
     prepare_error();
@@ -123,7 +123,7 @@ class World {
   bool error_is_one_ = false;  // of a size that an error may have
 };
 
-// Whether the library may log or answer this: one line of UTF-8 that a terminal shows as it is.
+// Whether the library may log or answer this: one line of UTF-8 that is safe on a terminal.
 bool is_line(const char* text);
 
 // An output of the next call.
@@ -145,8 +145,8 @@ class Out {
   Guarded memory_;
 };
 
-// A struct that is passed in, in a block of the size that it claims: its own, that of a newer header, or one that no
-// struct has.
+// A struct that is passed in, in a block of the size that it claims: its own, a newer header's, or one that no struct
+// has.
 template <class T>
 class In {
  public:
@@ -157,7 +157,7 @@ class In {
   std::unique_ptr<uint8_t[]> block_;
 };
 
-// A struct that is filled in, of such a size too. What this library does not know is zero once it is.
+// A struct that is filled in, also of such a size. The part that this library does not know is zero afterwards.
 template <class T>
 class OutStruct {
  public:
@@ -174,10 +174,10 @@ class OutStruct {
   std::unique_ptr<Out<uint8_t>> memory_;
 };
 
-// How large a struct says that it is, and whether the library must then refuse it.
+// The size that a struct claims, and whether the library must then refuse it.
 struct Claim {
   size_t size, bytes;  // struct_size; bytes that are there
-  uint8_t tail;        // the first byte behind the struct
+  uint8_t tail;        // the first byte after the struct
 };
 Claim draw_claim(World& world, size_t own, bool output);
 

@@ -34,7 +34,7 @@ std::vector<uint64_t> numbers(const IndexFile& file, SectionKind kind, int level
   return numbers(file.find(static_cast<uint16_t>(kind), level));
 }
 
-using Columns = std::vector<std::vector<uint32_t>>;  // [levels] of one code a SID
+using Columns = std::vector<std::vector<uint32_t>>;  // [levels] of one code per SID
 
 // The SIDs of a trie, in the order of its edges.
 class Walk {

@@ -5,8 +5,8 @@
 
 namespace fuzz {
 
-// Makes the fingerprint right for the catalogue that the sections give, so that only the structure's own checks stand
-// between damage and its use. Leaves it alone where the sections give none, and in compact tries of variable length
+// Corrects the fingerprint for the catalogue that the sections give, so that only the structure's own checks stand
+// between damage and its use. Leaves it alone if the sections give none, and in compact tries of variable length
 // without columns.
 void repair_fingerprint(IndexFile& file);
 

@@ -1,5 +1,5 @@
-// An index file taken apart and put together again, by the schema alone: what the header says and what lies in the
-// sections are separate, so that each may be wrong by itself. Shares no code with the runtime.
+// An index file taken apart and put together again, by the schema alone: the header and the contents of the sections
+// are separate, so that each may be wrong by itself. Shares no code with the runtime.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ struct FileSection {
   uint16_t kind = 0, encoding = 0;
   int16_t level = -1;
   bool required = false;
-  uint64_t offset = 0, length = 0, checksum = 0;  // as the header says
+  uint64_t offset = 0, length = 0, checksum = 0;  // from the header
   std::vector<uint8_t> bytes;                     // what lies there
 };
 
@@ -49,11 +49,11 @@ constexpr size_t kPreambleBytes = 32;
 // No file of the fuzzers is larger, whatever its header says.
 constexpr size_t kMostBytes = size_t{1} << 16;
 
-// Nothing where preamble or FlatBuffer cannot be read. Sections that lie outside the file have no bytes.
+// Nothing if preamble or FlatBuffer cannot be read. Sections that lie outside the file have no bytes.
 std::optional<IndexFile> parse(const uint8_t* data, size_t size);
-// Makes offsets, lengths and the file's size what the sections' bytes ask for, in their order.
+// Computes offsets, lengths and the file's size from the sections' bytes, in their order.
 void place(IndexFile& file);
-// Makes the checksums of the sections right for what the file has where the header says that they lie.
+// Computes the checksums of the sections from the file's bytes at the places that the header gives.
 void sum_sections(IndexFile& file);
 // The bytes of the file; the header's checksum is right.
 std::vector<uint8_t> encode(const IndexFile& file);

@@ -21,7 +21,7 @@ using MutateBytes = size_t (*)(uint8_t* data, size_t size, size_t most);
 void mutate_contents(IndexFile& file, Random& random, MutateBytes mutate_bytes);
 // Changes a field of the header, or the list of sections.
 void mutate_header(IndexFile& file, Random& random);
-// An input of a few changes: file, then script. What `mutate_bytes` alone may do it does where the file cannot be read.
+// An input of a few changes: file, then script. If the file cannot be read, only `mutate_bytes` changes it.
 std::vector<uint8_t> mutate_input(const uint8_t* data, size_t size, size_t most, Random& random,
                                   MutateBytes mutate_bytes);
 // A file with sections of both.

@@ -1,4 +1,4 @@
-// What lies in a section: elements that are wrong by a little, or out of order, or another's.
+// The contents of a section: elements that are wrong by a little, out of order, or from elsewhere.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-// What the header says: counts, levels, sections and texts that are wrong, alone or in agreement with each other.
+// The header: counts, levels, sections and texts that are wrong, alone or in agreement with each other.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

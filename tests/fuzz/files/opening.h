@@ -38,8 +38,8 @@ class Opened {
   const char* message() const { return err_.message; }
   sidbeam_index* index() const { return index_.get(); }
 
-  // From now on a read of this index's bytes outside a section that is known traps: what lies before, between and after
-  // them is no one's. Verification reads it, and needs disarm().
+  // From now on a read of this index's bytes outside a known section traps. Verification reads the bytes before,
+  // between and after sections, and needs disarm().
   void arm();
   void disarm();
 

@@ -7,7 +7,7 @@
 
 namespace fuzz::numeric {
 
-// What may change nothing.
+// Circumstances that may not change the results.
 struct Arrangement {
   size_t way = 0;
   int32_t strategy = SIDBEAM_STRATEGY_TRIE;

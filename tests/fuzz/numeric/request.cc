@@ -21,8 +21,9 @@ constexpr float kHard[] = {3e38F,   -3e38F, kLargest, -kLargest, kLeast,    -kLe
 constexpr float kTemperatures[] = {1, 0, 0.5F, 2, 0.7F, 1e-3F, 1e6F, 1e-40F, kLeast, 3e38F};
 constexpr float kSoftCaps[] = {0, 0, 30, 1.5F, 50, 1e-40F, 3e38F};
 
-// A value of a row: mostly one of few, so that they tie, above all 0, a log-probability that leaves a score as it is; -inf
-// often, since masks are. Of an `even` request all are like that: its beams score alike, and a bad row matters or not.
+// A value of a row: mostly one of few, so that they tie; above all 0, a log-probability that does not change a score;
+// often -inf, as in masks. All values of an `even` request are like that: its beams score alike, and a bad row matters
+// or not.
 float draw_value(FuzzedDataProvider& input, bool even) {
   constexpr float kEven[] = {0, 0, 0, -0.0F, -1, -kInfinity, kNan};
   if (even) return kEven[input.ConsumeIntegralInRange<size_t>(0, std::size(kEven) - 1)];

@@ -1,4 +1,4 @@
-// Sound indexes of every shape, made once, beside what the oracle knows of them; and the ways to decode on them.
+// Sound indexes of every shape, made once, what the oracle knows of them, and the ways to decode on them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +24,8 @@ struct Way {
   handles::Runtime runtime;
   std::vector<handles::Constraint> constraints;  // by subject
 };
-// The first is that of this machine's best instruction set on the caller's thread; those before `alone` differ from it
-// in the instruction set, the others in their threads.
+// The first way is this machine's best instruction set on the caller's thread. Those before `alone` differ from it in
+// the instruction set, the others in their threads.
 struct Ways {
   std::vector<Way> all;
   size_t alone = 0;

@@ -180,9 +180,8 @@ std::vector<CatalogueFile> catalogue_files() {
     records.insert(records.end(), row.begin(), row.end());
   }
   return {
-      {Form::kLcrec,
-       bytes_of_text(
-           R"({"10": ["<a_3>", "<b_1>", "<c_2>"], "11": ["<a_3>", "<b_1>", "<c_0>"], "x": ["<a_0>", "<b_2>", "<c_1>"]})")},
+      {Form::kLcrec, bytes_of_text(R"({"10": ["<a_3>", "<b_1>", "<c_2>"], "11": ["<a_3>", "<b_1>", "<c_0>"], )"
+                                   R"("x": ["<a_0>", "<b_2>", "<c_1>"]})")},
       {Form::kJsonl,
        bytes_of_text("{\"item\": \"B07\", \"sid\": [3, 1, 2], \"priority\": 5}\n"
                      "{\"item\": \"B08\", \"sid\": [0, 2, 1]}\n{\"item\": \"\\u00e9\", \"sid\": [1, 1, 1]}\n")},

@@ -12,8 +12,8 @@ struct Ran {
   std::string out, err;
 };
 
-// Standard output and error are caught, signals set back. Checks that the status is 0, 1 or 2; that 0 comes without a
-// word on standard error, 1 with one line and 2 with two; that JSON is JSON; and that no other text carries a control
+// Standard output and error are caught, signals set back. Checks that the status is 0, 1 or 2; that standard error is
+// empty with 0, has one line with 1 and two with 2; that JSON is JSON; and that no other text carries a control
 // character to a terminal.
 Ran run_command(std::vector<std::string> arguments);
 

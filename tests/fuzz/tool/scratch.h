@@ -1,4 +1,4 @@
-// A folder for what the command reads and writes: in memory where the system has such, one a process, gone at its end.
+// A folder for the files of the command: in memory if the system has such a place, one per process, removed at its end.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,9 +2,10 @@
 //
 //   gpu_bench --cases cases.txt [--json FILE] [--only TABLE[,TABLE]] [--replays N] [--quick]
 //
-// A time is that of one launch of a graph of `chain` steps, over the chain: each of another session that was taken to
-// the level in question before, so that no step waits for anything but the one before it in the stream. "alone" is the
-// wall time of a graph of one step, from its launch to the end of waiting for it. Exit status 77: no device.
+// A time is that of one launch of a graph of `chain` steps, over the chain. Each step belongs to another session, which
+// was taken to the level in question before, so that no step waits for anything except its predecessor in the stream.
+// "alone" is the wall time of a graph of one step, from its launch to the end of waiting for it. Exit status 77: no
+// device.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
@@ -55,7 +56,7 @@ struct Bench {
   cudaStream_t stream() const { return static_cast<cudaStream_t>(place.stream()); }
 };
 
-// Microseconds a step of a chain, each replay after its preparation.
+// Microseconds per step of a chain, each replay after its preparation.
 template <class Prepare>
 std::vector<double> time_chain(const Bench& bench, const gpu::Graph& graph, int32_t chain, const Prepare& prepare) {
   const Event begin, end;

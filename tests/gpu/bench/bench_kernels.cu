@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kThreads) read_kernel(Stretch stretch, int64_t
 #pragma unroll
     for (int i = 0; i < kLoads; ++i) sum += word[i].x ^ word[i].y ^ word[i].z ^ word[i].w;
   }
-  if (sum == 0x12345678U) *out = sum;  // hardly ever; so that the reads are not left out
+  if (sum == 0x12345678U) *out = sum;  // hardly ever true; keeps the compiler from removing the reads
 }
 
 template <class... Parameters, class... Arguments>

@@ -21,8 +21,8 @@ class Catalogue {
   handles::Constraint constraint_;
 };
 
-// Logits that the steps of a chain take in turns: so many steps' that they pass through at least four times the L2
-// cache, except where one step's stay in it ("warm").
+// Logits that the steps of a chain take in turns: enough of them to pass through at least four times the L2 cache,
+// except where one step's stay in it ("warm").
 class Rows {
  public:
   Rows(const Spec& spec, int64_t l2_bytes, cudaStream_t stream);

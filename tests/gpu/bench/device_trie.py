@@ -1,4 +1,5 @@
-"""The catalogues of cases.txt as stacked CSR on the device, and the rows of one case. SPDX-License-Identifier: Apache-2.0"""
+"""The catalogues of cases.txt as stacked CSR on the device, and the rows of one case.
+SPDX-License-Identifier: Apache-2.0"""
 import dataclasses
 
 import torch
@@ -91,7 +92,7 @@ class Trie:
             counts = torch.bincount(parents[first], minlength=nodes)
             self.rows.append(torch.cat([counts.new_zeros(1), counts.cumsum(0)]).to(torch.int32))
             self.most.append(int(counts.max()))
-            # A slice of so many tokens may pass the end of the last rows.
+            # A slice of that many tokens may pass the end of the last rows.
             self.tokens.append(torch.cat([sids[first, level], counts.new_zeros(self.most[-1])]).to(torch.int32))
             parents, nodes = new.cumsum(0) - 1, len(first)
 

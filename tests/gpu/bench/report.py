@@ -25,7 +25,8 @@ def output_of(*command):
 
 
 def machine():
-    gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,memory.total", "--format=csv,noheader")
+    gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,memory.total",
+                    "--format=csv,noheader")
     return {"gpu": gpu.split("\n")[0] if gpu else "none", "nvcc": output_of("nvcc", "--version").split("\n")[-1],
             "cores": len(os.sched_getaffinity(0)), "commit": output_of("git", "rev-parse", "HEAD"),
             "date": output_of("date", "-u", "+%Y-%m-%d")}
@@ -41,7 +42,9 @@ def by_case(found):
 
 
 def figure(value):
-    return "" if value is None else f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
 def show(rows):
@@ -51,7 +54,7 @@ def show(rows):
 
 
 def show_times(cases):
-    rows = [["us a step (median)", *(title for title, _ in COLUMNS)]]
+    rows = [["us per step (median)", *(title for title, _ in COLUMNS)]]
     for (table, b, m, v, columns, dtype, norm, level), names in cases.items():
         text = f"{table} B={b} M={m} V={v}" + (f" of {columns}" if columns != v else "") + f" {dtype}"
         text += (f" {norm}" if norm != "full" else "") + f" level {level}"
@@ -76,7 +79,8 @@ def targets(cases):
         if table == "medium":
             yield f"{where}: ceiling + 6 us", ours, floor + 6
         if table == "large":
-            yield f"{where}: {1.05 if dtype == 'f32' else 1.08} x ceiling", ours, floor * (1.05 if dtype == "f32" else 1.08)
+            share = 1.05 if dtype == "f32" else 1.08
+            yield f"{where}: {share} x ceiling", ours, floor * share
         if none and table in ("small", "medium", "large") and level >= 1:
             yield f"{where}: unconstrained + max(0.5 us, 3 %)", ours, none + max(0.5, 0.03 * none)
     widths = {columns: median(names, "sidbeam, lse given") for (table, *_, columns, _, _, _), names in cases.items()

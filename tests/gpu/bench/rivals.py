@@ -1,11 +1,12 @@
-"""The cases of cases.txt by other means, on the same GPU: PyTorch as STATIC's paper gives the step (eager, compiled, in a
-graph), torch.topk over masked log-probabilities, FlashRec's way, and a step in Triton.
+"""The cases of cases.txt by other means, on the same GPU: PyTorch as STATIC's paper gives the step (eager, compiled, in
+a graph), torch.topk over masked log-probabilities, FlashRec's way, and a step in Triton.
 
     python3 rivals.py [--only TABLE[,TABLE]] [--json FILE] [--replays 20] [--budget SECONDS] [--quick] [--device cpu]
 
-Times are those of one launch of a graph of `chain` steps, over the chain, on rows that are taken in turns, as in bench.cc;
-"eager" is the same chain without a graph. Every exact method must give the scores of the first; FlashRec's share of
-the exact beams is counted. On a CPU (with TRITON_INTERPRET=1 for Triton) it tests itself and its times mean nothing.
+Times are those of one launch of a graph of `chain` steps, over the chain, on rows that are taken in turns, as in
+bench.cc; "eager" is the same chain without a graph. Every exact method must give the scores of the first; FlashRec's
+share of the exact beams is counted. On a CPU (with TRITON_INTERPRET=1 for Triton) the program only tests itself, and
+its times mean nothing.
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import json
@@ -23,7 +24,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench"))
 import measurements  # noqa: E402
 
 CHAIN = 20  # at most, of rivals whose step takes long
-COMPILED = ("small", "medium")  # the tables whose step is given to torch.compile, which takes seconds a case
+COMPILED = ("small", "medium")  # the tables whose step is given to torch.compile, which takes seconds per case
 
 
 def synchronize(device):
@@ -94,7 +95,7 @@ class Run:
                 file.write(json.dumps(found) + "\n")
 
     def attempt(self, spec, level, name, measure, note=""):
-        """A rival that cannot be run here is left out, and said to be."""
+        """A rival that cannot run here is left out, and listed as such."""
         if time.monotonic() > self.end:
             self.left_out.append(f"{spec.table} {spec.dtype} level {level}: {name}: no time left")
             return

@@ -21,8 +21,8 @@ def select(candidates, width):
 
 
 class Static:
-    """STATIC as its paper gives it (Algorithm 2): a fixed number of edges a node is read, projected to a mask of V columns
-    and applied to the log-probabilities."""
+    """STATIC as its paper gives it (Algorithm 2): a fixed number of edges per node is read, projected to a mask of V
+    columns and applied to the log-probabilities."""
 
     def __init__(self, spec, trie, level):
         self.spec, self.rows, self.tokens = spec, trie.rows[level], trie.tokens[level]
@@ -55,8 +55,8 @@ def compiled(static):
 
 
 class MaskedTopK:
-    """torch.topk over masked log-probabilities, with the mask for nothing: it was made before. What is measured is below
-    anything that has to make it."""
+    """torch.topk over masked log-probabilities, with a mask that was made before and costs nothing: a lower bound for
+    methods that have to make it."""
 
     def __init__(self, spec, trie, level, beams):
         self.spec = spec
@@ -72,8 +72,8 @@ class MaskedTopK:
 
 
 class FlashRec:
-    """FlashRec's way: the best 2 M codes of each beam first, then those of them that are valid, found in sorted keys. Valid
-    codes that are not among a beam's best are lost."""
+    """FlashRec's way: the best 2 M codes of each beam first, then those of them that are valid, found in sorted keys.
+    Valid codes that are not among a beam's best are lost."""
 
     def __init__(self, spec, trie, level):
         self.spec, self.keys = spec, trie.keys(level)

@@ -1,5 +1,7 @@
-"""What somebody who knows Triton writes in two hundred lines: log-sum-exp and CSR gather a row, the best M of a row, the
-best M of all by merging chunks, 64-bit keys so that ties have an order. No host synchronisation; captured in a graph.
+"""What somebody who knows Triton writes in two hundred lines: log-sum-exp and CSR gather per row, the best M of a row,
+and
+the best M of all by merging chunks, with 64-bit keys so that ties have an order. No host synchronisation; captured in a
+graph.
 SPDX-License-Identifier: Apache-2.0"""
 import torch
 import triton
@@ -117,15 +119,16 @@ class TritonStep:
         first, count = (spec.offset, spec.codes) if spec.norm == "level" else (0, spec.columns)
         block = min(8192, power_of_two(count))
         row_kernel[(spec.slots * spec.beams,)](
-            logits, spec.columns, first, count, spec.offset, beams.scores, beams.nodes, self.rows, self.tokens, self.stages[0],
-            BEAMS=spec.beams, MOST=self.most, KEEP=self.keep, BLOCK=block, num_warps=warps_for(max(block // 4, self.most)))
+            logits, spec.columns, first, count, spec.offset, beams.scores, beams.nodes, self.rows, self.tokens,
+            self.stages[0], BEAMS=spec.beams, MOST=self.most, KEEP=self.keep, BLOCK=block,
+            num_warps=warps_for(max(block // 4, self.most)))
         for before, after in zip(self.stages, self.stages[1:]):
             chunks = after.shape[1] // self.width
             merge_kernel[(chunks, spec.slots)](before, before.shape[1], after, chunks, KEEP=self.width, SIZE=self.chunk,
                                                num_warps=warps_for(self.chunk))
         last = self.stages[-1]
         size = max(power_of_two(last.shape[1]), self.width)
-        finish_kernel[(spec.slots,)](last, last.shape[1], beams.nodes, self.rows, self.tokens, self.scores, self.parents,
-                                     self.chosen, self.nodes, BEAMS=spec.beams, MOST=self.most, KEEP=self.width, SIZE=size,
-                                     num_warps=warps_for(size))
+        finish_kernel[(spec.slots,)](last, last.shape[1], beams.nodes, self.rows, self.tokens, self.scores,
+                                     self.parents, self.chosen, self.nodes, BEAMS=spec.beams, MOST=self.most,
+                                     KEEP=self.width, SIZE=size, num_warps=warps_for(size))
         return self.scores, self.parents, self.chosen, self.nodes

@@ -52,14 +52,15 @@ static sidbeam_status create_on(sidbeam_runtime* runtime, int32_t device_type, i
   } while (0)
 
 static void a_plugin_that_is_not_there_is_named_with_who_named_it(void) {
-  CHECK_MISSING("/nowhere/libplugin.so", 0, "runtime_config.cuda_library", "/nowhere/libplugin.so");
+  CHECK_MISSING("/nowhere/libplugin.so", 0,
+                "the CUDA plugin that runtime_config.cuda_library names does not load: /nowhere/libplugin.so");
   setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/else.so", 1);
-  CHECK_MISSING(NULL, 0, "SIDBEAM_CUDA_LIBRARY", "/nowhere/else.so");
+  CHECK_MISSING(NULL, 0, "the CUDA plugin that SIDBEAM_CUDA_LIBRARY names does not load: /nowhere/else.so");
   setenv("SIDBEAM_CUDA_LIBRARY", PLUGIN, 1);
 }
 
 static void a_library_that_is_no_plugin_is_refused(void) {
-  CHECK_MISSING(PLUGIN_NONE, 0, "no CUDA plugin", "sidbeam_cuda_plugin", PLUGIN_NONE);
+  CHECK_MISSING(PLUGIN_NONE, 0, "is no CUDA plugin of sidbeam: it lacks sidbeam_cuda_plugin", PLUGIN_NONE);
 }
 
 static void a_plugin_of_another_interface_is_refused(void) {

@@ -9,6 +9,7 @@
     check_unmoved((b).session, &before_);                                            \
   } while (0)
 
+#define EARLIER_WORK "work that was enqueued before failed", " (cudaErrorIllegalAddress)"
 #define IS_OF_THE_HOST " is memory of the host, expected memory of CUDA device 0"
 #define IS_OF_THE_DEVICE " is memory of CUDA device 0, expected memory of the host"
 
@@ -72,10 +73,11 @@ static void lists_that_the_host_reads_are_refused_on_the_device(void) {
   args.prefix_lengths = there;
   CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
               "prefix_lengths" IS_OF_THE_DEVICE);
-  CHECK_FAILS(sidbeam_session_stop(b.session, there, SLOTS, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "slots", "host");
+  CHECK_FAILS(sidbeam_session_stop(b.session, there, SLOTS, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "slots" IS_OF_THE_DEVICE);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  CHECK_FAILS(sidbeam_session_get_items(b.session, there, SLOTS, &items, &err), SIDBEAM_INVALID_ARGUMENT, "slots",
-              "host");
+  CHECK_FAILS(sidbeam_session_get_items(b.session, there, SLOTS, &items, &err), SIDBEAM_INVALID_ARGUMENT,
+              "slots" IS_OF_THE_DEVICE);
   check_unmoved(b.session, &before);
   release_device(there);
   tear_down(&b);
@@ -220,8 +222,8 @@ static void an_index_that_is_not_on_the_device_is_refused_by_start(void) {
   args.count = SLOTS;
   args.constraints = constraints;
   const moment before = moment_of(b.session);
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_BAD_STATE, "constraints[1]",
-              "sidbeam_index_upload");
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_BAD_STATE,
+              "the index of constraints[1] is not on CUDA device 0, expected sidbeam_index_upload() before");
   check_unmoved(b.session, &before);
   CHECK_OK(sidbeam_index_upload(index, NULL, &err));
   CHECK_OK(sidbeam_session_start(b.session, &args, &err));
@@ -238,11 +240,11 @@ static void an_error_of_earlier_work_is_reported_as_such_and_moves_nothing(void)
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   set_illegal_access(1);
-  CHECK_FAILS(step(b.session, &b.rows, NULL), SIDBEAM_DEVICE_ERROR, "before", "cudaErrorIllegalAddress");
-  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_DEVICE_ERROR, "before");
-  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, NULL, &err), SIDBEAM_DEVICE_ERROR, "before");
-  CHECK_FAILS(sidbeam_session_fetch(b.session, &beams, NULL, &err), SIDBEAM_DEVICE_ERROR, "before");
-  CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_DEVICE_ERROR, "before");
+  CHECK_FAILS(step(b.session, &b.rows, NULL), SIDBEAM_DEVICE_ERROR, EARLIER_WORK);
+  CHECK_FAILS(sidbeam_session_start(b.session, &args, &err), SIDBEAM_DEVICE_ERROR, EARLIER_WORK);
+  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, NULL, &err), SIDBEAM_DEVICE_ERROR, EARLIER_WORK);
+  CHECK_FAILS(sidbeam_session_fetch(b.session, &beams, NULL, &err), SIDBEAM_DEVICE_ERROR, EARLIER_WORK);
+  CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_DEVICE_ERROR, EARLIER_WORK);
   set_illegal_access(0);
   check_unmoved(b.session, &before);
   tear_down(&b);
@@ -253,7 +255,8 @@ static void statistics_are_not_read_while_a_stream_is_captured(void) {
   void* stream = make_stream();
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   begin_capture_elsewhere(stream);
-  CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_BAD_STATE, "wait for the device", "captured");
+  CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_BAD_STATE,
+              "wait for the device: not while a stream is captured");
   abandon_capture(stream);
   CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
   release_stream(stream);

@@ -165,7 +165,7 @@ EMULATED cudaEventQuery(cudaEvent_t event);
 EMULATED cudaEventSynchronize(cudaEvent_t event);
 EMULATED cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
-// Of the emulator alone. The n-th allocation, or launch, from now on (1: the next) fails; 0: none.
+// Only in the emulator. The n-th allocation, or launch, from now on (1: the next) fails; 0: none.
 SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
 SIDBEAM_EMULATOR_API void emulator_fail_launch(int64_t n);
 // As if none had been launched or asked about.
@@ -182,7 +182,7 @@ SIDBEAM_EMULATOR_API void emulator_set_devices(int count);
 SIDBEAM_EMULATOR_API void emulator_set_driver(int version);
 SIDBEAM_EMULATOR_API void emulator_set_capability(int major);
 SIDBEAM_EMULATOR_API void emulator_set_seed(uint64_t seed);
-// Every further call fails so, as after an illegal access on a real device; cudaSuccess: no longer.
+// Every further call fails this way, as after an illegal access on a real device; cudaSuccess: no longer.
 SIDBEAM_EMULATOR_API void emulator_set_sticky_error(cudaError_t error);
 }
 

@@ -1,5 +1,5 @@
-// What kernels are written in: qualifiers, the place of a thread, barriers, warp operations, atomics, intrinsics. Every
-// CUDA thread is a fiber; barriers and warp operations are where it is put aside. SPDX-License-Identifier: Apache-2.0
+// The language of kernels: qualifiers, the place of a thread, barriers, warp operations, atomics, intrinsics. Every
+// CUDA thread is a fiber, which is suspended at barriers and warp operations. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <bit>
@@ -130,7 +130,7 @@ inline const auto& gridDim = emulator::grid_size;
 #define __reduce_add_sync(mask, v) emulator::reduce(EMULATED_WARP, mask, v, [](auto a, auto b) { return a + b; })
 #define __reduce_or_sync(mask, v) emulator::reduce(EMULATED_WARP, mask, v, [](auto a, auto b) { return a | b; })
 
-// Fibers change at barriers alone, so that atomics need be none.
+// Fibers change only at barriers, so atomics need not be atomic.
 template <class T, class U>
 T atomicAdd(T* at, U value) {
   const T before = *at;

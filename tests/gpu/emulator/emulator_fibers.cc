@@ -35,8 +35,8 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;
 
 #if defined(__x86_64__)
-// Saves what a call must keep on the stack, and changes stacks. swapcontext() would ask the kernel for the signal mask
-// every time.
+// Saves the registers that a call must preserve, and changes stacks. swapcontext() would ask the kernel for the signal
+// mask every time.
 extern "C" void emulator_switch(void** save, void* load);
 asm(R"(
 .text

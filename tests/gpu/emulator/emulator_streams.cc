@@ -1,6 +1,6 @@
-// Streams, events, graphs. What is enqueued waits until somebody waits for it; then the streams' work is done in an
-// order drawn by lot among those that streams and events allow, so that an order which nothing ensures is not relied
-// on. The default stream and those that are not made non-blocking are one.
+// Streams, events, graphs. Enqueued work waits until somebody waits for it. Then the streams' work is done in an order
+// drawn by lot among those that streams and events allow, so that nobody can rely on an order that nothing ensures. The
+// default stream and those that are not non-blocking are one.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -92,8 +92,8 @@ cudaError_t result(cudaError_t error);
 EmulatedStream* stream_of(cudaStream_t stream);
 // `after` is the number of work that must be done before; 0: none.
 cudaError_t enqueue(cudaStream_t stream, Work work, uint64_t after = 0);
-// What begins a call that allocates or waits: where the thread's mode and a capture forbid that, an error, and the end
-// of the capture.
+// Begins a call that allocates or waits: if the thread's mode and a capture forbid that, it is an error and the end of
+// the capture.
 cudaError_t unsafe_call();
 // Whether this thread captures, not in relaxed mode.
 bool captures();
@@ -102,7 +102,7 @@ cudaError_t wait_all();
 bool is_done(uint64_t number);
 // Does some work that is ready.
 void do_one();
-// Gives memory back, once the guards around it have been looked at.
+// Gives memory back, after checking the guards around it.
 cudaError_t release(void* pointer, bool on_device);
 
 }  // namespace emulator

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package emulator reaches the CUDA emulator of tests/gpu, so that tests have a device's memory where there is no device.
-// The emulator refuses to read the host's memory as a device's. It is no part of package sidbeam.
+// Package emulator reaches the CUDA emulator of tests/gpu, which gives tests device memory without a device.
+// The emulator refuses to read the host's memory as a device's. It is not part of package sidbeam.
 package emulator
 
 /*

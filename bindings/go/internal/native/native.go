@@ -261,196 +261,196 @@ typedef _goslice_ swig_type_231;
 typedef _goslice_ swig_type_232;
 typedef long long swig_type_233;
 typedef _goslice_ swig_type_234;
-extern void _wrap_Swig_free_native_ab05b97165371884(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_ab05b97165371884(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884(void);
-extern swig_type_1 _wrap_sidbeam_version_native_ab05b97165371884(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_ab05b97165371884(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_ab05b97165371884(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_ab05b97165371884(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_ab05b97165371884(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_ab05b97165371884(void);
-extern void _wrap_flat_close_native_ab05b97165371884(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_ab05b97165371884(uintptr_t arg1);
-extern void _wrap_flat_free_native_ab05b97165371884(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_ab05b97165371884(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_ab05b97165371884(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_ab05b97165371884(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_flat_log_take_native_ab05b97165371884(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_ab05b97165371884(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_ab05b97165371884(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_ab05b97165371884(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_ab05b97165371884(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_ab05b97165371884(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_ab05b97165371884(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_ab05b97165371884(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_flat_returned_loans_native_ab05b97165371884(swig_type_43 arg1);
-extern uintptr_t _wrap_flat_index_open_native_ab05b97165371884(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_ab05b97165371884(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_index_peek_native_ab05b97165371884(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
-extern void _wrap_flat_index_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
-extern void _wrap_flat_index_verify_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
-extern void _wrap_flat_index_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
-extern void _wrap_flat_index_get_metadata_native_ab05b97165371884(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
-extern swig_type_67 _wrap_flat_index_codebook_native_ab05b97165371884(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
-extern void _wrap_flat_index_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
-extern void _wrap_flat_index_find_sids_native_ab05b97165371884(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
-extern void _wrap_flat_index_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
-extern swig_type_82 _wrap_flat_index_children_native_ab05b97165371884(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
-extern void _wrap_flat_index_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
-extern void _wrap_flat_index_get_upload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_unload_native_ab05b97165371884(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_ab05b97165371884(uintptr_t arg1, swig_type_94 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_ab05b97165371884(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_plan_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
-extern void _wrap_flat_plan_get_section_native_ab05b97165371884(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_ab05b97165371884(uintptr_t arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_constraint_get_info_native_ab05b97165371884(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_flat_index_item_rows_native_ab05b97165371884(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_item_ordinals_native_ab05b97165371884(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
-extern void _wrap_flat_index_item_ids_native_ab05b97165371884(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
-extern swig_type_119 _wrap_flat_index_item_names_native_ab05b97165371884(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_flat_index_find_item_native_ab05b97165371884(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
-extern uintptr_t _wrap_flat_session_create_native_ab05b97165371884(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_132 arg15);
-extern void _wrap_flat_session_start_native_ab05b97165371884(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12);
-extern void _wrap_flat_session_step_native_ab05b97165371884(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_147 arg8, swig_type_148 arg9, swig_type_149 arg10, swig_type_150 arg11, swig_type_151 arg12, swig_type_152 arg13, swig_type_153 arg14, float arg15, float arg16, swig_type_154 arg17, swig_type_155 arg18, swig_type_156 arg19, swig_type_157 arg20);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_session_get_beams_native_ab05b97165371884(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3);
-extern void _wrap_flat_session_fetch_native_ab05b97165371884(uintptr_t arg1, swig_type_160 arg2, swig_type_161 arg3, swig_type_162 arg4);
-extern void _wrap_flat_session_get_items_native_ab05b97165371884(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, swig_type_165 arg4, swig_type_166 arg5, swig_type_167 arg6, swig_type_168 arg7, swig_type_169 arg8, swig_type_170 arg9, swig_type_171 arg10, swig_type_172 arg11, swig_type_173 arg12, swig_type_174 arg13);
-extern void _wrap_flat_session_stop_native_ab05b97165371884(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, swig_type_177 arg4, swig_type_178 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884(void);
-extern void _wrap_flat_session_get_stats_native_ab05b97165371884(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884(void);
-extern swig_type_181 _wrap_flat_session_get_counters_native_ab05b97165371884(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_ab05b97165371884(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_type_187 arg4, swig_type_188 arg5, swig_type_189 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_190 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(uintptr_t arg1, swig_type_191 arg2, swig_type_192 arg3, swig_type_193 arg4, swig_type_194 arg5, swig_type_195 arg6, swig_type_196 arg7, swig_type_197 arg8, swig_type_198 arg9);
-extern void _wrap_flat_constraint_set_advance_native_ab05b97165371884(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6, swig_type_204 arg7, swig_type_205 arg8, swig_type_206 arg9);
-extern void _wrap_flat_constraint_set_mask_native_ab05b97165371884(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_type_209 arg4, swig_type_210 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_211 arg9, swig_type_212 arg10, swig_type_213 arg11, swig_type_214 arg12, swig_type_215 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, swig_type_218 arg4, swig_type_219 arg5, swig_type_220 arg6, swig_type_221 arg7, swig_type_222 arg8);
-extern void _wrap_flat_constraint_set_topk_native_ab05b97165371884(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_227 arg9, swig_type_228 arg10, swig_type_229 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_230 arg14, swig_type_231 arg15, swig_type_232 arg16, swig_type_233 arg17, swig_type_234 arg18);
+extern void _wrap_Swig_free_native_1e632b3cc7d8960a(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_1e632b3cc7d8960a(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_1e632b3cc7d8960a(void);
+extern swig_type_1 _wrap_sidbeam_version_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_1e632b3cc7d8960a(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_1e632b3cc7d8960a(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_1e632b3cc7d8960a(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_1e632b3cc7d8960a(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_close_native_1e632b3cc7d8960a(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_1e632b3cc7d8960a(uintptr_t arg1);
+extern void _wrap_flat_free_native_1e632b3cc7d8960a(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_1e632b3cc7d8960a(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_1e632b3cc7d8960a(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_flat_log_take_native_1e632b3cc7d8960a(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_1e632b3cc7d8960a(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_1e632b3cc7d8960a(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_flat_returned_loans_native_1e632b3cc7d8960a(swig_type_43 arg1);
+extern uintptr_t _wrap_flat_index_open_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_index_peek_native_1e632b3cc7d8960a(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
+extern void _wrap_flat_index_get_info_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
+extern void _wrap_flat_index_verify_native_1e632b3cc7d8960a(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
+extern void _wrap_flat_index_get_section_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
+extern void _wrap_flat_index_get_metadata_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
+extern swig_type_67 _wrap_flat_index_codebook_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
+extern void _wrap_flat_index_sids_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
+extern void _wrap_flat_index_find_sids_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
+extern void _wrap_flat_index_ordinals_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
+extern swig_type_82 _wrap_flat_index_children_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
+extern void _wrap_flat_index_upload_native_1e632b3cc7d8960a(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
+extern void _wrap_flat_index_get_upload_native_1e632b3cc7d8960a(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
+extern void _wrap_flat_index_unload_native_1e632b3cc7d8960a(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_1e632b3cc7d8960a(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_plan_get_info_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
+extern void _wrap_flat_plan_get_section_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_105 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_constraint_get_info_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
+extern void _wrap_flat_index_item_rows_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_flat_index_item_ordinals_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_flat_index_item_ids_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
+extern swig_type_119 _wrap_flat_index_item_names_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
+extern swig_type_123 _wrap_flat_index_find_item_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
+extern uintptr_t _wrap_flat_session_create_native_1e632b3cc7d8960a(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_type_132 arg15);
+extern void _wrap_flat_session_start_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12);
+extern void _wrap_flat_session_step_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_144 arg2, swig_type_145 arg3, swig_type_146 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_147 arg8, swig_type_148 arg9, swig_type_149 arg10, swig_type_150 arg11, swig_type_151 arg12, swig_type_152 arg13, swig_type_153 arg14, float arg15, float arg16, swig_type_154 arg17, swig_type_155 arg18, swig_type_156 arg19, swig_type_157 arg20);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_session_get_beams_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3);
+extern void _wrap_flat_session_fetch_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_160 arg2, swig_type_161 arg3, swig_type_162 arg4);
+extern void _wrap_flat_session_get_items_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_163 arg2, swig_type_164 arg3, swig_type_165 arg4, swig_type_166 arg5, swig_type_167 arg6, swig_type_168 arg7, swig_type_169 arg8, swig_type_170 arg9, swig_type_171 arg10, swig_type_172 arg11, swig_type_173 arg12, swig_type_174 arg13);
+extern void _wrap_flat_session_stop_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_175 arg2, swig_type_176 arg3, swig_type_177 arg4, swig_type_178 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_1e632b3cc7d8960a(void);
+extern void _wrap_flat_session_get_stats_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_1e632b3cc7d8960a(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_1e632b3cc7d8960a(void);
+extern swig_type_181 _wrap_flat_session_get_counters_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_type_187 arg4, swig_type_188 arg5, swig_type_189 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_190 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_191 arg2, swig_type_192 arg3, swig_type_193 arg4, swig_type_194 arg5, swig_type_195 arg6, swig_type_196 arg7, swig_type_197 arg8, swig_type_198 arg9);
+extern void _wrap_flat_constraint_set_advance_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6, swig_type_204 arg7, swig_type_205 arg8, swig_type_206 arg9);
+extern void _wrap_flat_constraint_set_mask_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_type_209 arg4, swig_type_210 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_211 arg9, swig_type_212 arg10, swig_type_213 arg11, swig_type_214 arg12, swig_type_215 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_216 arg2, swig_type_217 arg3, swig_type_218 arg4, swig_type_219 arg5, swig_type_220 arg6, swig_type_221 arg7, swig_type_222 arg8);
+extern void _wrap_flat_constraint_set_topk_native_1e632b3cc7d8960a(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_227 arg9, swig_type_228 arg10, swig_type_229 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_230 arg14, swig_type_231 arg15, swig_type_232 arg16, swig_type_233 arg17, swig_type_234 arg18);
 #undef intgo
 */
 import "C"
@@ -478,13 +478,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_ab05b97165371884(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_1e632b3cc7d8960a(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -495,7 +495,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -503,7 +503,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -511,7 +511,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -519,7 +519,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -527,7 +527,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -535,7 +535,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -543,7 +543,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -551,7 +551,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -559,7 +559,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -567,7 +567,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -575,7 +575,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -583,7 +583,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -591,7 +591,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -599,7 +599,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -607,7 +607,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -615,7 +615,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -623,7 +623,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -631,7 +631,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -639,7 +639,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -647,7 +647,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -655,7 +655,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -663,7 +663,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -671,7 +671,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -679,7 +679,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -687,7 +687,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -695,7 +695,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_ab05b97165371884()
+	swig_r_p := C._wrap_sidbeam_version_native_1e632b3cc7d8960a()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -704,14 +704,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_ab05b97165371884())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_ab05b97165371884(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_1e632b3cc7d8960a(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -720,7 +720,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_ab05b97165371884()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_1e632b3cc7d8960a()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -729,7 +729,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_ab05b97165371884())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -737,7 +737,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -745,7 +745,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -753,7 +753,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -761,7 +761,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -769,7 +769,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -777,7 +777,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -785,7 +785,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -793,7 +793,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -801,7 +801,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -809,7 +809,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -817,7 +817,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -825,7 +825,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -833,7 +833,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -841,7 +841,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -849,7 +849,7 @@ var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -857,7 +857,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -865,7 +865,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -873,7 +873,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -881,7 +881,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -889,7 +889,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -897,7 +897,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -905,7 +905,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -913,7 +913,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -921,7 +921,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -929,7 +929,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -937,7 +937,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -945,7 +945,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -953,7 +953,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -961,7 +961,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -969,7 +969,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -977,7 +977,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -985,7 +985,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -993,7 +993,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1001,7 +1001,7 @@ var SIDBEAM_SLOT_BAD_MAP int = _swig_getSIDBEAM_SLOT_BAD_MAP()
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1009,7 +1009,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1017,7 +1017,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1025,7 +1025,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1033,7 +1033,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1041,7 +1041,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1049,7 +1049,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1057,7 +1057,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_ab05b97165371884())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1065,25 +1065,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_ab05b97165371884(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1091,12 +1091,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_ab05b97165371884(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_ab05b97165371884(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_1e632b3cc7d8960a(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1104,7 +1104,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1112,7 +1112,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1121,7 +1121,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_ab05b97165371884(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_1e632b3cc7d8960a(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1140,7 +1140,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_ab05b97165371884(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_1e632b3cc7d8960a(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1167,7 +1167,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1184,7 +1184,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1196,7 +1196,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1208,7 +1208,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1236,7 +1236,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1262,7 +1262,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1278,7 +1278,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1291,7 +1291,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1301,7 +1301,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_ab05b97165371884(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_1e632b3cc7d8960a(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1315,7 +1315,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1333,7 +1333,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1345,7 +1345,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1353,7 +1353,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1361,7 +1361,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1369,7 +1369,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1377,7 +1377,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1385,7 +1385,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1393,7 +1393,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1401,7 +1401,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1409,7 +1409,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1417,7 +1417,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1425,7 +1425,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1433,7 +1433,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1441,7 +1441,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1449,7 +1449,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1457,7 +1457,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1465,7 +1465,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1473,7 +1473,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1481,7 +1481,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1489,7 +1489,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1497,7 +1497,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1505,7 +1505,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1516,7 +1516,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_ab05b97165371884(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_1e632b3cc7d8960a(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1536,7 +1536,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1552,7 +1552,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1565,7 +1565,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1587,7 +1587,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1607,7 +1607,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1624,7 +1624,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1646,7 +1646,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1666,7 +1666,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1685,7 +1685,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1710,7 +1710,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -1721,7 +1721,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1734,7 +1734,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1744,7 +1744,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1759,7 +1759,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_ab05b97165371884(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_1e632b3cc7d8960a(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1771,7 +1771,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1779,7 +1779,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1787,7 +1787,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1795,7 +1795,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1803,7 +1803,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1811,7 +1811,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1819,7 +1819,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1827,7 +1827,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1837,7 +1837,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1853,7 +1853,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1872,7 +1872,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1881,7 +1881,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1889,7 +1889,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1897,7 +1897,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1905,7 +1905,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1913,7 +1913,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1921,7 +1921,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1929,7 +1929,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -1940,7 +1940,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1957,7 +1957,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -1971,7 +1971,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1989,7 +1989,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2010,7 +2010,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2030,7 +2030,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2057,7 +2057,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2086,7 +2086,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_session_start_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_session_start_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2134,7 +2134,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), C.swig_type_146(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_147(_swig_i_7), C.swig_type_148(_swig_i_8), C.swig_type_149(_swig_i_9), C.swig_type_150(_swig_i_10), C.swig_type_151(_swig_i_11), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_17)), C.swig_type_156(_swig_i_18), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)), C.swig_type_146(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_147(_swig_i_7), C.swig_type_148(_swig_i_8), C.swig_type_149(_swig_i_9), C.swig_type_150(_swig_i_10), C.swig_type_151(_swig_i_11), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_17)), C.swig_type_156(_swig_i_18), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2160,7 +2160,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2168,7 +2168,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2176,7 +2176,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2184,7 +2184,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2192,7 +2192,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2200,7 +2200,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2208,7 +2208,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2216,7 +2216,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2224,7 +2224,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2232,7 +2232,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2240,7 +2240,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2248,7 +2248,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2258,7 +2258,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2272,7 +2272,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_type_161(_swig_i_2), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1)), C.swig_type_161(_swig_i_2), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2295,7 +2295,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_type_164(_swig_i_2), C.swig_type_165(_swig_i_3), C.swig_type_166(_swig_i_4), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_10)), C.swig_type_173(_swig_i_11), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_1)), C.swig_type_164(_swig_i_2), C.swig_type_165(_swig_i_3), C.swig_type_166(_swig_i_4), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_10)), C.swig_type_173(_swig_i_11), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2328,7 +2328,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.swig_type_176(_swig_i_2), C.swig_type_177(_swig_i_3), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_1)), C.swig_type_176(_swig_i_2), C.swig_type_177(_swig_i_3), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2339,7 +2339,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2347,7 +2347,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2355,7 +2355,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2363,7 +2363,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2371,7 +2371,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2379,7 +2379,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2387,7 +2387,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2397,7 +2397,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2408,7 +2408,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2416,7 +2416,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_1e632b3cc7d8960a())
 	return swig_r
 }
 
@@ -2428,7 +2428,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2452,7 +2452,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_4)), C.swig_type_189(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_4)), C.swig_type_189(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2481,7 +2481,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)), C.swig_type_193(_swig_i_3), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_4)), C.swig_type_195(_swig_i_5), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_6)), C.swig_type_197(_swig_i_7), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_2)), C.swig_type_193(_swig_i_3), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_4)), C.swig_type_195(_swig_i_5), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_6)), C.swig_type_197(_swig_i_7), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2509,7 +2509,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), C.swig_type_203(_swig_i_5), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_6)), C.swig_type_205(_swig_i_7), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), C.swig_type_203(_swig_i_5), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_6)), C.swig_type_205(_swig_i_7), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2544,7 +2544,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_3)), C.swig_type_210(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_211(_swig_i_8), C.swig_type_212(_swig_i_9), C.swig_type_213(_swig_i_10), C.swig_type_214(_swig_i_11), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_3)), C.swig_type_210(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_211(_swig_i_8), C.swig_type_212(_swig_i_9), C.swig_type_213(_swig_i_10), C.swig_type_214(_swig_i_11), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2568,7 +2568,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_type_218(_swig_i_3), C.swig_type_219(_swig_i_4), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_5)), C.swig_type_221(_swig_i_6), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_2)), C.swig_type_218(_swig_i_3), C.swig_type_219(_swig_i_4), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_5)), C.swig_type_221(_swig_i_6), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2602,7 +2602,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_ab05b97165371884(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), C.swig_type_226(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_227(_swig_i_8), C.swig_type_228(_swig_i_9), C.swig_type_229(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_15)), C.swig_type_233(_swig_i_16), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_1e632b3cc7d8960a(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), C.swig_type_226(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_227(_swig_i_8), C.swig_type_228(_swig_i_9), C.swig_type_229(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_15)), C.swig_type_233(_swig_i_16), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

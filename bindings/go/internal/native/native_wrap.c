@@ -183,7 +183,7 @@ static void* Swig_malloc(int c) {
 #include <sidbeam/sidbeam.h>
 
 /* An array that is lent for one call: read (in) or written (out). Data NULL is "none". Passed by value, so that each
- * language needs one typemap per type, whatever the argument is called. On CUDA the same with a device's address. */
+ * language needs one typemap per type, whatever the argument is called. On CUDA the address is the device's. */
 typedef struct flat_in_i32 {
   const int32_t* data;
   int64_t count;
@@ -216,7 +216,7 @@ typedef struct flat_out_bytes {
   char* data;
   int64_t count;
 } flat_out_bytes;
-/* Logits: an address alone, since what an element is travels beside it. */
+/* Logits: an address alone, since the type of the elements travels beside it. */
 typedef struct flat_memory {
   void* data;
 } flat_memory;
@@ -264,7 +264,7 @@ static inline int64_t fl_product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Copies text to `out` as far as it fits; the return is its length, without an end mark. */
+/* Copies as much of the text to `out` as fits; returns its length without the terminating NUL. */
 static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t bytes) {
   if (out.data != NULL && out.count > 0) memcpy(out.data, text, (size_t)(bytes < out.count ? bytes : out.count));
   return bytes;
@@ -274,9 +274,9 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 
 /* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
- * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it; close
- * marks it, and the last to leave destroys the object, so that a close during a call, or while views of a session's
- * arrays live, frees nothing under anybody's feet. The box itself goes when its owner and its views are gone. */
+ * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it. Closing
+ * marks the box, and the last to leave destroys the object, so that a close during a call, or while views of a
+ * session's arrays live, frees nothing that is in use. The box itself goes when its owner and its views are gone. */
 #ifndef SIDBEAM_FLAT_HANDLE_H
 #define SIDBEAM_FLAT_HANDLE_H
 
@@ -320,7 +320,7 @@ static inline const char* fl_kind_name(int32_t kind) {
 /* A box around an object that a call of the C ABI has made; NULL where it failed. */
 static inline flat_handle* fl_box(int32_t kind, void* object) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
-  if (handle == NULL) abort(); /* 80 bytes: nothing of the caller's can be saved */
+  if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
   atomic_init(&handle->object, object);
   atomic_init(&handle->owners, 1);
@@ -358,7 +358,7 @@ static inline void fl_drop_owner(flat_handle* handle) {
 
 /* Ends what fl_share began. */
 static inline void fl_drop_user(flat_handle* handle) {
-  /* Somebody who came too late may also be the last: the exchange makes sure that one of them destroys. */
+  /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
   if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
     void* object = atomic_exchange(&handle->object, NULL);
     if (object != NULL) fl_destroy(handle->kind, object);
@@ -366,7 +366,7 @@ static inline void fl_drop_user(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* 1 if it is a handle of this kind; else an error. */
+/* 1 if it is a handle of this kind; otherwise sets an error. */
 static inline int fl_is(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   if (handle != NULL && handle->kind == kind) return 1;
   fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
@@ -402,7 +402,7 @@ static inline void fl_leave(flat_handle* handle) {
   fl_drop_user(handle);
 }
 
-/* Closes; again does nothing. The object goes now, or with the last call and the last view. */
+/* Closes; closing again does nothing. The object goes now, or with the last call and the last view. */
 static inline void flat_close(flat_handle* handle) {
   if (handle == NULL) return;
   if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
@@ -415,14 +415,14 @@ static inline int32_t flat_is_closed(flat_handle* handle) {
   return handle == NULL || (atomic_load(&handle->users) & FLAT_CLOSED) != 0;
 }
 
-/* The owner is gone: closes, and gives the box back. Once a handle. */
+/* The owner is gone: closes, and gives the box back. Called once per handle. */
 static inline void flat_free(flat_handle* handle) {
   if (handle == NULL) return;
   flat_close(handle);
   fl_drop_owner(handle);
 }
 
-/* A view of the session's arrays begins to live, and keeps them; to be given back with flat_view_release. */
+/* A view of the session's arrays begins; it keeps them alive until flat_view_release. */
 static inline void flat_view_retain(flat_handle* session, sidbeam_error* err) {
   fl_clear(err);
   (void)fl_share(session, FLAT_SESSION, err);
@@ -438,7 +438,7 @@ static inline void flat_view_release(flat_handle* session) { fl_drop_user(sessio
 
 #include <pthread.h>
 
-/* Fails unless the library that was loaded has the ABI that this was compiled with. */
+/* Fails unless the loaded library has the ABI that this was compiled with. */
 static inline void flat_check_abi(sidbeam_error* err) {
   fl_clear(err);
   if (sidbeam_abi_version() != SIDBEAM_ABI_VERSION)
@@ -446,8 +446,8 @@ static inline void flat_check_abi(sidbeam_error* err) {
             sidbeam_abi_version(), SIDBEAM_ABI_VERSION);
 }
 
-/* The log. A callback into a language from whatever thread is where bindings die, and a runtime that is released may
- * still be held, and log, by an index: messages wait in one queue of the process until the language asks for them. */
+/* The log. Bindings are fragile where a callback enters a language from an arbitrary thread, and an index may hold a
+ * released runtime and still log to it: messages wait in one queue of the process until the language asks for them. */
 enum { FLAT_LOG_MESSAGES = 64, FLAT_LOG_BYTES = 512 };
 #ifndef SWIG
 static struct {
@@ -461,7 +461,7 @@ static struct {
 static inline void fl_log_put(void* context, int32_t level, const char* message) {
   (void)context;
   pthread_mutex_lock(&fl_log.mutex);
-  if (fl_log.count < FLAT_LOG_MESSAGES) { /* the first tell more than the last */
+  if (fl_log.count < FLAT_LOG_MESSAGES) { /* of a flood, the first messages tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
     snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
@@ -469,7 +469,8 @@ static inline void fl_log_put(void* context, int32_t level, const char* message)
   pthread_mutex_unlock(&fl_log.mutex);
 }
 
-/* Takes the oldest message: its level (SIDBEAM_LOG_*), and its text, NUL-terminated; -1: there is none. */
+/* Takes the oldest message: returns its level (SIDBEAM_LOG_*) and writes its text, NUL-terminated; -1: there is none.
+ * */
 static inline int32_t flat_log_take(flat_out_bytes text) {
   int32_t level = -1;
   pthread_mutex_lock(&fl_log.mutex);
@@ -518,7 +519,7 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
 #ifndef SIDBEAM_FLAT_BUILDER_H
 #define SIDBEAM_FLAT_BUILDER_H
 
-/* Progress is written down for whoever asks, and a cancellation is read: languages poll, no callback enters them. */
+/* Progress is stored for languages to poll, and so is a request to cancel: no callback enters them. */
 static inline int32_t fl_progress(void* context, int32_t phase, int64_t done, int64_t total) {
   flat_handle* handle = (flat_handle*)context;
   atomic_store(&handle->phase, phase);
@@ -573,7 +574,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   return handle;
 }
 
-/* Phase (SIDBEAM_PHASE_*), done, total of the call that runs; from any thread, at any time. */
+/* Phase (SIDBEAM_PHASE_*), done and total of the running call; from any thread, at any time. */
 static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 out, sidbeam_error* err) {
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, 3) || !fl_is(builder, FLAT_BUILDER, err)) return;
@@ -582,7 +583,7 @@ static inline void flat_builder_get_progress(flat_handle* builder, flat_out_i64 
   out.data[2] = atomic_load(&builder->total);
 }
 
-/* 1: the call that runs, or the next, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
+/* 1: the running call, or the next one, ends with CANCELLED; 0: takes that back. From any thread, at any time. */
 static inline void flat_builder_cancel(flat_handle* builder, int32_t cancel) {
   if (builder != NULL) atomic_store(&builder->cancel, cancel);
 }
@@ -679,7 +680,7 @@ static inline void fl_return_loan(void* context) {
   }
 }
 
-/* Numbers of loans that have been given back, as many as fit; the return is how many. */
+/* Writes the numbers of loans that have been given back, as many as fit; returns how many. */
 static inline int64_t flat_returned_loans(flat_out_i64 numbers) {
   fl_loan* loan = atomic_exchange(&fl_returned, NULL);
   int64_t count = 0;
@@ -711,8 +712,8 @@ static inline flat_handle* flat_index_open(flat_handle* runtime, const char* pat
   return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
 }
 
-/* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans; with SIDBEAM_RESIDENCY_COPY, or
- * when this fails, they are not borrowed and the loan is not returned. */
+/* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans. With SIDBEAM_RESIDENCY_COPY, or
+ * when the call fails, they are not borrowed and the loan is not returned. */
 static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_bytes data, int64_t loan,
                                                   int32_t residency, int32_t verify, sidbeam_error* err) {
   const int copied = residency == SIDBEAM_RESIDENCY_COPY;
@@ -847,7 +848,7 @@ static inline void flat_index_get_section(flat_handle* index, int64_t i, flat_ou
   fl_drop_user(index);
 }
 
-/* bytes [2]: the lengths of key and value; key and value get as much as fits (none: nothing). */
+/* bytes [2]: the lengths of key and value. key and value, if given, get as much as fits. */
 static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_out_i64 bytes, flat_out_bytes key,
                                            flat_out_bytes value, sidbeam_error* err) {
   const char *name = NULL, *text = NULL;
@@ -863,7 +864,7 @@ static inline void flat_index_get_metadata(flat_handle* index, int64_t i, flat_o
   fl_drop_user(index);
 }
 
-/* The length of the codebook's text, of which as much as fits is written. */
+/* Returns the length of the codebook's text, of which as much as fits is written. */
 static inline int64_t flat_index_codebook(flat_handle* index, flat_out_bytes text, sidbeam_error* err) {
   const char* codebook;
   int64_t bytes;
@@ -916,7 +917,7 @@ static inline void flat_index_find_sids(flat_handle* index, flat_in_i32 codes, i
   fl_drop_user(index);
 }
 
-/* The length of a prefix, which the library refuses where it is more than there are levels. */
+/* The length of a prefix. The library refuses one of more codes than there are levels. */
 static inline int32_t fl_length(flat_in_i32 prefix) {
   return prefix.count > INT32_MAX ? INT32_MAX : (int32_t)prefix.count;
 }
@@ -933,7 +934,8 @@ static inline void flat_index_ordinals(flat_handle* index, flat_in_i32 prefix, f
   fl_drop_user(index);
 }
 
-/* The number of codes that may follow, of which as many as fit are written; end [1]: 1 where the prefix is a SID. */
+/* Returns the number of codes that may follow, of which as many as fit are written; end [1]: 1 if the prefix is a SID.
+ * */
 static inline int64_t flat_index_children(flat_handle* index, flat_in_i32 prefix, flat_out_i32 codes, flat_out_i32 end,
                                           sidbeam_error* err) {
   int64_t count = 0;
@@ -1081,8 +1083,7 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
 }
 
-/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64 of
- * them. */
+/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64. */
 enum {
   FLAT_CONSTRAINT_LEVELS,
   FLAT_CONSTRAINT_VARIABLE_LENGTH,
@@ -1163,7 +1164,8 @@ static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows
   fl_drop_user(index);
 }
 
-/* The names of many item rows, one after the other, as many bytes as fit; the return is how many there are. */
+/* The names of many item rows, one after the other, as many bytes as fit; returns the number of bytes that there are.
+ * */
 static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 item_rows, flat_out_bytes names,
                                             sidbeam_error* err) {
   int64_t i, id = 0, used = 0;
@@ -1202,9 +1204,9 @@ static inline int64_t flat_index_find_item(flat_handle* index, int64_t id, flat_
 #ifndef SIDBEAM_FLAT_VOCABULARY_H
 #define SIDBEAM_FLAT_VOCABULARY_H
 
-/* Fills a vocabulary from offsets [levels], or none, and maps of all levels one after the other, of which level l has
- * map_codes[l] columns (0: no map); an end column alone is that of any number of levels. `pointers` holds what it
- * points to. 1 if there is one to be passed. */
+/* Fills a vocabulary from offsets [levels], or none, and the maps of all levels one after the other, where level l has
+ * map_codes[l] columns (0: no map). An end column alone fits any number of levels. `pointers` holds what the vocabulary
+ * points to. Returns 1 if there is a vocabulary to pass. */
 static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
                                 sidbeam_vocabulary* out, const int32_t* pointers[SIDBEAM_MAX_LEVELS],
                                 sidbeam_error* err) {
@@ -1241,12 +1243,12 @@ static inline int fl_vocabulary(flat_in_i64 offsets, flat_in_i32 maps, flat_in_i
   return 1;
 }
 
-/* Elements from one logits row, or slot, to the next: what a stride means beside the dense one. */
+/* Elements from one logits row, or slot, to the next, given the dense stride. */
 static inline int64_t fl_stride(int64_t stride, int64_t dense) {
   return stride == SIDBEAM_BROADCAST ? 0 : stride == 0 ? dense : stride;
 }
 
-/* 1 if logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
+/* 1 if the logits rows lie within `elements` elements from the address on. A negative stride leads out of them. */
 static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
   const int64_t row_stride = fl_stride(rows->row_stride, rows->columns);
   const int64_t dense = row_stride == 0 ? rows->columns : fl_product(rows->rows, row_stride);
@@ -1298,7 +1300,7 @@ static inline void fl_leave_constraints(fl_constraints* constraints) {
   if (constraints->objects != constraints->few) free(constraints->objects);
 }
 
-/* Enters all of them, or none: then there is an error. A number 0 is NULL. */
+/* Enters all of them, or none and sets an error. A number 0 is NULL. */
 static inline int fl_enter_constraints(fl_constraints* out, flat_in_i64 handles, sidbeam_error* err) {
   out->objects = NULL;
   out->handles = handles;
@@ -1358,13 +1360,13 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
 }
 
-/* The slots that a list names: S of them where slots is none. */
+/* The number of slots that a list names: S if slots is none. */
 static inline int64_t fl_slots_named(const sidbeam_beams* beams, flat_in_i32 slots, int64_t count) {
   return slots.data == NULL && count == 0 ? beams->slots : count;
 }
 
-/* Elements that prefixes must have: a prefix per entry, or, where all have the same one or the array is empty, as many
- * as are read. */
+/* Elements that prefixes must have: one prefix per entry; or, if all share one or the array is empty, as many as are
+ * read. */
 static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths, int64_t count, int64_t stride,
                                          int32_t levels) {
   int64_t i, most = 0;
@@ -1374,7 +1376,7 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
   return most < levels ? most : levels;
 }
 
-/* What the library gets of an array of prefixes: a stride of 0 says nothing of one that is empty. */
+/* The stride that the library gets: a stride of 0 says nothing about an empty array. */
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
 /* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
@@ -1585,10 +1587,10 @@ static inline void flat_session_get_stats(flat_handle* session, flat_out_i64 out
   fl_leave(session);
 }
 
-/* Room for what flat_session_get_counters gives: more counters than there are, and their names. */
+/* Room for flat_session_get_counters: more counters than there are, and their names. */
 enum { FLAT_COUNTERS = 64, FLAT_COUNTER_NAME_BYTES = 64 * 32 };
 
-/* The number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other and each
+/* Returns the number of counters that are written: values [FLAT_COUNTERS], and their names, one after the other, each
  * NUL-terminated, in FLAT_COUNTER_NAME_BYTES. */
 static inline int64_t flat_session_get_counters(flat_handle* session, flat_out_i64 values, flat_out_bytes names,
                                                 sidbeam_error* err) {
@@ -1619,7 +1621,7 @@ static inline int64_t flat_session_get_counters(flat_handle* session, flat_out_i
 #ifndef SIDBEAM_FLAT_CONSTRAINT_SET_H
 #define SIDBEAM_FLAT_CONSTRAINT_SET_H
 
-/* The most levels of constraints that have been entered. */
+/* The most levels that any of the entered constraints has. */
 static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_error* err) {
   int32_t most = 0;
   int64_t i;
@@ -1663,8 +1665,8 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
   return handle;
 }
 
-/* Elements that codes must have. On CUDA lengths cannot be read: one prefix for all may have every level, and with no
- * codes at all, longer ones are dead. */
+/* Elements that codes must have. On CUDA the host cannot read lengths: one prefix for all may have every level, and
+ * without any codes longer prefixes are dead. */
 static inline int64_t fl_set_prefix_elements(const flat_handle* set, flat_in_i32 codes, flat_in_i32 lengths,
                                              int64_t count, int64_t stride) {
   static const flat_in_i32 unread = {NULL, 0};
@@ -1689,7 +1691,7 @@ static inline void flat_constraint_set_prefixes(flat_handle* set, flat_in_i32 wh
   fl_drop_user(set);
 }
 
-/* states: those to go on from; parents [count] or none; codes, out [count]. */
+/* states: those to continue from; parents [count] or none; codes, out [count]. */
 static inline void flat_constraint_set_advance(flat_handle* set, flat_in_i32 which, flat_in_i64 states,
                                                flat_in_i32 parents, flat_in_i32 codes, int64_t count, flat_out_i64 out,
                                                int64_t stream, sidbeam_error* err) {
@@ -1705,7 +1707,7 @@ static inline void flat_constraint_set_advance(flat_handle* set, flat_in_i32 whi
   fl_drop_user(set);
 }
 
-/* 1 if there is one state per logits row: of more, a caller would wait for results that nobody writes. */
+/* 1 if there is one state per logits row. With more states, a caller would wait for results that nobody writes. */
 static inline int fl_one_state_per_row(flat_in_i64 states, int64_t rows, sidbeam_error* err) {
   if (FLAT_GIVEN(err, states, rows) && states.count > rows)
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "states has %" PRId64 " elements, expected %" PRId64 ", one per logits row",
@@ -1778,7 +1780,7 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_ab05b97165371884(void *_swig_go_0) {
+void _wrap_Swig_free_native_1e632b3cc7d8960a(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1788,7 +1790,7 @@ void _wrap_Swig_free_native_ab05b97165371884(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_ab05b97165371884(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_1e632b3cc7d8960a(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1801,7 +1803,7 @@ void *_wrap_Swig_malloc_native_ab05b97165371884(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1813,7 +1815,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1825,7 +1827,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1837,7 +1839,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1849,7 +1851,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1861,7 +1863,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1873,7 +1875,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1885,7 +1887,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1897,7 +1899,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1909,7 +1911,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1921,7 +1923,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1933,7 +1935,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1945,7 +1947,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_OK_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1957,7 +1959,7 @@ intgo _wrap_SIDBEAM_OK_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1969,7 +1971,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1981,7 +1983,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -1993,7 +1995,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_CORRUPT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2005,7 +2007,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2017,7 +2019,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2029,7 +2031,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_COLLISION_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2041,7 +2043,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_CANCELLED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2053,7 +2055,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2065,7 +2067,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2077,7 +2079,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_INTERNAL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2089,7 +2091,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2101,7 +2103,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ab05b97165371884() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_ab05b97165371884() {
+_goslice_ _wrap_sidbeam_version_native_1e632b3cc7d8960a() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -2115,7 +2117,7 @@ _goslice_ _wrap_sidbeam_version_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_ab05b97165371884() {
+intgo _wrap_sidbeam_abi_version_native_1e632b3cc7d8960a() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -2126,7 +2128,7 @@ intgo _wrap_sidbeam_abi_version_native_ab05b97165371884() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_ab05b97165371884(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_1e632b3cc7d8960a(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -2142,7 +2144,7 @@ _goslice_ _wrap_sidbeam_status_name_native_ab05b97165371884(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_ab05b97165371884() {
+_goslice_ _wrap_sidbeam_cpu_target_native_1e632b3cc7d8960a() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -2156,7 +2158,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_ab05b97165371884() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_ab05b97165371884() {
+long long _wrap_FLAT_BROADCAST_native_1e632b3cc7d8960a() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2167,7 +2169,7 @@ long long _wrap_FLAT_BROADCAST_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2179,7 +2181,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2191,7 +2193,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2203,7 +2205,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_ID_I64_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2215,7 +2217,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_ID_U64_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2227,7 +2229,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_ID_STRING_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2239,7 +2241,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2251,7 +2253,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2263,7 +2265,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2275,7 +2277,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2287,7 +2289,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2299,7 +2301,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2311,7 +2313,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2323,7 +2325,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2335,7 +2337,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2347,7 +2349,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2359,7 +2361,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2371,7 +2373,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2383,7 +2385,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2395,7 +2397,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2407,7 +2409,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2419,7 +2421,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2431,7 +2433,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2443,7 +2445,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2455,7 +2457,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2467,7 +2469,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2479,7 +2481,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2491,7 +2493,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2503,7 +2505,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2515,7 +2517,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2527,7 +2529,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2539,7 +2541,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2551,7 +2553,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2563,7 +2565,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_ab05b97165371884() {
+intgo _wrap_FLAT_RUNTIME_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2575,7 +2577,7 @@ intgo _wrap_FLAT_RUNTIME_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_ab05b97165371884() {
+intgo _wrap_FLAT_BUILDER_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2587,7 +2589,7 @@ intgo _wrap_FLAT_BUILDER_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_ab05b97165371884() {
+intgo _wrap_FLAT_INDEX_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2599,7 +2601,7 @@ intgo _wrap_FLAT_INDEX_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2611,7 +2613,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_ab05b97165371884() {
+intgo _wrap_FLAT_SESSION_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2623,7 +2625,7 @@ intgo _wrap_FLAT_SESSION_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2635,7 +2637,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2647,7 +2649,7 @@ intgo _wrap_FLAT_PLAN_native_ab05b97165371884() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_ab05b97165371884() {
+long long _wrap_FLAT_CLOSED_native_1e632b3cc7d8960a() {
   long long result;
   long long _swig_go_result;
   
@@ -2658,7 +2660,7 @@ long long _wrap_FLAT_CLOSED_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_close_native_ab05b97165371884(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2670,7 +2672,7 @@ void _wrap_flat_close_native_ab05b97165371884(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_ab05b97165371884(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2685,7 +2687,7 @@ intgo _wrap_flat_is_closed_native_ab05b97165371884(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_ab05b97165371884(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2697,7 +2699,7 @@ void _wrap_flat_free_native_ab05b97165371884(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -2713,7 +2715,7 @@ void _wrap_flat_view_retain_native_ab05b97165371884(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_ab05b97165371884(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2725,7 +2727,7 @@ void _wrap_flat_view_release_native_ab05b97165371884(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_ab05b97165371884(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -2737,7 +2739,7 @@ void _wrap_flat_check_abi_native_ab05b97165371884(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2749,7 +2751,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_LOG_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -2761,7 +2763,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_flat_log_take_native_ab05b97165371884(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2777,7 +2779,7 @@ intgo _wrap_flat_log_take_native_ab05b97165371884(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_ab05b97165371884(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_1e632b3cc7d8960a(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -2822,7 +2824,7 @@ flat_handle *_wrap_flat_runtime_create_native_ab05b97165371884(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2871,7 +2873,7 @@ flat_handle *_wrap_flat_builder_create_native_ab05b97165371884(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -2892,7 +2894,7 @@ void _wrap_flat_builder_get_progress_native_ab05b97165371884(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -2906,7 +2908,7 @@ void _wrap_flat_builder_cancel_native_ab05b97165371884(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2946,7 +2948,7 @@ void _wrap_flat_builder_add_native_ab05b97165371884(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2991,7 +2993,7 @@ void _wrap_flat_builder_add_named_native_ab05b97165371884(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3021,7 +3023,7 @@ void _wrap_flat_builder_set_metadata_native_ab05b97165371884(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3044,7 +3046,7 @@ void _wrap_flat_builder_write_native_ab05b97165371884(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3065,7 +3067,7 @@ flat_handle *_wrap_flat_builder_finish_native_ab05b97165371884(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_ab05b97165371884(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -3081,7 +3083,7 @@ long long _wrap_flat_returned_loans_native_ab05b97165371884(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_ab05b97165371884(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3113,7 +3115,7 @@ flat_handle *_wrap_flat_index_open_native_ab05b97165371884(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -3145,7 +3147,7 @@ flat_handle *_wrap_flat_index_open_memory_native_ab05b97165371884(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3157,7 +3159,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3169,7 +3171,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_LEVELS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3181,7 +3183,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3193,7 +3195,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3205,7 +3207,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_LONGEST_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3217,7 +3219,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3229,7 +3231,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_KINDS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3241,7 +3243,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3253,7 +3255,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3265,7 +3267,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_SIDS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3277,7 +3279,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_ITEMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3289,7 +3291,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3301,7 +3303,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3313,7 +3315,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3325,7 +3327,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3337,7 +3339,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3349,7 +3351,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_CODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3361,7 +3363,7 @@ intgo _wrap_FLAT_INFO_CODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3373,7 +3375,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_NODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3385,7 +3387,7 @@ intgo _wrap_FLAT_INFO_NODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_INFO_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3397,7 +3399,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_index_peek_native_ab05b97165371884(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_1e632b3cc7d8960a(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3426,7 +3428,7 @@ void _wrap_flat_index_peek_native_ab05b97165371884(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3452,7 +3454,7 @@ void _wrap_flat_index_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3470,7 +3472,7 @@ void _wrap_flat_index_verify_native_ab05b97165371884(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3503,7 +3505,7 @@ void _wrap_flat_index_get_section_native_ab05b97165371884(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3536,7 +3538,7 @@ void _wrap_flat_index_get_metadata_native_ab05b97165371884(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3560,7 +3562,7 @@ long long _wrap_flat_index_codebook_native_ab05b97165371884(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -3593,7 +3595,7 @@ void _wrap_flat_index_sids_native_ab05b97165371884(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -3626,7 +3628,7 @@ void _wrap_flat_index_find_sids_native_ab05b97165371884(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -3652,7 +3654,7 @@ void _wrap_flat_index_ordinals_native_ab05b97165371884(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -3686,7 +3688,7 @@ long long _wrap_flat_index_children_native_ab05b97165371884(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -3714,7 +3716,7 @@ void _wrap_flat_index_upload_native_ab05b97165371884(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3737,7 +3739,7 @@ void _wrap_flat_index_get_upload_native_ab05b97165371884(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_ab05b97165371884(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3755,7 +3757,7 @@ void _wrap_flat_index_unload_native_ab05b97165371884(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3776,7 +3778,7 @@ flat_handle *_wrap_flat_builder_plan_native_ab05b97165371884(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_ab05b97165371884(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_1e632b3cc7d8960a(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -3806,7 +3808,7 @@ flat_handle *_wrap_flat_plan_estimate_native_ab05b97165371884(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_EXACT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3818,7 +3820,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_SIDS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3830,7 +3832,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3842,7 +3844,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3854,7 +3856,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3866,7 +3868,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3878,7 +3880,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_NODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3890,7 +3892,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_PLAN_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3902,7 +3904,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_plan_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3923,7 +3925,7 @@ void _wrap_flat_plan_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3956,7 +3958,7 @@ void _wrap_flat_plan_get_section_native_ab05b97165371884(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3977,7 +3979,7 @@ flat_handle *_wrap_flat_constraint_create_native_ab05b97165371884(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -3989,7 +3991,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4001,7 +4003,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4013,7 +4015,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4025,7 +4027,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4037,7 +4039,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4049,7 +4051,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4061,7 +4063,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4087,7 +4089,7 @@ void _wrap_flat_constraint_get_info_native_ab05b97165371884(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -4110,7 +4112,7 @@ void _wrap_flat_index_item_rows_native_ab05b97165371884(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -4136,7 +4138,7 @@ void _wrap_flat_index_item_ordinals_native_ab05b97165371884(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -4167,7 +4169,7 @@ void _wrap_flat_index_item_ids_native_ab05b97165371884(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4196,7 +4198,7 @@ long long _wrap_flat_index_item_names_native_ab05b97165371884(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_ab05b97165371884(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -4224,7 +4226,7 @@ long long _wrap_flat_index_find_item_native_ab05b97165371884(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_ab05b97165371884(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_session_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -4282,7 +4284,7 @@ flat_handle *_wrap_flat_session_create_native_ab05b97165371884(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_session_start_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4339,7 +4341,7 @@ void _wrap_flat_session_start_native_ab05b97165371884(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -4408,7 +4410,7 @@ void _wrap_flat_session_step_native_ab05b97165371884(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4420,7 +4422,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4432,7 +4434,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4444,7 +4446,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4456,7 +4458,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_CODES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4468,7 +4470,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4480,7 +4482,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_STATES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4492,7 +4494,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4504,7 +4506,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4516,7 +4518,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4528,7 +4530,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4540,7 +4542,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4552,7 +4554,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_session_get_beams_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4573,7 +4575,7 @@ void _wrap_flat_session_get_beams_native_ab05b97165371884(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -4596,7 +4598,7 @@ void _wrap_flat_session_fetch_native_ab05b97165371884(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4655,7 +4657,7 @@ void _wrap_flat_session_get_items_native_ab05b97165371884(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4680,7 +4682,7 @@ void _wrap_flat_session_stop_native_ab05b97165371884(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_STEPS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4692,7 +4694,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4704,7 +4706,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4716,7 +4718,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4728,7 +4730,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4740,7 +4742,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4752,7 +4754,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884() {
+intgo _wrap_FLAT_STATS_COUNT_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4764,7 +4766,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_ab05b97165371884() {
 }
 
 
-void _wrap_flat_session_get_stats_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4785,7 +4787,7 @@ void _wrap_flat_session_get_stats_native_ab05b97165371884(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884() {
+intgo _wrap_FLAT_COUNTERS_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4797,7 +4799,7 @@ intgo _wrap_FLAT_COUNTERS_native_ab05b97165371884() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_1e632b3cc7d8960a() {
   int result;
   intgo _swig_go_result;
   
@@ -4809,7 +4811,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ab05b97165371884() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4838,7 +4840,7 @@ long long _wrap_flat_session_get_counters_native_ab05b97165371884(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -4885,7 +4887,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_ab05b97165371884(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -4927,7 +4929,7 @@ void _wrap_flat_constraint_set_prefixes_native_ab05b97165371884(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -4972,7 +4974,7 @@ void _wrap_flat_constraint_set_advance_native_ab05b97165371884(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -5018,7 +5020,7 @@ void _wrap_flat_constraint_set_mask_native_ab05b97165371884(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -5055,7 +5057,7 @@ void _wrap_flat_constraint_set_bitmask_native_ab05b97165371884(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_ab05b97165371884(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;

@@ -1,5 +1,5 @@
-// Command overhead times what a step costs through Go, in the setting of tests/bindings/bench_calls.c, and prints a line
-// a case: overhead go <case> <median ns> <p99 ns>. SPDX-License-Identifier: Apache-2.0
+// Command overhead times a step through Go, in the setting of tests/bindings/bench_calls.c, and prints one line per
+// case: overhead go <case> <median ns> <p99 ns>. SPDX-License-Identifier: Apache-2.0
 package main
 
 import (
@@ -45,7 +45,8 @@ func main() {
 		lse[i] = 9
 	}
 	for _, c := range cases {
-		session, err := sidbeam.NewSession(sidbeam.SessionConfig{Runtime: one, Constraint: index, Slots: c.slots, Beams: c.beams})
+		session, err := sidbeam.NewSession(sidbeam.SessionConfig{
+			Runtime: one, Constraint: index, Slots: c.slots, Beams: c.beams})
 		check(err)
 		args := sidbeam.StepArgs{Rows: sidbeam.Rows{F32: logits, Slots: c.slots, Rows: c.beams, Columns: codes}}
 		if c.lse {

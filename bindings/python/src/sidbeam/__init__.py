@@ -14,7 +14,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from . import _native, errors  # errors first: what it sets up serves the line after next
+from . import _native, errors  # errors first: the imports below need what it sets up
 
 _native.flat_check_abi()
 
@@ -68,7 +68,7 @@ def cpu_target() -> str:
     return str(_native.sidbeam_cpu_target())
 
 
-# Spelled out: type checkers read it, and take what it does not name for private.
+# Spelled out for type checkers, which read it and treat a name that is missing as private.
 __all__ = [
     "BadState",
     "Beams",

@@ -1,4 +1,4 @@
-"""Arrays of callers become what the native layer takes, without a copy where they can.
+"""Turns callers' arrays into what the native layer takes, without a copy where possible.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,17 +14,17 @@ from .enums import DType, member
 from .errors import InvalidArgument
 
 _DLPACK_CUDA = 2
-_HOST_KINDS, _CUDA_KINDS = (1, 3), (_DLPACK_CUDA, 13)  # DLPack's: also what is pinned, and what is managed
+_HOST_KINDS, _CUDA_KINDS = (1, 3), (_DLPACK_CUDA, 13)  # DLPack's; pinned and managed memory included
 # DLPack's type code (int 0, uint 1, float 2, bfloat 4) and bits, by NumPy's kind.
 _TYPE_CODES = {"i": 0, "u": 1, "f": 2}
 
 Address = tuple[int, int]
 NativeArray = Union[None, np.ndarray, Address]
-Device = tuple[int, int]  #: as :func:`device_of` has it
+Device = tuple[int, int]  #: as :func:`device_of` gives it
 
 
 def host(value: Any, dtype: Any, name: str) -> np.ndarray:
-    """A contiguous NumPy array of a dtype: the very object where it is one; integers keep their value."""
+    """A contiguous NumPy array of a dtype: the same object if it is one already; integers keep their value."""
     if type(value) is np.ndarray and value.dtype == dtype and value.flags.c_contiguous:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
@@ -50,7 +50,7 @@ def from_dlpack(value: Any, name: str) -> np.ndarray:
 
 
 def argument(value: Any, dtype: Any, name: str, device: Device, shape: Optional[tuple[int, ...]] = None) -> NativeArray:
-    """The same for an argument that may be missing, or in the memory of its owner's device."""
+    """The same for an argument that may be missing, or that lies on its owner's device."""
     if value is None:
         return None
     native: NativeArray
@@ -65,7 +65,7 @@ def argument(value: Any, dtype: Any, name: str, device: Device, shape: Optional[
 
 
 def counted(value: Any, dtype: Any, name: str, device: Device) -> tuple[NativeArray, int]:
-    """The same for an argument that may not be missing, and how many elements it has."""
+    """The same for an argument that is required; also gives its number of elements."""
     native = argument(value, dtype, name, device)
     if native is None:
         raise TypeError(f"{name} is None, expected an array")
@@ -82,7 +82,7 @@ def _is_on_cuda(value: Any) -> bool:
 
 
 def _place(kind: int, number: int) -> str:
-    """DLPack's device by the name that device_of takes."""
+    """DLPack's device, by the name that device_of takes."""
     if kind in _HOST_KINDS:
         return "cpu"
     return f"cuda:{number}" if kind in _CUDA_KINDS else f"device {number} of DLPack's type {kind}"
@@ -104,16 +104,16 @@ def _tensor(
 
 
 def written(value: Any, dtype: Any, name: str, device: Device) -> tuple[NativeArray, tuple[int, ...]]:
-    """An array to be written to, and its shape; of NumPy's the native layer asks whether they may be."""
+    """An array to be written to, and its shape; the native layer asks NumPy's arrays whether they are writable."""
     if isinstance(value, np.ndarray):
         return value, value.shape
     refuse_view(value, name)
-    # Not np.from_dlpack: what that makes of a framework's tensor is read-only.
+    # Not np.from_dlpack: it makes a framework's tensor read-only.
     return _tensor(value, dtype, name, device, writable=True)
 
 
 def refuse_view(value: Any, name: str) -> None:
-    """Its DLPack capsule cannot say that it is read-only: frameworks refuse, or warn of, those that do."""
+    """Its DLPack capsule does not say that it is read-only: frameworks refuse such capsules, or warn of them."""
     if isinstance(value, DeviceArray):
         raise InvalidArgument(f"{name} is a view of the library's own memory, expected an array that is writable")
 
@@ -132,7 +132,7 @@ def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, device: De
 
 
 def dtype_code(dtype: DType | str | int | None) -> int:
-    """-1: what the array says."""
+    """The DTYPE number; -1: the array's own type decides."""
     return -1 if dtype is None else int(member(DType, dtype))
 
 
@@ -178,10 +178,10 @@ def stream_number(stream: Any) -> int:
 
 
 class DeviceArray:
-    """A view of an array of the library, on the device where it is: dense, fixed shape, not to be written to.
+    """A view of one of the library's arrays, on the device where it is: dense, of fixed shape, read-only by contract.
 
     ``torch.from_dlpack(a)``, ``jax.dlpack.from_dlpack(a)`` and ``cupy.asarray(a)`` see the same memory, which lives as
-    long as they do. Work on it must be ordered behind the session's calls: the same stream, or events.
+    long as they do. Work on it must be ordered after the session's calls, by the same stream or by events.
     """
 
     def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, device: Device, keep: object) -> None:
@@ -201,7 +201,7 @@ class DeviceArray:
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        """A capsule; the caller's own stream is where the array is written, so nothing waits."""
+        """A capsule. The array is written on the caller's own stream, so nothing waits."""
         if copy:
             raise BufferError("a DeviceArray is a view: copy it after the import")
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
@@ -220,7 +220,7 @@ class DeviceArray:
 
 
 class _HostMemory:
-    """What NumPy makes a view of, and keeps as its base."""
+    """The object of which NumPy makes a view, and which it keeps as the base."""
 
     def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> None:
         self._keep = keep
@@ -233,5 +233,5 @@ class _HostMemory:
 
 
 def host_view(address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> np.ndarray:
-    """A read-only NumPy view of memory that `keep` keeps."""
+    """A read-only NumPy view of memory that `keep` keeps alive."""
     return np.asarray(_HostMemory(address, shape, dtype, keep))

@@ -17,11 +17,11 @@ Array = Union[np.ndarray, DeviceArray]
 class Beams:
     """Views of a session's arrays, S slots of M beams: NumPy, read-only, or on CUDA :class:`DeviceArray`.
 
-    Always at the same addresses: their contents change with start, step and stop. They keep the session's memory, also
-    after its close. For instance: reorder the KV cache by ``parents``, feed ``codes`` to the model.
+    Their addresses are fixed: the contents change with start, step and stop. They keep the session's memory, even after
+    its close. For instance: reorder the KV cache by ``parents``, feed ``codes`` to the model.
     """
 
-    parents: Any  #: int32 [S, M] beam of the level before that this one continues; -1 dead
+    parents: Any  #: int32 [S, M] beam of the previous level that this one continues; -1 dead
     codes: Any  #: int32 [S, M] code that was chosen; -1 dead, or ended before; ``codes[level]`` is the end
     scores: Any  #: float32 [S, M] cumulative log-probability, falling; -inf dead
     states: Any  #: int64 [S, M] place in the constraint, for :class:`ConstraintSet`
@@ -79,7 +79,7 @@ class Items:
 
 @dataclasses.dataclass(frozen=True)
 class Stats:
-    """Counted since the session's creation; see ``sidbeam_stats``. What is inside is :meth:`Session.counters`."""
+    """Counted since the session's creation; see ``sidbeam_stats``. :meth:`Session.counters` has internal counters."""
 
     steps: int  #: calls of step
     rows_read: int  #: logits rows

@@ -1,4 +1,4 @@
-"""What Builder and Index.build share: it knows no index, so that both can use it.
+"""What Builder and Index.build share. It knows no index, so that both can import it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.05
 
 
 class Build(Handle):
-    """Pairs that are collected, sorted and written. :class:`Builder` says what its options are."""
+    """Collects, sorts and writes pairs. :class:`Builder` describes the options."""
 
     __slots__ = ("_runtime", "_levels", "_id_type", "_variable")
 
@@ -65,9 +65,9 @@ class Build(Handle):
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
         """Adds pairs, which are copied.
 
-        - ``sids`` ``[n, levels]``: an array, lists (of different lengths, and missing codes at the end, only where the
-          builder was made with ``variable_length``), a pandas or
-          Polars frame of one column per level, a Series of lists, an Arrow table or list array.
+        - ``sids`` ``[n, levels]``: an array, lists, a pandas or Polars frame of one column per level, a Series of
+          lists, an Arrow table or list array. Lists of different lengths, and missing codes at the end, need a builder
+          with ``variable_length``.
         - ``ids`` ``[n]``: integers, or str with ``id_type="string"``; None: the pair's number, counted over all calls.
         - ``lengths`` ``[n]``: codes of each SID; None: all of them. ``priorities`` ``[n]``; None: 0.
 
@@ -97,11 +97,11 @@ class Build(Handle):
                 raise InvalidArgument(f"{name} has {len(array)} entries, expected {count}, one per SID")
 
     def set_metadata(self, key: str, value: str) -> None:
-        """Keeps a text in the file; a key given again replaces."""
+        """Keeps a text in the file; a key that is given again replaces the text."""
         _native.flat_builder_set_metadata(self._handle, key, value)
 
     def plan(self, progress: Optional[Progress] = None) -> Plan:
-        """Sorts what was added, which write and finish then need not, and gives exact sizes."""
+        """Sorts what was added, so that write and finish need not, and gives exact sizes."""
         return plan_from(self._run(lambda: _native.flat_builder_plan(self._handle), progress), self._levels)
 
     def write(self, path: Union[str, os.PathLike[str]], progress: Optional[Progress] = None) -> None:
@@ -119,12 +119,12 @@ class Build(Handle):
         return self._run(lambda: _native.flat_builder_finish(self._handle), progress)
 
     def cancel(self) -> None:
-        """Ends the build that runs, or where none does the next one, from any thread: it raises :class:`Cancelled`."""
+        """Ends the running build, or else the next one, from any thread: it raises :class:`Cancelled`."""
         _native.flat_builder_cancel(self._handle, 1)
 
     def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        """Runs a build. Where Ctrl-C or progress must be heard meanwhile, on a thread of its own: the main thread sees
-        signals only between its own instructions."""
+        """Runs a build. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
+        sees signals only between its own instructions."""
         try:
             if progress is None and threading.current_thread() is not threading.main_thread():
                 return self._run_here(call)
@@ -135,12 +135,12 @@ class Build(Handle):
     def _run_here(self, call: Callable[[], Any]) -> Any:
         try:
             return call()
-        finally:  # it ended the call, or came too late: not the next one's
+        finally:  # the cancellation ended this call, or came too late; it must not end the next one
             _native.flat_builder_cancel(self._handle, 0)
 
     def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         outcome: list[Any] = [None, None]
-        done = threading.Event()  # not Thread.join: after a Ctrl-C in it (3.11) the next returns at once
+        done = threading.Event()  # not Thread.join: after a Ctrl-C in join (3.11), the next join returns at once
         ending = threading.Lock()  # so that a build is cancelled before its end or not at all
 
         def work() -> None:

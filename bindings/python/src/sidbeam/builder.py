@@ -17,11 +17,11 @@ class Builder(Build):
     - ``collisions``: items that share a SID: "keep", "error", "first".
     - ``memory_limit``: bytes; a build that needs more raises :class:`OutOfMemory` before it takes them.
     - ``codebook``: fingerprint of the codebook that made the SIDs, kept in the file.
-    - ``hash_seed``: with the kind "hash", where strangers choose SIDs: 64 secret bits, which the file holds; 0: the first
-      of a public list that serves. SIDs chosen to crowd the hash set raise :class:`InvalidArgument`.
-    - ``allow_attribute_loss``: :meth:`write` replaces a file even where its owner, mode, access list (ACL) or extended
-      attributes cannot be kept; what is left of them grants nobody more than the old file did. Else it raises
-      :class:`IOFailure`.
+    - ``hash_seed``: with the kind "hash", where strangers choose SIDs: 64 secret bits, which the file holds. 0: the
+      first of a public list that serves. SIDs chosen to crowd the hash set raise :class:`InvalidArgument`.
+    - ``allow_attribute_loss``: :meth:`write` replaces a file even if its owner, mode, access list (ACL) or extended
+      attributes cannot be kept; the attributes that are left grant nobody more than the old file did. Otherwise it
+      raises :class:`IOFailure`.
 
     The same pairs and options give the same bytes, whatever their order and the number of threads.
     """

@@ -1,6 +1,6 @@
-"""Catalogues as people have them (lists, NumPy, pandas, Arrow, Polars) become the builder's arrays.
+"""Turns catalogues as people have them (lists, NumPy, pandas, Arrow, Polars) into the builder's arrays.
 
-No library but NumPy is imported: a table is known by what it can do. SPDX-License-Identifier: Apache-2.0
+Only NumPy is imported: a table is recognised by its methods. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def column(value: Any) -> np.ndarray:
 
 
 def _imported(value: Any) -> Any:
-    """What is Arrow by its C interface alone (DuckDB, nanoarrow) becomes PyArrow's."""
+    """Turns objects that only speak Arrow's C interface (DuckDB, nanoarrow) into PyArrow's."""
     if hasattr(value, "to_numpy") or _is_arrow(value):
         return value
     if hasattr(value, "__arrow_c_stream__"):
@@ -50,8 +50,8 @@ def _is_arrow(value: Any) -> bool:
 
 
 def sids_of(value: Any, lengths: Any = None, *, variable: bool = True) -> Sids:
-    """codes [n, L] and lengths [n], or None where every SID has L codes. `variable`: the data itself may say that SIDs
-    end early, by lists of different lengths and missing codes; otherwise those are mistakes."""
+    """codes [n, L] and lengths [n], or None where every SID has L codes. With `variable`, SIDs may end early in the
+    data itself, by lists of different lengths or missing codes; without it, those are mistakes."""
     value = _imported(value)
     if lengths is not None:
         codes = _matrix(value)
@@ -64,7 +64,7 @@ def sids_of(value: Any, lengths: Any = None, *, variable: bool = True) -> Sids:
         if not variable:
             _refuse_lengths(ragged[1], "have different lengths")
         return ragged
-    if codes.dtype.kind == "f" and np.isnan(codes).any():  # pandas' way to say that there is no such code
+    if codes.dtype.kind == "f" and np.isnan(codes).any():  # pandas marks a missing code so
         lengths = (~np.isnan(codes)).sum(axis=1).astype(np.int32)
         if not variable:
             _refuse_lengths(lengths, "have missing codes (NaN)")
@@ -136,7 +136,7 @@ def _ragged(rows: Rows) -> Sids:
 
 
 def codes_of(codes: Union[None, int, Sequence[int], np.ndarray], sids: Sids) -> np.ndarray:
-    """Codes per level: as given, one number for all levels, or as many as the SIDs have."""
+    """Codes per level: as given, one number for all levels, or as many as occur in the SIDs."""
     matrix, lengths = sids
     levels = matrix.shape[1]
     if codes is None:

@@ -32,7 +32,7 @@ from .vocabulary import NO_VOCABULARY, Vocabulary
 
 @dataclasses.dataclass(frozen=True)
 class TopK:
-    """The k best valid codes of each logits row, log-probability falling, then code rising; else -1, -inf, -1."""
+    """The k best valid codes of each logits row, log-probability falling, then code rising; left over: -1, -inf, -1."""
 
     codes: Any  #: int32 [n, k]
     log_probs: Any  #: float32 [n, k]; NaN first in a bad row
@@ -70,7 +70,7 @@ class ConstraintSet(Handle):
             *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
             *self._device,
         )
-        #: columns that a logits row needs at least
+        #: least number of columns of a logits row
         self.columns = max((vocabulary or Vocabulary()).columns(c.info.codes) for c in held)
 
     def prefixes(
@@ -172,7 +172,7 @@ class ConstraintSet(Handle):
     ) -> TopK:
         """The k best valid codes of each logits row of ``logits`` ``[n, columns]``, and the states after them.
 
-        ``next_states`` False: without those. ``out``: arrays to be written instead of new ones.
+        ``next_states`` False: without these states. ``out``: arrays to write instead of new ones.
         """
         taken, count = counted(states, np.int64, "states", self._device)
         shape = (count, k)

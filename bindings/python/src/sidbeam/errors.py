@@ -34,7 +34,7 @@ class InvalidArgument(SidbeamError, ValueError):
 
 
 class OutOfMemory(SidbeamError, MemoryError):
-    """The allocator gave nothing, or a build would pass its memory limit."""
+    """The allocator returned nothing, or a build would exceed its memory limit."""
 
     code = 2
 
@@ -46,7 +46,7 @@ class IOFailure(SidbeamError, OSError):
 
 
 class Corrupt(SidbeamError):
-    """The bytes of an index are damaged, or are none."""
+    """The bytes of an index are damaged, or are not an index."""
 
     code = 4
 
@@ -76,13 +76,13 @@ class Cancelled(SidbeamError):
 
 
 class BadState(SidbeamError):
-    """At the wrong time: a slot that is done, an object that is closed or in use by another thread."""
+    """Called at the wrong time: a slot that is done, an object that is closed or in use by another thread."""
 
     code = 9
 
 
 class NoDevice(SidbeamError):
-    """The device, or the plugin that drives it, is not there."""
+    """The device, its driver or its plugin is missing."""
 
     code = 10
 

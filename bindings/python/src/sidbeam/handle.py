@@ -1,4 +1,4 @@
-"""What every object of the library is in Python. SPDX-License-Identifier: Apache-2.0"""
+"""The base of every object of the library in Python. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ H = TypeVar("H", bound="Handle")
 class Handle:
     """A native object: close it, use it with ``with``, or let it go.
 
-    ``close()`` may be called again, and while another thread is inside a call: the memory goes once that call, and the
-    last view of the object's arrays, are over. Any use after close raises :class:`BadState`.
+    ``close()`` may be called again, and while another thread is inside a call. The memory goes once that call, and the
+    last view of the object's arrays, are gone. Any use after close raises :class:`BadState`.
     """
 
     __slots__ = ("_handle", "__weakref__")

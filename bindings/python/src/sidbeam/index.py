@@ -39,8 +39,8 @@ class Index(Handle):
     """A catalogue, ready to be decoded against. Immutable: any number of threads may share it.
 
     Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets
-    hold what they need of it, so it may be closed before them. Ordinals number the SIDs in order, item rows the items
-    by ordinal.
+    hold what they need of it, so it may be closed before them. Ordinals number the SIDs in order; item rows number the
+    items by ordinal.
     """
 
     __slots__ = ("_runtime", "_info", "_constraint")
@@ -89,8 +89,8 @@ class Index(Handle):
     ) -> Index:
         """Opens the bytes of a file: bytes, mmap, memoryview, a NumPy array of bytes.
 
-        They are read in place, and kept, as long as anything uses the index; that takes an address that is a multiple
-        of 64 (mmap, or an aligned array). ``copy=True`` takes any address.
+        They are read in place, and kept as long as anything uses the index. Their address must be a multiple of 64
+        (mmap, or an aligned array); ``copy=True`` takes any address.
         """
         _collect_loans()
         runtime = runtime_or_default(runtime)
@@ -133,9 +133,9 @@ class Index(Handle):
     ) -> Index:
         """Builds an index of a whole catalogue, in memory or, with ``path``, in a file, which is then opened.
 
-        ``sids``, ``ids``, ``lengths``, ``priorities`` as :meth:`Builder.add` takes them. ``codes``: codes per level, or
-        one number for all levels; None: as many as occur. The other options are those of :class:`Builder`; the id type
-        is that of the data where it is not given, and ``variable_length`` True where ``lengths`` are.
+        ``sids``, ``ids``, ``lengths`` and ``priorities`` are those of :meth:`Builder.add`. ``codes``: codes per level,
+        or one number for all levels; None: as many as occur. The other options are those of :class:`Builder`. Without
+        ``id_type`` the data's own type decides, and ``variable_length`` is True where ``lengths`` are given.
 
         Lists of different lengths, and NaN at the end of a SID, are :class:`InvalidArgument` without
         ``variable_length=True``.
@@ -191,7 +191,7 @@ class Index(Handle):
         _collect_loans()
 
     def verify(self, depth: Union[Verify, str] = Verify.FULL) -> None:
-        """Checks the index; raises :class:`Corrupt` with what is wrong and where. ``info.verified`` says it from then on."""
+        """Checks the index; raises :class:`Corrupt` with what is wrong and where. ``info.verified`` has the depth."""
         try:
             _native.flat_index_verify(self._handle, member(Verify, depth))
             self._info = None
@@ -296,8 +296,8 @@ class Index(Handle):
         return np.array(names, dtype=object)
 
     def find_item(self, item: Union[int, str, bytes], from_item_row: int = 0) -> int:
-        """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools. An
-        id that this index's ids cannot be, by its type or sign, is :class:`InvalidArgument`."""
+        """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools.
+        An id that no id of this index can equal, by its type or sign, is :class:`InvalidArgument`."""
         if isinstance(item, (str, bytes)):
             name = item.encode() if isinstance(item, str) else item
             return int(_native.flat_index_find_item(self._handle, 0, name, from_item_row))
@@ -311,10 +311,10 @@ class Index(Handle):
     def static_arrays(self, dense_levels: int = 2) -> static.StaticArrays:
         """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Fixed length only.
 
-        They are sized by the counts of the index and filled by its SIDs, so it must be verified in full, by
-        :meth:`verify` or when it was opened; raises :class:`BadState` where it is not.
+        They are sized by the counts of the index and filled by its SIDs, so it must have been verified in full, by
+        :meth:`verify` or when it was opened; otherwise raises :class:`BadState`.
 
-        It takes some 10 bytes of memory per code of the catalogue meanwhile.
+        The call takes some 10 bytes of memory per code of the catalogue.
         """
         return static.static_arrays(self.info, lambda: self.sids()[0], dense_levels)
 
@@ -328,7 +328,7 @@ class Index(Handle):
         chunk_bytes: int = 0,
         bytes_per_second: int = 0,
     ) -> None:
-        """Copies what decoding reads to a CUDA device, at most at a rate; returns when it is there."""
+        """Copies what decoding reads to a CUDA device, at a limited rate if one is given; returns when it is there."""
         wanted = int(kinds_of(kinds))
         try:
             _native.flat_index_upload(
@@ -344,7 +344,7 @@ class Index(Handle):
         return Upload(Kind(int(numbers[0])), int(numbers[1]))
 
     def unload(self, device: int = 0) -> None:
-        """Gives the index's own hold of its copy on a device up; sessions and constraint sets keep theirs."""
+        """Gives up the index's own hold on its copy on a device; sessions and constraint sets keep theirs."""
         _native.flat_index_unload(self._handle, device)
 
     def _describe(self) -> str:
@@ -366,7 +366,7 @@ class Constraint(Handle):
 
     @property
     def info(self) -> ConstraintInfo:
-        """Levels, codes and kinds: no index need be at hand."""
+        """Levels, codes and kinds, for hosts that have no index at hand."""
         return self._info
 
     def _describe(self) -> str:

@@ -1,4 +1,4 @@
-"""What an index and a constraint say of themselves, and what a build will need. SPDX-License-Identifier: Apache-2.0"""
+"""Descriptions of an index, a constraint, and what a build will need. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class IndexInfo:
     codes: tuple[int, ...]
     max_children: tuple[int, ...]
     nodes: tuple[int, ...]
-    verified: Verify  #: depth to which it was found sound; FULL where a builder finished it, HEADER of a file's peek
+    verified: Verify  #: depth to which it was found sound; FULL after a builder's finish, HEADER after a peek
     fingerprint: str
 
 
@@ -54,7 +54,7 @@ class ConstraintInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A section of an index file; ``level`` is -1 where it belongs to none."""
+    """A section of an index file; ``level`` is -1 where it belongs to no level."""
 
     kind: str
     encoding: str
@@ -79,14 +79,14 @@ class Plan:
 
 @dataclasses.dataclass(frozen=True)
 class Upload:
-    """What of an index is on a device."""
+    """What a device holds of an index."""
 
     kinds: Kind
     bytes: int
 
 
 def _fields(cls: Any, prefix: str, numbers: np.ndarray, levels: int) -> dict[str, Any]:
-    """Fields by the native layer's places for them: FLAT_INFO_SIDS is where `sids` stands."""
+    """Fields by their places in the native layer: `sids` stands at FLAT_INFO_SIDS."""
     values: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         place = getattr(_native, f"{prefix}_{field.name.upper()}", None)
@@ -126,7 +126,7 @@ def info_arrays() -> tuple[np.ndarray, bytearray]:
 
 
 def sections_from(count: int, get_section: Callable[..., None], handle: Any) -> tuple[Section, ...]:
-    """Sections 0 .. count-1 of an index or a plan, by the native function that tells one."""
+    """Sections 0 .. count-1 of an index or a plan, by the native function that gives one."""
     sections = []
     numbers = np.zeros(4, np.int64)
     for i in range(count):

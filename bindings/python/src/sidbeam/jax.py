@@ -8,12 +8,12 @@
         return constraints.topk(logits, states, 8)           # codes, log_probs, states
 
 All of its methods may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
-word, (-1, -1) dead and (0, 0) the beginning, since JAX has no int64 by default. TPUs cannot call a library:
+word, since JAX has no int64 by default: (-1, -1) is dead, (0, 0) the beginning. TPUs cannot call a library;
 :meth:`sidbeam.Index.static_arrays` is for them.
 
-The handlers are compiled for the jaxlib that is there, against its own headers, into ``~/.cache/sidbeam`` (or
-``$SIDBEAM_JAX_CACHE``) when the first set is made; ``python -m sidbeam.jax`` does it ahead. SPDX-License-Identifier:
-Apache-2.0
+The handlers are compiled against the headers of the installed jaxlib when the first set is made, into
+``~/.cache/sidbeam`` (or ``$SIDBEAM_JAX_CACHE``); ``python -m sidbeam.jax`` does so ahead of time.
+SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _here = pathlib.Path(__file__).resolve().parent
 
 
 def _headers() -> pathlib.Path:
-    """The folder of sidbeam/states.h: in the package, or in the checkout that it lies in."""
+    """The folder that holds sidbeam/states.h: of the package, or of the checkout that it lies in."""
     for folder in (_here / "include", _here.parents[3] / "include"):
         if (folder / "sidbeam/states.h").exists():
             return folder
@@ -64,7 +64,7 @@ def _runtime_library() -> str:
 
 
 def build() -> pathlib.Path:
-    """Compiles the handlers where that has not been done, by ``$CXX`` or c++; returns their file."""
+    """Compiles the handlers by ``$CXX`` or c++ unless that has been done; returns their file."""
     source = _here / "jax_ffi.cc"
     command = [os.environ.get("CXX", "c++"), "-std=c++17", "-O2", "-fPIC", "-shared", f"-I{_headers()}"]
     command += [f"-isystem{jax.ffi.include_dir()}", str(source), _runtime_library()]
@@ -91,7 +91,7 @@ def build() -> pathlib.Path:
 
 @functools.lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
-    """The handlers, which JAX knows from here on."""
+    """The handlers, registered with JAX."""
     library = ctypes.CDLL(str(build()))
     for function in ("mask", "topk", "advance", "prefixes"):
         for platform, suffix in (("cpu", "cpu"), ("CUDA", "cuda")):
@@ -105,7 +105,7 @@ def _library() -> ctypes.CDLL:
 class ConstraintSet:
     """:class:`sidbeam.ConstraintSet` for JAX. Many threads may use it.
 
-    Hold it as long as what was compiled with it may run: a call after :meth:`close` is an error.
+    Keep it open as long as programs that were compiled with it may run: a call after :meth:`close` is an error.
 
     ``which`` int32, of the shape of the states: the constraint that each follows; None: all follow the first.
     """
@@ -119,12 +119,12 @@ class ConstraintSet:
     ) -> None:
         library = _library()
         self._set = constraint_set.ConstraintSet(constraints, vocabulary=vocabulary, device=device)
-        self.columns = self._set.columns  #: columns that a logits row needs at least
+        self.columns = self._set.columns  #: least number of columns of a logits row
         self._number = next(_numbers)
         library.sidbeam_jax_put(self._number, _native.set_address(self._set._handle))
 
     def close(self) -> None:
-        """Returns once no call is inside; again does nothing."""
+        """Returns once no call is inside; closing again does nothing."""
         if not self._set.closed:
             _library().sidbeam_jax_drop(self._number)
             self._set.close()
@@ -152,9 +152,9 @@ class ConstraintSet:
     def advance(
         self, states: Array, codes: Array, parents: Optional[Array] = None, which: Optional[Array] = None
     ) -> Array:
-        """States ``[.., 2]`` after ``codes`` ``[..]``; -1 where one may not follow, -1 keeps an ended state.
+        """States ``[.., 2]`` after ``codes`` ``[..]``; -1 where a code may not follow. Code -1 keeps an ended state.
 
-        ``parents`` int ``[n]``, with states ``[m, 2]``: go on from ``states[parents[i]]``; -1 or out of range: dead.
+        ``parents`` int ``[n]``, with states ``[m, 2]``: continue ``states[parents[i]]``; -1 or out of range: dead.
         """
         if parents is not None:
             known = (parents >= 0) & (parents < states.shape[0])
@@ -208,7 +208,8 @@ class ConstraintSet:
 
 
 def _int32(array: Array, name: str) -> Array:
-    """What int32 cannot hold becomes its least number, which is no code or constraint, nor the -1 of none."""
+    """Maps values that int32 cannot hold to its least number, which is no code or constraint, and not the -1 of
+    none."""
     array = jnp.asarray(array)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise InvalidArgument(f"{name} has dtype {array.dtype}, expected int32")

@@ -1,7 +1,7 @@
 // Handlers of XLA's typed FFI over the stateless forms, for sidbeam/jax.py, which compiles this file.
 // SPDX-License-Identifier: Apache-2.0
 //
-// A state is two int32, the halves of its word: JAX has no int64 unless it is told to. `which` without elements is none.
+// A state is two int32, the halves of its word: JAX has no int64 unless told to. An empty `which` means none.
 #include <sidbeam/states.h>
 
 #include <cstdint>
@@ -71,7 +71,7 @@ ffi::Error read_rows(ffi::AnyBuffer logits, int32_t device, int32_t device_id, s
   return ffi::Error::Success();
 }
 
-// Calls with the set of a number, which stays for as long.
+// Calls with the set of a number; the set stays open until the call returns.
 template <class Call>
 ffi::Error with_set(int64_t number, Call call) {
   const std::shared_lock lock(mutex);
@@ -154,8 +154,8 @@ ffi::Error prefixes(Place place, int64_t set, ffi::AnyBuffer codes, ffi::AnyBuff
 
 }  // namespace
 
-// NAME over its function, for the CPU and for CUDA, where its calls may be captured in a graph. DECODES: the attributes,
-// arguments and results, which a handler gets after its context.
+// Defines the handlers NAME over their function, for the CPU and for CUDA, where calls may be captured in a graph.
+// DECODES: the attributes, arguments and results, which a handler gets after its context.
 #define SIDBEAM_HANDLERS(NAME, DECODES)                                                                               \
   XLA_FFI_DEFINE_HANDLER_SYMBOL(                                                                                      \
       sidbeam_jax_##NAME##_cpu,                                                                                       \

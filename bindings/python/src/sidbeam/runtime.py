@@ -18,16 +18,16 @@ _PYTHON_LEVELS = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNI
 class Runtime(Handle):
     """What every other object is made from. Immutable: any number of threads may share it.
 
-    Objects hold the runtime that they were made from, so it may be closed before them. Where a call is given none, one
-    runtime of the process with all defaults serves.
+    Objects hold the runtime that they were made from, so it may be closed before them. A call without a runtime uses
+    the process's default one.
 
     - ``threads``: of a build or a verification; 0: one per core.
     - ``step_threads``: of a step, the caller's included; 0: the caller's alone. Results have the same bits whatever
       it is.
-    - ``step_grain``: elements of logits that are worth a thread of a step; 0: 32768.
+    - ``step_grain``: logits elements that justify one thread of a step; 0: 32768.
     - ``log``: a :class:`logging.Logger`, a callable ``(LogLevel, str)``, True for the logger "sidbeam", None for
       silence. Messages are handed over after the call that made them, on its thread. The library keeps them in one
-      queue, so with several runtimes that log, a message may come out at the one that asks first.
+      queue, so with several runtimes that log, any of them may hand over a message of another.
     - ``cpu_target``: "avx512", "avx2", "neon", "baseline"; None: the best that there is.
     - ``cuda_library``: path of the CUDA plugin; None: beside the library.
     - ``device_allocator``: (allocate, release, context), addresses of C functions as ``sidbeam_device_allocator`` in
@@ -54,7 +54,7 @@ class Runtime(Handle):
         )
 
     def _hand_over_log(self) -> None:
-        """Gives the messages that wait to the logger."""
+        """Hands waiting messages to the logger."""
         if self._log is None:
             return
         text = bytearray(512)

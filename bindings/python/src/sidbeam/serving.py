@@ -4,15 +4,15 @@ The operator names catalogues once, in the environment of every process of the e
 
     SIDBEAM_CATALOGUES='{"shop": {"path": "shop.sidx", "offsets": [1000, 1256, 1512], "begin": 999, "end": 2}}'
 
-or the path of a file that holds the same, or :func:`register` in the engine's own process. A request says which:
-``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with what it wants otherwise. It gives
-names, never paths: it must not open files of the server.
+or the path of a file that holds the same, or :func:`register` in the engine's own process. A request chooses:
+``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with settings of its own. It gives names,
+never paths: it must not open files of the server.
 
     path      index file
     offsets   token of each level's code 0; or one number for all levels
     maps      or, per level, the tokens of its codes in their order, -1 where no SID has the code
-    begin     token after which a SID begins, wherever that is; without it the first generated token is a SID's first
-    end       token that ends what a request says; sidbeam.vllm forces it and needs one
+    begin     token after which a SID begins, anywhere; without it the first generated token begins the SID
+    end       token that ends the output of a request; sidbeam.vllm forces it and needs one
     default   true: for requests that name none
 
 SPDX-License-Identifier: Apache-2.0
@@ -39,7 +39,7 @@ KEY = "sidbeam"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Catalogue:
-    """An index, and how its SIDs are written in a model's tokens. Its sets are made once per device, and held."""
+    """An index, and how its SIDs are written in a model's tokens. It makes its sets once per device and holds them."""
 
     name: str
     index: Index
@@ -73,7 +73,7 @@ class Catalogue:
 
     @functools.cached_property
     def padded_tokens(self) -> np.ndarray:
-        """int64 ``[levels, codes]``: the token of each code, the end's too; any of the level where there is none."""
+        """int64 ``[levels, codes]``: the token of each code, the end included; any token of the level where none is."""
         counts, end = self.index.info.codes, self.vocabulary.end_column
         padded = np.empty((self.levels, max(counts) + 1), np.int64)
         for level, count in enumerate(counts):
@@ -85,7 +85,7 @@ class Catalogue:
         return padded
 
     def check(self) -> None:
-        """A history must say without doubt which SID it holds."""
+        """A history must determine which SID it holds."""
         for level in range(self.levels):
             tokens = self.tokens(level)
             tokens = tokens[tokens >= 0]
@@ -100,7 +100,7 @@ class Catalogue:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What a request wants: a catalogue, and its own begin and end where it gives them."""
+    """What a request asks for: a catalogue, and its own begin and end where it gives them."""
 
     catalogue: Catalogue
     begin: Optional[int]
@@ -120,7 +120,7 @@ def register(
     end: Optional[int] = None,
     default: bool = False,
 ) -> Catalogue:
-    """Names a catalogue in this process, or replaces it for the requests to come."""
+    """Names a catalogue in this process; later requests get it in place of an older one of that name."""
     catalogue = Catalogue(name, index, vocabulary or Vocabulary(), begin, end)
     catalogue.check()
     _registered[name] = catalogue
@@ -130,13 +130,13 @@ def register(
 
 
 def named() -> list[Catalogue]:
-    """All catalogues that have a name now."""
+    """All catalogues that are named now."""
     _read_environment()
     return list(_registered.values())
 
 
 def find(name: str) -> Catalogue:
-    """The catalogue of a name."""
+    """The catalogue of this name."""
     _read_environment()
     if name not in _registered:
         raise InvalidArgument(f"catalogue {name!r} is not known, expected one of {sorted(_registered)}")
@@ -173,7 +173,7 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
 
 @functools.lru_cache(maxsize=1)
 def _read_environment() -> None:
-    """Once: what :func:`register` has named already stays."""
+    """Runs once: what :func:`register` has named already stays."""
     text = os.environ.get(ENVIRONMENT, "").strip()
     if text and not text.startswith("{"):
         with open(text, encoding="utf-8") as file:

@@ -20,7 +20,7 @@ _step = _native.session_step
 
 
 def _is_one(value: Any) -> bool:
-    """Whether it is a number, and not an array of them."""
+    """Whether it is a number rather than an array of numbers."""
     return not hasattr(value, "__dlpack__") and np.ndim(value) == 0
 
 
@@ -29,14 +29,14 @@ class Session(Handle):
 
     ``session.start()`` per request; ``session.step(logits)`` per level; then ``session.items()``.
 
-    - ``constraint``: an :class:`Index` or :class:`Constraint`, of slots that name none. ``slots``: S. ``beams``: M.
+    - ``constraint``: an :class:`Index` or :class:`Constraint`, for slots that name none. ``slots``: S. ``beams``: M.
     - ``strategy``: "trie", "sorted", "sorted_topk", "hash_final", "none".
     - ``normalization``: "full", "level", "valid", or "none" where logits are log-probabilities already.
     - ``top_k``: codes per beam that "sorted_topk" and "hash_final" look up; 0: M.
     - ``vocabulary``: which column a code has; None: code t is column t.
     - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue
       on ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
-    - ``log_probs_promised``: logits of "none" never exceed 0, so that logits rows which cannot matter are skipped.
+    - ``log_probs_promised``: promises that logits of "none" never exceed 0; rows that cannot matter are then skipped.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
@@ -93,8 +93,8 @@ class Session(Handle):
         - ``constraints``: one for all of them, or one per slot; None: the session's.
         - ``widths``: beams, 1 .. M, one number or one per slot. ``prefixes``: codes decided already, one sequence per
           slot, or a matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
-        - ``inverse_temperature``, ``soft_cap``: of the slot's steps (:meth:`step`), one number or one per slot; None or
-          0: 1, and none.
+        - ``inverse_temperature``, ``soft_cap``: for the slot's steps (see :meth:`step`), one number or one per slot;
+          None or 0: an inverse temperature of 1, and no soft-cap.
 
         Raises :class:`InvalidArgument` and others; then no slot has changed.
         """
@@ -121,7 +121,7 @@ class Session(Handle):
             self._each(soft_cap, np.float32, count, "soft_cap"),
             stream_number(stream),
         )
-        del held  # until here the constraints must live
+        del held  # keeps the constraints alive until here
         return self.beams()
 
     def step(
@@ -146,15 +146,16 @@ class Session(Handle):
           over.
         - ``row_map``: int32 ``[n, M]`` logits row of each beam, -1 where it is not fed; n is S without ``slots``.
         - ``lse``: float32, log-sum-exp of every logits row; None: computed.
-        - an element e counts as ``inverse_temperature * soft_cap * tanh(e / soft_cap)``: one number, or float32
-          ``[n]``, one per slot. 0: that of :meth:`start`. ``soft_cap`` infinite: none.
+        - ``inverse_temperature``, ``soft_cap``: an element e counts as
+          ``inverse_temperature * soft_cap * tanh(e / soft_cap)``. Each is one number, or float32 ``[n]``, one per slot.
+          0: the setting of :meth:`start`. An infinite ``soft_cap``: none.
 
         Raises :class:`InvalidArgument`, :class:`BadState` (a slot that is idle or done, or none that goes on); then no
         slot has changed. A bad row is no exception: see ``Beams.errors``.
         """
         chosen, count = (None, self.slots) if slots is None else counted(slots, np.int32, "slots", self._device)
         scale, scales, cap, caps = inverse_temperature, None, soft_cap, None
-        if type(scale) is not float:  # as it nearly always is, and small steps feel a call
+        if type(scale) is not float:  # it nearly always is, and a call would be felt by small steps
             scale, scales = self._setting(scale, count, "inverse_temperature")
         if type(cap) is not float:
             cap, caps = self._setting(cap, count, "soft_cap")
@@ -192,8 +193,8 @@ class Session(Handle):
         return numbers, keep
 
     def fetch(self, stream: Any = None) -> Beams:
-        """On CUDA enqueues copies to pinned memory, and gives NumPy views of it, to be read when the stream has got
-        there; on the CPU the same as :meth:`beams`."""
+        """On CUDA enqueues copies to pinned memory and gives NumPy views of it, to be read once the stream has reached
+        that point; on the CPU the same as :meth:`beams`."""
         keep = _native.view(self._handle)
         numbers = np.zeros(_native.FLAT_BEAMS_COUNT, np.int64)
         _native.flat_session_fetch(self._handle, numbers, stream_number(stream))
@@ -211,8 +212,8 @@ class Session(Handle):
         """What the beams of slots (None: all) stand for, at any level.
 
         ``limit_per_sid``: most item rows of one SID. ``limit``: most item rows of a slot. 0: as many as there are.
-        ``out``: arrays to be written instead of new ones, those that are not None; on CUDA they are needed, and in the
-        device's memory. There ``limit`` 0 is the room of ``out.item_rows``.
+        ``out``: arrays to write instead of new ones, where not None. On CUDA ``out`` is required, its arrays are in the
+        device's memory, and a ``limit`` of 0 means the room of ``out.item_rows``.
         """
         chosen, count = self._chosen(slots)
         number = stream_number(stream)
@@ -265,7 +266,7 @@ class Session(Handle):
         )
 
     def stop(self, slots: Union[None, int, Sequence[int]] = None, *, stream: Any = None) -> None:
-        """Makes slots (None: all) idle and lets go of their constraints."""
+        """Makes slots (None: all) idle and releases their constraints."""
         _native.flat_session_stop(self._handle, *self._chosen(slots), stream_number(stream))
 
     def stats(self) -> Stats:
@@ -275,7 +276,7 @@ class Session(Handle):
         return stats_from(numbers)
 
     def counters(self) -> dict[str, int]:
-        """Counters of what is inside, by name, for those who tune it; they come and go with versions."""
+        """Internal counters by name, for tuning; they come and go with versions."""
         values = np.zeros(_native.FLAT_COUNTERS, np.int64)
         names = bytearray(_native.FLAT_COUNTER_NAME_BYTES)
         return counters_from(values, names, _native.flat_session_get_counters(self._handle, values, names))
@@ -292,7 +293,7 @@ class Session(Handle):
 
     @staticmethod
     def _each(value: Any, dtype: Any, count: int, name: str) -> Optional[np.ndarray]:
-        """[count] of one number for all slots or one per slot; None: none."""
+        """[count] from one number for all slots or one per slot; None: none."""
         if value is None:
             return None
         several = host(np.full(count, value) if _is_one(value) else value, dtype, name)
@@ -300,7 +301,7 @@ class Session(Handle):
         return several
 
     def _setting(self, value: Any, count: int, name: str) -> tuple[Any, Any]:
-        """A step's number for all slots, and its array of one per slot; one of them is 0, or None."""
+        """A step's number for all slots, and its array of one per slot; one of the two is 0 or None."""
         if value is None or _is_one(value):
             return value or 0.0, None
         return 0.0, argument(value, np.float32, name, self._device, (count,))

@@ -7,10 +7,10 @@
     def level(hidden, states):
         return sidbeam.torch.topk(handle, head(hidden), states, 8)
 
-They take tensors of the CPU or of CUDA, work on torch's current stream without waiting, have fake kernels and schemas
-that say what they mutate, so that ``torch.compile`` and, on CUDA, graphs can hold them. They are also
-``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16, their rows strided as they like, or expanded: one for
-all beams.
+They take tensors of the CPU or of CUDA and work on torch's current stream without waiting. Their fake kernels, and
+schemas that say what they mutate, let ``torch.compile`` and, on CUDA, graphs hold them. They are also
+``torch.ops.sidbeam.*``. Logits are float32, float16 or bfloat16; their rows may have any stride, or be expanded: one
+row for all beams.
 
 A constraint set or session is named by an int that :func:`register` gives: it goes into a compiled graph as a constant
 or as an argument, where an object would be a graph break or, as torch's own opaque types, private to one version. A
@@ -60,7 +60,7 @@ _INTEGERS = (torch.int32, torch.int64, torch.int16, torch.int8, torch.uint8)
 
 
 def register(owner: Union[ConstraintSet, Session]) -> int:
-    """The number by which operators know a constraint set or a session; it is held until :func:`release`."""
+    """The number by which operators know a constraint set or a session, which is held until :func:`release`."""
     if isinstance(owner, Session):
         held: Union[ConstraintSet, _Decoder] = _Decoder(owner, beams(owner))
     elif isinstance(owner, ConstraintSet):
@@ -73,7 +73,7 @@ def register(owner: Union[ConstraintSet, Session]) -> int:
 
 
 def release(handle: int) -> None:
-    """Lets go of what :func:`register` holds. Calls by this number are errors from now on."""
+    """Releases what :func:`register` holds. Calls by this number are errors from now on."""
     _registered.pop(handle, None)
 
 
@@ -97,7 +97,7 @@ def _constraints(set: int) -> ConstraintSet:
 
 
 def _either(several: Optional[Tensor], one: float, name: str) -> Any:
-    """A step's setting, by slot or for all of them."""
+    """A step's setting, one per slot or one for all of them."""
     if several is None:
         return one
     if one != 0:
@@ -106,14 +106,14 @@ def _either(several: Optional[Tensor], one: float, name: str) -> Any:
 
 
 def _plain(tensor: Tensor) -> Any:
-    """What ConstraintSet and Session take with least ado: NumPy's view of a tensor of the CPU, a dense one of CUDA."""
+    """The cheapest form that ConstraintSet and Session take: NumPy's view of a CPU tensor, or a dense CUDA tensor."""
     dense = tensor.detach().contiguous()
     return dense if dense.is_cuda else dense.numpy()
 
 
 def _given(tensor: Optional[Tensor], dtype: torch.dtype, name: str) -> Any:
-    """The same of an argument that another dtype may have. What int32 cannot hold becomes its least number, which is no
-    code, beam or constraint, nor the -1 of none: nothing is read back from the device to raise."""
+    """The same for an argument of another dtype. Values that int32 cannot hold become its least number, which is no
+    code, beam or constraint, and not the -1 of none: nothing is read back from the device to raise an error."""
     if tensor is None:
         return None
     if not dtype.is_floating_point and tensor.dtype not in _INTEGERS:
@@ -133,9 +133,9 @@ def _rows(logits: Tensor) -> tuple[Any, Optional[str]]:
 
 
 def _operator(schema: str, fake: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Makes a function the operator sidbeam::<schema>, and gives that.
+    """Makes a function the operator sidbeam::<schema>, and returns the operator.
 
-    custom_op would do the same and cost 60 us a call where this costs 4 (torch 2.15), on every level of every request.
+    custom_op would do the same at 60 us per call where this costs 4 (torch 2.15), for every level of every request.
     """
     name = "sidbeam::" + schema[: schema.index("(")]
 
@@ -151,7 +151,7 @@ def _operator(schema: str, fake: Callable[..., Any]) -> Callable[[Callable[..., 
 
 
 def _nothing(*arguments: Any, **options: Any) -> None:
-    """The fake kernel of what gives no tensor."""
+    """The fake kernel of operators that return no tensor."""
 
 
 @_operator("mask_(SymInt set, Tensor(a!) logits, Tensor states, Tensor? which=None) -> ()", _nothing)
@@ -308,8 +308,8 @@ def step_(
 _ARRAYS = ", ".join(f"Tensor({letter}!) {name}" for letter, name in zip("abcdefgh", Beams._fields))
 
 
-# The session's own memory is written, whatever is given: what torch.compile makes functional may be handed clones,
-# which it copies back over the originals. They must then hold what the step has made.
+# The session's own memory is written, whatever tensors are passed: when torch.compile functionalises the operator, it
+# may pass clones, and copies them back over the originals. The clones must then hold what the step has made.
 @_operator(
     f"step_(SymInt session, Tensor logits, {_ARRAYS}, *, Tensor? slots=None, Tensor? row_map=None, Tensor? lse=None,"
     " float inverse_temperature=0.0, float soft_cap=0.0, Tensor? inverse_temperatures=None, Tensor? soft_caps=None)"

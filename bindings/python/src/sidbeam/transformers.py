@@ -31,8 +31,8 @@ from .index import Constraint, ConstraintLike, Index, constraint_of
 from .session import Session
 from .vocabulary import Vocabulary
 
-_SESSIONS = 8  # that a search keeps for later calls
-# Requests, beams and normalisation of a session; and its stream, in whose order one call's work follows another's.
+_SESSIONS = 8  # sessions that a search keeps for later calls
+# Requests, beams and normalisation of a session, and its stream, on which the work of its calls is ordered.
 _SessionKey = tuple[int, int, str, Any]
 
 
@@ -87,9 +87,9 @@ class SidTokens:
         return codes
 
     def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]`` and their number ``[n]``, to the first token
-        that is none of its level; -1 beyond. On the CPU they are what :meth:`Index.find_many` takes: of a row that is
-        no SID it gives -1."""
+        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]``, up to the first token that is no code of its
+        level, -1 beyond; and their number ``[n]``. On the CPU :meth:`Index.find_many` takes them, and gives -1 for a
+        row that is no SID."""
         found = self._code_matrix(tokens)
         lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
         beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]
@@ -106,7 +106,7 @@ class SidTokens:
         return found
 
     def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
-        """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins so."""
+        """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
         lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
         return ops.prefixes(self.handle, self._code_matrix(tokens), lengths, which)
 
@@ -133,12 +133,12 @@ class SidTokens:
 class SidLogitsProcessor(transformers.LogitsProcessor):
     """Restricts generate(), with beams or without, to SIDs; make one for each call.
 
-    generate() reorders rows between steps and says nothing of it, so a row's place is computed anew from its tokens:
-    those after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may hold SIDs
-    itself. After a whole SID comes ``end_token``, with the score that the model gives it; None: ``max_new_tokens`` must
-    end generate() there. A row that no SID continues is -inf throughout, never unconstrained. Where there are fewer
-    SIDs than beams, generate() fills up with repeats and bare prompts, of scores about -1e9; SIDs that do not exist
-    have none.
+    generate() reorders rows between steps without telling, so a row's state is computed anew from its tokens: those
+    after ``prompt_length`` (of ``input_ids``; 1 for encoder-decoder models), so that a prompt may itself hold SIDs.
+    After a whole SID comes ``end_token``, with the score that the model gives it; if it is None, ``max_new_tokens``
+    must end generate() there. A row that no SID continues is -inf throughout, never unconstrained. If there are fewer
+    SIDs than beams, generate() fills up with repeats and bare prompts, whose scores are about -1e9; SIDs that do not
+    exist never appear.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class SidBeamSearch:
 
     def __init__(self, sids: SidTokens) -> None:
         self.sids = sids
-        self._idle: list[tuple[_SessionKey, Session]] = []  # the one used last at the end
+        self._idle: list[tuple[_SessionKey, Session]] = []  # the most recently used one last
         self._lock = threading.Lock()
 
     @torch.no_grad()
@@ -232,7 +232,7 @@ class SidBeamSearch:
             raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")
 
     def _take(self, key: _SessionKey) -> Session:
-        """A session for one call, an idle one where there is one: taking its memory costs more than a step."""
+        """A session for one call, an idle one if there is one: taking its memory costs more than a step."""
         with self._lock:
             for i in reversed(range(len(self._idle))):
                 if self._idle[i][0] == key:
@@ -289,7 +289,7 @@ class _Search:
                 if cache is not None:
                     cache.batch_repeat_interleave(self.width)
             elif cache is not None:
-                # What crosses to the encoder is the same for all beams of a request.
+                # Cross-attention to the encoder is the same for all beams of a request.
                 getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
             so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
             new = 1 if cache is not None else None
@@ -297,13 +297,13 @@ class _Search:
             outputs = model(**inputs, return_dict=True)
 
     def step(self, level: int, logits: Tensor) -> Tensor:
-        """Advances every request; gives the places [requests * beams] that the beams go on from."""
+        """Advances every request; returns the places [requests * beams] that the beams continue from."""
         if len(self.processors):
             if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
                 logits = logits.repeat_interleave(self.width, 0)
             said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
             logits = self.processors(said, logits.float().log_softmax(-1))
-        over = self.beams.active.eq(0)[:, None]  # of these requests the step changes nothing
+        over = self.beams.active.eq(0)[:, None]  # the step changes nothing of these requests
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
         self.session.step(rows, dtype=dtype, stream=stream_of(logits))
         parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
@@ -314,7 +314,8 @@ class _Search:
         return (self.first + parents).flatten()
 
     def done(self) -> bool:
-        """Whether no request goes on. On CUDA nobody knows without waiting for the device, and a step does no harm."""
+        """Whether no request goes on. On CUDA that is unknown without waiting for the device, and a step does no
+        harm."""
         return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
 
     def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:

@@ -1,14 +1,14 @@
 """vLLM: requests that may only say SIDs of a catalogue (needs vLLM with its PyTorch).
 
 Installing sidbeam is enough: vLLM finds :class:`LogitsProcessor` by the entry point ``vllm.logits_processors``, and it
-is what the engine's model runner wants, the newer one or V1. Catalogues have names (:mod:`sidbeam.serving`), and a
+serves either of the engine's model runners, the newer one or V1. Catalogues have names (:mod:`sidbeam.serving`), and a
 request chooses one:
 
     SamplingParams(max_tokens=3, extra_args={"sidbeam": "shop"})       # over HTTP: "vllm_xargs", which does not nest
 
-Where a SID begins: with ``begin``, after that token, wherever it stands last, in the prompt too; all else is free text.
-Without, the first generated token is a SID's first, whatever the prompt holds, and nothing but ``end`` follows the SID.
-The codes so far are read from the history of tokens at every step, so that rows may move and slots be used again.
+Where a SID begins: with ``begin``, after the last such token, in the prompt or after it; everything else is free text.
+Without ``begin``, the first generated token is a SID's first, whatever the prompt holds, and only ``end`` follows the
+SID. The codes so far are read from the history of tokens at every step, so that rows may move and slots be reused.
 
 ``end`` is also the only token left where no SID goes on, or where the model gives -inf (or NaN) to all codes that do:
 never a token that was not allowed. It must be given, in the request or with the catalogue: vLLM asks whether a
@@ -19,7 +19,7 @@ needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode
 
 With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
 entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
-speculative decoding leaves it out without a word, instead of refusing to start.
+speculative decoding silently leaves it out instead of refusing to start.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -39,7 +39,7 @@ from .serving import Catalogue, Choice, choice_of, named
 try:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
     from vllm.v1.sample.logits_processor.interface import MoveDirectionality
-except ImportError:  # a vLLM that has left V1 behind
+except ImportError:  # a vLLM without V1
     _V1 = None
 try:
     from vllm.v1.worker.gpu.sample.logits_processor.interface import LogitsProcessor as _V2
@@ -53,7 +53,7 @@ _NEVER = -2  # token that no history has; -1 is what stands before a history
 
 
 class _Rows(NamedTuple):
-    """Rows of one batch. A history's last tokens are enough: one before a SID, and its codes."""
+    """Rows of one batch. Of a history the last tokens are enough: the one before a SID, and its codes."""
 
     tail: Tensor  #: int64 [n, levels + 1], oldest first; -1 before the history
     generated: Tensor  #: int64 [n] tokens after the prompt
@@ -73,9 +73,9 @@ class _Mask:
         self.ages = torch.arange(self.levels, -1, -1, device=device)
 
     def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
-        """Masks rows in place; those that are free, or not `mine`, stay as they are. Nothing waits for the device."""
+        """Masks rows in place, except those that are free or not `mine`. Nothing waits for the device."""
         level, free, whole = self._place(rows)
-        # All rows are worked on, whatever they are, so that shapes do not depend on data; free ones are put back.
+        # Works on all rows, so that shapes do not depend on data; free rows are put back.
         states = torch.where(whole, -1, self._states(rows.tail, level))
         keep = free if mine is None else free | ~mine
         masked = logits.clone()
@@ -86,7 +86,7 @@ class _Mask:
         return torch.where(keep[:, None], logits, masked, out=logits)
 
     def _place(self, rows: _Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Of each row: the codes so far; whether it is free; whether it has a whole SID and must end."""
+        """For each row: the codes so far; whether it is free; whether it has a whole SID and must end."""
         beyond = self.levels + 1
         after_begin = self._since(rows.tail, rows.begin[:, None])
         tagged = rows.begin != _NEVER
@@ -124,11 +124,11 @@ class _Masks:
     """The masks of a processor, by catalogue; a catalogue that :func:`serving.register` replaced stays while in use."""
 
     def __init__(self, device: Any, vocabulary: int) -> None:
-        self.device = torch.empty(0, device=device).device  # "cuda" is some number's, which torch knows
+        self.device = torch.empty(0, device=device).device  # "cuda" without a number: torch knows which it is
         self._columns = vocabulary
         self._numbers: dict[Catalogue, int] = {}
         self._masks: list[_Mask] = []
-        for catalogue in named():  # now, and not when the first request waits for it
+        for catalogue in named():  # now, so that no request waits for it
             self.number(catalogue)
 
     def number(self, catalogue: Catalogue) -> int:
@@ -277,8 +277,8 @@ class _Batch(_V1 or object):  # type: ignore[misc]
 class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]
     """What both runners load. Each makes it with its own arguments, and gets the processor that fits.
 
-    One class, and not a choice at import: which runner an engine takes is known to its configuration alone, and each
-    loader refuses (the newer) or crashes on (V1) the other's.
+    One class, not a choice at import: only the engine's configuration knows which runner it takes, and each loader
+    refuses (the newer) or crashes on (V1) the other's.
     """
 
     def __new__(cls, *arguments: Any, **named: Any) -> Any:

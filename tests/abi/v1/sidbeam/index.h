@@ -1,8 +1,8 @@
 /* sidbeam: an opened index, shared by every session and thread.
  *
- * An index is immutable and reference-counted: open it once, share it. SIDs are sorted
- * (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal. An item row is a
- * position in the list of items, ordered by ordinal, then priority falling, then id rising.
+ * An index is immutable and reference-counted: open it once, share it. SIDs are sorted (code by code, the end of a SID
+ * after every code) and distinct; a SID's position is its ordinal. An item row is a position in the list of items,
+ * which is ordered by ordinal, then priority falling, then id rising.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_INDEX_H
 #define SIDBEAM_INDEX_H
@@ -26,9 +26,9 @@ enum {
   SIDBEAM_RESIDENCY_COPY = 3
 };
 
-/* How much is checked. Whatever the depth, a damaged file never makes a function of this library touch memory outside
- * it. What is built on their answers is not so protected: who sizes an array by the counts of the info and fills it with
- * what the SIDs give needs an index that is verified to FULL (`verified` says it). */
+/* How much is checked. At any depth, a damaged file never makes a function of this library touch memory outside the
+ * file. The caller's own arrays are not so protected: a caller that sizes an array by the counts of the info and fills
+ * it with what the SIDs give needs an index verified to FULL (`verified` says so). */
 enum {
   SIDBEAM_VERIFY_HEADER = 0,    /* the header, and every section's bounds, alignment and size; constant time */
   SIDBEAM_VERIFY_CHECKSUMS = 1, /* and every section's checksum; reads the whole file */
@@ -66,10 +66,8 @@ typedef struct sidbeam_index_info {
    * sidbeam_index_verify since. FULL for one that a builder finished; HEADER from sidbeam_index_peek. */
   int32_t verified;
 } sidbeam_index_info;
-#define SIDBEAM_INDEX_INFO_INIT                                                                                \
-  {                                                                                                            \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 \
-  }
+#define SIDBEAM_INDEX_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 typedef struct sidbeam_section_info {
   uint32_t struct_size; /* sizeof(sidbeam_section_info), set by the caller */
@@ -91,8 +89,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open(sidbeam_runtime* runtime, const char* path,
     const sidbeam_open_config* config, sidbeam_index** out, sidbeam_error* err);
 /* Opens the bytes of a file that are in memory, at an address that is a multiple of 64. They are borrowed:
- * release(context), if given, is called once, when the last reference goes (on that thread), or, with residency COPY,
- * before this call returns; when the call fails it is not called. COPY takes any address; LOCK is refused, PREFAULT is
+ * release(context), if given, is called once, on the thread that gives back the last reference; it is not called when
+ * this call fails. COPY takes any address and calls release before this call returns. LOCK is refused; PREFAULT is
  * MAP. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_runtime* runtime, const void* data,
     int64_t bytes, void (*release)(void* context), void* context, const sidbeam_open_config* config,
@@ -100,8 +98,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_open_memory(sidbeam_r
 SIDBEAM_API void sidbeam_index_retain(sidbeam_index* index);
 SIDBEAM_API void sidbeam_index_release(sidbeam_index* index);
 
-/* Checks an opened index to a SIDBEAM_VERIFY_* depth, which its info says from then on. Errors: CORRUPT. Uses the
- * runtime's threads. */
+/* Checks an opened index to a SIDBEAM_VERIFY_* depth, on the runtime's threads. Its info reports that depth from then
+ * on. Errors: CORRUPT. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_verify(
     const sidbeam_index* index, int32_t depth, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_info(
@@ -116,8 +114,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
-/* The SID of an ordinal: codes [levels] gets *length codes (the rest is left alone). Of a damaged index they may be any
- * codes of their levels, but they are written: *length of them, or none. */
+/* The SID of an ordinal: *length codes are written to codes [levels], and the rest is left alone. In a damaged index
+ * they may be any codes of their levels, but *length of them are written, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
     const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length, sidbeam_error* err);
 /* The ordinal of a whole SID, or -1 where there is no such SID. */
@@ -126,8 +124,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_sid(
 /* The ordinals [*lo, *hi) of the SIDs that begin with a prefix of 0 .. levels codes; *lo = *hi where there are none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_ordinals(
     const sidbeam_index* index, const int32_t* prefix, int32_t length, int64_t* lo, int64_t* hi, sidbeam_error* err);
-/* The codes that may follow a prefix of fewer than `levels` codes, rising: *count of them, of which the first
- * `capacity` are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is a SID, otherwise 0. */
+/* The codes that may follow a prefix of fewer than `levels` codes, rising. *count is their number; the first `capacity`
+ * are written to codes (may be NULL with capacity 0). *end is 1 where the prefix is itself a SID, otherwise 0. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbeam_index* index, const int32_t* prefix,
     int32_t length, int64_t capacity, int32_t* codes, int64_t* count, int32_t* end, sidbeam_error* err);
 /* The item rows [*lo, *hi) of an ordinal. */
@@ -140,23 +138,23 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
  * not NUL-terminated, of *bytes bytes, valid until the index goes, and *id -1. name and bytes may be NULL. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
     const sidbeam_index* index, int64_t item_row, int64_t* id, const char** name, int64_t* bytes, sidbeam_error* err);
-/* The first item row >= from_item_row with this id, or -1. With string ids: name, of `bytes` bytes, not NULL even where
- * empty; with integer ids: id, and name is NULL. An id of the other type is INVALID_ARGUMENT. One pass over the ids: for
- * tools, not for requests. */
+/* The first item row >= from_item_row with this id, or -1. With string ids pass name, of `bytes` bytes, which is not
+ * NULL even where it is empty; with integer ids pass id, and NULL as name. An id of the other type is INVALID_ARGUMENT.
+ * This is one pass over the ids: for tools, not for requests. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
 
-/* An index on a CUDA device: a copy of those sections that decoding reads (never item ids or names), shared by all
+/* An index on a CUDA device: a copy of the sections that decoding reads (never item ids or names), shared by all
  * sessions and constraint sets on that device. */
 typedef struct sidbeam_upload_config {
   uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
   int32_t device_id;
-  int32_t kinds;  /* SIDBEAM_KIND_* or'ed, what strategies need of them; 0: all that the index has */
-  int32_t verify; /* 1: the structure is checked on the device, to the depth of SIDBEAM_VERIFY_FULL; 0: not */
-  /* Stream of the copies; NULL: one of the library's own, beside all others. */
+  int32_t kinds;  /* SIDBEAM_KIND_* or'ed, those that strategies need; 0: all that the index has */
+  int32_t verify; /* 1: the structure is checked on the device, to the depth of SIDBEAM_VERIFY_FULL; 0: it is not */
+  /* Stream of the copies; NULL: one of the library's own. */
   void* stream;
   int64_t chunk_bytes;      /* copied at a time, through two pinned buffers of this size, 4096 .. 2^30; 0: 8 MiB */
-  int64_t bytes_per_second; /* not to be passed, so that other copies have room; 0: as fast as it goes */
+  int64_t bytes_per_second; /* upper limit of the rate, so that other copies have room; 0: none */
 } sidbeam_upload_config;
 #define SIDBEAM_UPLOAD_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_upload_config), 0, 0, 1, NULL, 0, 0 }
@@ -169,9 +167,9 @@ typedef struct sidbeam_upload_info {
 #define SIDBEAM_UPLOAD_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_upload_info), 0, 0 }
 
-/* Copies an index to a device; config NULL means all defaults. Returns when it is there, so that work on any stream may
- * use it. Where all of it is there already nothing happens; a kind that is missing is brought in a second copy, so name
- * them all at once. Creating a session or a constraint set uploads what it needs where that is not there.
+/* Copies an index to a device; config NULL means all defaults. Returns when the copy is complete, so that work on any
+ * stream may use it. If all of it is there already, nothing happens. A kind that is missing is brought by a second
+ * copy, so name all kinds at once. Creating a session or a constraint set uploads what it needs and does not find.
  * Errors: INVALID_ARGUMENT, MISSING_SECTION (a kind that the index lacks), NO_DEVICE, OUT_OF_MEMORY, CORRUPT (verify),
  * DEVICE_ERROR; then nothing has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
@@ -179,9 +177,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_upload(
 /* What is on a device; does not touch the device. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_upload(
     const sidbeam_index* index, int32_t device_id, sidbeam_upload_info* out, sidbeam_error* err);
-/* Gives the index's own hold of its copies on a device up; releasing the index does so too. Sessions, slots and sets
- * keep theirs. Memory goes back once the last of them is gone and the work that they enqueued is done; nothing waits
- * for that. */
+/* Gives up the index's own hold on its copies on a device; releasing the index does so too. Sessions, slots and sets
+ * keep theirs. The memory goes back once the last of them is gone and the work that they enqueued is done; nothing
+ * waits for that. */
 SIDBEAM_API void sidbeam_index_unload(sidbeam_index* index, int32_t device_id);
 
 #ifdef __cplusplus

@@ -22,9 +22,9 @@ typedef struct sidbeam_rows {
   int32_t device_id;
   const void* data;
   int64_t slots, rows, columns;
-  /* Elements; may be negative, and may not overflow over so many rows. 0 is dense: row_stride = columns, and
-   * slot_stride = rows * row_stride (columns where row_stride is BROADCAST; a negative row_stride needs a slot_stride
-   * that is given). SIDBEAM_BROADCAST: all beams of a slot, or all slots, read the same. */
+  /* Elements. A stride may be negative, but must not overflow over its number of rows. 0 is dense: row_stride =
+   * columns, and slot_stride = rows * row_stride (columns where row_stride is BROADCAST). A negative row_stride needs a
+   * slot_stride other than 0. SIDBEAM_BROADCAST: all beams of a slot, or all slots, read the same. */
   int64_t slot_stride, row_stride;
 } sidbeam_rows;
 #define SIDBEAM_ROWS_INIT \
@@ -43,8 +43,8 @@ static inline sidbeam_rows sidbeam_rows_dense(
 }
 
 /* Which column a code has: code t of level l is column offsets[l] + t, or maps[l][t] where that level has a map. The
- * columns of SIDs may be a part of a text vocabulary at any offset; levels may share columns. In a map -1 is a code
- * without a column: no SID of a constraint that is used with it may have that code, and nothing reads or chooses it. A
+ * columns of SIDs may be a part of a text vocabulary at any offset; levels may share columns. In a map, -1 is a code
+ * without a column: nothing reads or chooses it, and no SID of a constraint that is used with the map may have it. A
  * column that stands for several codes of a level counts once per code. */
 typedef struct sidbeam_vocabulary {
   uint32_t struct_size;       /* sizeof(sidbeam_vocabulary) */

@@ -10,8 +10,8 @@ import java.util.Set;
 
 /**
  * Views of a session's arrays: read-only direct buffers over its own memory, S slots of M beams, live ones first.
- * Contents change with start, step and stop, so they are read by the thread that steps. The memory lives as long as any
- * buffer of here, slices and duplicates included, also after the session is closed.
+ * Contents change with start, step and stop, so the thread that steps reads them. The memory lives as long as any of
+ * these buffers, slices and duplicates included, even after the session is closed.
  */
 public final class Beams {
   private final int slots;
@@ -75,7 +75,7 @@ public final class Beams {
   }
 
   /**
-   * Beam of the level before that each continues: reorder the KV cache by it.
+   * Beam of the previous level that each continues: reorder the KV cache by it.
    *
    * @return [S, M], -1 dead; always the same buffer, so use absolute gets, or a duplicate
    */

@@ -6,8 +6,8 @@ import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 
 /**
- * A build on a thread of its own, so that the caller's can be interrupted and can report: C knows of neither. (A
- * callback from C was not taken: it would run Java on a thread of the library's, inside a call.)
+ * A build on a thread of its own, so that the caller's thread can be interrupted and can report; C can do neither. (A
+ * callback from C was rejected: it would run Java on one of the library's threads, inside a call.)
  */
 final class Build<T> {
   private static final long REPORT_MILLIS = 100;
@@ -49,7 +49,7 @@ final class Build<T> {
       throw thrown;
     }
     if (failure != null) {
-      throw (RuntimeException) failure.fillInStackTrace(); // where it was called, not the worker's run()
+      throw (RuntimeException) failure.fillInStackTrace(); // the caller's stack, not the worker's run()
     }
     return result;
   }

@@ -16,19 +16,20 @@ import java.util.function.Supplier;
  * whatever their order and the number of threads.
  *
  * <p>Codes are [count, levels], row-major. Buffers are direct and in the machine's order, and are read from position to
- * limit; what is needed of them is copied. Arrays may stand in for buffers. One thread at a time, any thread: another
- * that comes meanwhile gets {@link Status#BAD_STATE}, but {@link #cancel} and {@link #close} are welcome at any time. A
- * thread that is interrupted while it builds cancels the build, gets {@link Status#CANCELLED} and stays interrupted.
+ * limit; what is needed of them is copied. Arrays may stand in for buffers. One thread at a time, any thread: a second
+ * one gets {@link Status#BAD_STATE}, but {@link #cancel} and {@link #close} are allowed at any time. A thread that is
+ * interrupted while it builds cancels the build, gets {@link Status#CANCELLED} and stays interrupted.
  */
 public final class Builder extends NativeObject {
-  /** Is told how far a build is, on the thread that called it; what it throws cancels the build and comes out of it. */
+  /** Hears how far a build is, on the thread that called it. An exception that it throws cancels the build and leaves
+   * it. */
   @FunctionalInterface
   public interface Progress {
     /**
      * Called some ten times a second.
      *
      * @param phase what is being done
-     * @param done so much of total, in units of the phase
+     * @param done how much of total, in units of the phase
      * @param total all of the phase
      */
     void report(Phase phase, long done, long total);
@@ -59,7 +60,7 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Adds SIDs of full length; the id of each is its row's number, counted over all calls.
+   * Adds SIDs of full length; the id of each is its pair's number, counted over all calls.
    *
    * @param codes [count, levels]
    */
@@ -72,7 +73,7 @@ public final class Builder extends NativeObject {
    *
    * @param codes [count, levels]
    * @param lengths [count] codes of each SID; null: all levels
-   * @param ids [count]; null: the row's number. Either all calls give ids or none does
+   * @param ids [count]; null: the pair's number. Either all calls give ids or none does
    * @param priorities [count] higher comes first within a SID; null: 0
    */
   public void add(int[] codes, int[] lengths, long[] ids, long[] priorities) {
@@ -159,7 +160,7 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Keeps a key and a value in the index; a key given again replaces.
+   * Keeps a key and a value in the index; a key that is given again replaces the value.
    *
    * @param key any text
    * @param value any text
@@ -173,7 +174,7 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Who is told how far a build is.
+   * The listener that hears how far a build is.
    *
    * @param listener null: nobody
    */
@@ -205,8 +206,8 @@ public final class Builder extends NativeObject {
 
   /**
    * Writes the index beside a file, syncs it and renames it to that file: a reader sees the old one or the whole new
-   * one. On a failure the old file is as it was and nothing else is left. Links are followed; owner, mode and attributes
-   * of the old file are kept (see {@link BuilderConfig#allowAttributeLoss}).
+   * one. On a failure the old file is unchanged and nothing else is left. Links are followed; owner, mode and
+   * attributes of the old file are kept (see {@link BuilderConfig#allowAttributeLoss}).
    *
    * @param path file to make or replace
    */
@@ -227,7 +228,7 @@ public final class Builder extends NativeObject {
     return build(() -> new Index(Native.flat_builder_finish(handle)));
   }
 
-  /** Lets the build that runs, or the next, fail with {@link Status#CANCELLED}. From any thread. */
+  /** Lets the running build, or the next one, fail with {@link Status#CANCELLED}. From any thread. */
   public void cancel() {
     setCancelled(1);
   }
@@ -240,7 +241,7 @@ public final class Builder extends NativeObject {
     }
   }
 
-  /** What runs may be cancelled by an interrupt of this thread, or by its listener. */
+  /** Runs a call that an interrupt of this thread, or the listener, may cancel. */
   private <T> T build(Supplier<T> call) {
     try {
       return new Build<>(call, progress, this::report, this::setCancelled).run();

@@ -22,7 +22,7 @@ public final class BuilderConfig {
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
    *
-   * @param codes a number a level, 1 .. 64 levels, each 1 .. 2^20; copied
+   * @param codes one number per level, 1 .. 64 levels, each 1 .. 2^20; copied
    */
   public BuilderConfig(int... codes) {
     this.codes = Buffers.given(codes, "codes").clone();
@@ -40,9 +40,9 @@ public final class BuilderConfig {
   }
 
   /**
-   * Whether SIDs may be shorter than there are levels.
+   * Whether SIDs may be shorter than the number of levels.
    *
-   * @param variableLength true: from 1 code on
+   * @param variableLength true: SIDs have 1 code or more
    * @return this
    */
   public BuilderConfig variableLength(boolean variableLength) {
@@ -51,7 +51,7 @@ public final class BuilderConfig {
   }
 
   /**
-   * What ids are.
+   * The type of ids.
    *
    * @param idType default {@link IdType#I64}
    * @return this
@@ -106,7 +106,7 @@ public final class BuilderConfig {
   }
 
   /**
-   * What names the codebook (tokenizer) that made the SIDs, kept in the index.
+   * The name of the codebook (tokenizer) that made the SIDs, kept in the index.
    *
    * @param codebook any text; may be null
    * @return this
@@ -130,7 +130,7 @@ public final class BuilderConfig {
 
   /**
    * Whether {@link Builder#write} replaces a file whose owner, mode, access list (ACL) or extended attributes it cannot
-   * keep; what is left of them grants nobody more than the old file did.
+   * keep; the attributes that are left grant nobody more than the old file did.
    *
    * @param allow false (the default): it fails with {@link Status#IO_ERROR}
    * @return this

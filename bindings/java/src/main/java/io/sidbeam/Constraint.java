@@ -28,7 +28,7 @@ public final class Constraint extends NativeObject implements Catalogue {
   /**
    * Levels, codes and kinds.
    *
-   * @return what is immutable
+   * @return a snapshot, read once
    */
   public ConstraintInfo info() {
     long[] numbers = new long[Native.FLAT_CONSTRAINT_COUNT];
@@ -41,7 +41,7 @@ public final class Constraint extends NativeObject implements Catalogue {
     return ConstraintInfo.of(numbers, fingerprint);
   }
 
-  /** The constraint that a catalogue is, or the one that its index keeps. */
+  /** A catalogue as a constraint: itself, or the one that an index keeps. */
   static Constraint of(Catalogue catalogue) {
     return catalogue instanceof Index index ? index.constraint() : (Constraint) catalogue;
   }

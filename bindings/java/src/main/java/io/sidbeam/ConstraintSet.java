@@ -8,12 +8,13 @@ import java.nio.LongBuffer;
 
 /**
  * Stateless forms, for engines that own the beam loop and keep one state per sequence. A state is a word: -1 is dead, 0
- * the beginning; it means something only with the catalogue that made it, and any other value is safe and dead. Of each
- * entry, `which` names the catalogue by its place in the set; null: the first for all. Any threads may use a set at once.
+ * the beginning. It means something only with the catalogue that made it; any other value is safe, and dead. Each entry
+ * of a call names its catalogue in `which`, by the place in the set; null: all follow the first. Any threads may use a
+ * set at once.
  *
  * <p>Buffers are direct, in the machine's order, and are used from position to limit. On a set of a device
- * ({@link ConstraintSetConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without waiting. After
- * a failure nothing has been written.
+ * ({@link ConstraintSetConfig#cuda}) arrays are {@link DevicePointer}s, and work is enqueued on `stream` without
+ * waiting. After a failure nothing has been written.
  */
 public final class ConstraintSet extends NativeObject {
   private final int deviceType;
@@ -53,7 +54,8 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which [count] or null
    * @param codes [count, stride]
-   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one for all
+   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
+   *     prefix for all
    * @param lengths [count] codes of each prefix, 0 for the beginning
    * @param out gets [count]; -1 for a prefix that no SID has
    */
@@ -67,7 +69,8 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param codes int32 [count, stride]
-   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one for all
+   * @param stride elements from prefix to prefix; 0: the most levels of any catalogue; {@link Rows#BROADCAST}: one
+   *     prefix for all
    * @param lengths int32 [count]
    * @param out gets int64 [count]
    * @param stream a cudaStream_t as a number
@@ -90,7 +93,7 @@ public final class ConstraintSet extends NativeObject {
    * The states after one more code each.
    *
    * @param which [count] or null
-   * @param states those to go on from
+   * @param states those to continue from
    * @param parents [count] places in states; null: state i is followed by code i
    * @param codes [count]; -1 keeps an ended state
    * @param out gets [count]; -1 where the code may not follow. May be states itself unless there are parents
@@ -130,7 +133,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which [rows] or null
    * @param states [rows]
-   * @param logits [rows, columns], slots 0; of a buffer that may be written to
+   * @param logits [rows, columns], slots 0; in a writable buffer
    */
   public void mask(IntBuffer which, LongBuffer states, Rows logits) {
     mask((Object) Buffers.in(which, "which"), Buffers.in(states, "states"), logits, 0);
@@ -155,14 +158,15 @@ public final class ConstraintSet extends NativeObject {
     }
     flat(logits);
     try {
-      Native.flat_constraint_set_mask(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
+      Native.flat_constraint_set_mask(handle, which, states, logits.memory, logits.elements, logits.dtype,
+          logits.deviceType,
           logits.deviceId, logits.rows, logits.columns, logits.rowStride, stream);
     } finally {
       Reference.reachabilityFence(this);
     }
   }
 
-  /** On the CPU an address of a device's would be read as the host's. */
+  /** On the CPU, a device's address would be read as the host's. */
   private void onDevice() {
     if (deviceType == Native.SIDBEAM_DEVICE_CPU) {
       throw SidbeamException.invalid("the constraint set is on the CPU, expected buffers in place of device pointers");
@@ -180,7 +184,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which [count] or null
    * @param states [count]
-   * @param wordsPerRow 32 times that covers the columns of every level of every catalogue
+   * @param wordsPerRow 32 times this covers the columns of every level of every catalogue
    * @param words gets [count, wordsPerRow]
    */
   public void bitmask(IntBuffer which, LongBuffer states, long wordsPerRow, IntBuffer words) {
@@ -193,7 +197,7 @@ public final class ConstraintSet extends NativeObject {
    *
    * @param which int32 [count] or null
    * @param states int64 [count]
-   * @param wordsPerRow 32 times that covers the columns of every level of every catalogue
+   * @param wordsPerRow 32 times this covers the columns of every level of every catalogue
    * @param words gets int32 [count, wordsPerRow]
    * @param stream a cudaStream_t as a number
    */
@@ -211,8 +215,8 @@ public final class ConstraintSet extends NativeObject {
   }
 
   /**
-   * The k best valid codes of each logits row, log-probability falling, then code rising. Places left over: code -1, -inf,
-   * -1. A bad row (NaN or +inf) has none, and log-probability NaN in its first place.
+   * The k best valid codes of each logits row, log-probability falling, then code rising. Places left over: code -1,
+   * -inf, -1. A bad row (NaN or +inf) has none, and log-probability NaN in its first place.
    *
    * @param which [rows] or null
    * @param states [rows]
@@ -253,7 +257,8 @@ public final class ConstraintSet extends NativeObject {
       Object logProbs, Object next, long stream) {
     flat(logits);
     try {
-      Native.flat_constraint_set_topk(handle, which, states, logits.memory, logits.elements, logits.dtype, logits.deviceType,
+      Native.flat_constraint_set_topk(handle, which, states, logits.memory, logits.elements, logits.dtype,
+          logits.deviceType,
           logits.deviceId, logits.rows, logits.columns, logits.rowStride, normalization.code, k, codes, logProbs, next,
           stream);
     } finally {

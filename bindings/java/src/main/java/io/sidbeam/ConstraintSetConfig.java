@@ -41,7 +41,7 @@ public final class ConstraintSetConfig {
   }
 
   /**
-   * Puts the set on a CUDA device; indexes are uploaded where they are not there.
+   * Puts the set on a CUDA device; indexes that are not there are uploaded.
    *
    * @param deviceId number of the device
    * @return this

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What an element of logits is. */
+/** Type of the elements of logits. */
 public enum DType {
   /** IEEE single precision: 4 bytes. */
   F32(Native.SIDBEAM_DTYPE_F32, 4),

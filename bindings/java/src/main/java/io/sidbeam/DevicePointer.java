@@ -2,8 +2,8 @@
 package io.sidbeam;
 
 /**
- * An array in a CUDA device's memory: what sessions and tables on a device take in place of buffers. Nothing here owns
- * the memory; it must live until the work that reads it is done.
+ * An array in a CUDA device's memory: sessions and constraint sets on a device take it in place of buffers. It does not
+ * own the memory, which must live until the work that reads it is done.
  *
  * @param address of its first element, as cudaMalloc gives it
  * @param count elements from there on
@@ -22,7 +22,7 @@ public record DevicePointer(long address, long count) {
     }
   }
 
-  /** On the CPU an address of a device's would be read as the host's. */
+  /** On the CPU, a device's address would be read as the host's. */
   static void check(int deviceType, Object array, String name) {
     if (deviceType == Native.SIDBEAM_DEVICE_CPU && array instanceof DevicePointer) {
       throw SidbeamException.invalid(name + " is in a device's memory, expected a buffer: this is on the CPU");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What the ids of items are. */
+/** Type of the ids of items. */
 public enum IdType {
   /** Signed 64-bit integers. */
   I64(Native.SIDBEAM_ID_I64),

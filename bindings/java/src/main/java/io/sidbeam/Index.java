@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.function.Supplier;
 
 /**
- * An opened index. Immutable: open it once, share it with every session and thread; what uses it holds it, so it may be
+ * An opened index. Immutable: open it once, share it with every session and thread. Its users hold it, so it may be
  * closed before them.
  *
  * <p>SIDs are sorted (code by code, the end of a SID after every code) and distinct; a SID's position is its ordinal.
@@ -58,8 +58,7 @@ public final class Index extends NativeObject implements Catalogue {
 
   /**
    * Opens the bytes of a file that are in memory, without a copy: the buffer is held, and must not be written to, until
-   * the index and all that uses it are closed. With {@link Residency#COPY} it is copied instead, and may be at any
-   * address.
+   * the index and all its users are closed. {@link Residency#COPY} copies it instead, from any address.
    *
    * @param bytes direct, from position to limit, at an address that is a multiple of 64 ({@link Buffers#bytes})
    * @param config read, not kept; {@link Residency#LOCK} is refused
@@ -106,7 +105,7 @@ public final class Index extends NativeObject implements Catalogue {
     super.close();
   }
 
-  /** The one that stands in where a constraint is wanted; closed with the index. */
+  /** The constraint that stands for the whole index; closed with it. */
   synchronized Constraint constraint() {
     if (constraint == null) {
       constraint = new Constraint(this);
@@ -116,7 +115,7 @@ public final class Index extends NativeObject implements Catalogue {
     return constraint;
   }
 
-  /** Calls with the handle, and keeps this object until the call is back. */
+  /** Calls with the handle, and keeps this object reachable until the call returns. */
   private <T> T call(Supplier<T> call) {
     try {
       return call.get();
@@ -150,7 +149,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Checks the index, on the runtime's threads, to a depth that its info says from then on; fails with {@link
+   * Checks the index, on the runtime's threads. Its info reports the depth from then on. Fails with {@link
    * Status#CORRUPT}.
    *
    * @param depth how much
@@ -179,7 +178,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * The text that names the codebook.
+   * The name of the codebook.
    *
    * @return "" where the builder was given none
    */
@@ -284,7 +283,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * The ordinals that item rows belong to.
+   * The ordinals to which item rows belong.
    *
    * @param rows [count], each 0 .. items - 1
    * @return [count]
@@ -356,7 +355,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Copies the index to a CUDA device and returns when it is there. Sessions and tables on a device do so by
+   * Copies the index to a CUDA device and returns when it is there. Sessions and constraint sets on a device do so by
    * themselves.
    *
    * @param config read, not kept
@@ -368,7 +367,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * What is on a device.
+   * What a device holds of the index.
    *
    * @param deviceId number of the CUDA device
    * @return kinds and bytes
@@ -382,7 +381,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * Gives the index's own hold of its copy on a device up; sessions and tables keep theirs.
+   * Gives up the index's own hold on its copy on a device; sessions and constraint sets keep theirs.
    *
    * @param deviceId number of the CUDA device
    */

@@ -13,7 +13,7 @@ import java.util.Set;
  * @param variableLength whether SIDs may be shorter than that
  * @param shortest codes of the shortest SID that is in it
  * @param longest codes of the longest SID that is in it
- * @param idType what ids are
+ * @param idType type of the ids
  * @param kinds what it holds
  * @param sectionCount sections of the file
  * @param metadataCount entries of metadata
@@ -27,7 +27,7 @@ import java.util.Set;
  * @param maxItemsPerSid most items of one SID
  * @param fileBytes bytes of the file
  * @param fingerprint XXH3-128 of levels, codes, SIDs and items, 32 hexadecimal digits; not of kinds or metadata
- * @param verified depth to which the index was found sound; full where a builder finished it, header of a file's peek
+ * @param verified depth to which the index was found sound; FULL after a builder's finish, HEADER after a peek
  */
 public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean variableLength, int shortest, int longest,
     IdType idType, Set<Kind> kinds, int sectionCount, int metadataCount, int[] codes, int[] maxChildren, long[] nodes,
@@ -42,7 +42,8 @@ public record IndexInfo(int formatMajor, int formatMinor, int levels, boolean va
         IdType.of(n[Native.FLAT_INFO_ID_TYPE]), BuilderConfig.kinds(n[Native.FLAT_INFO_KINDS]),
         (int) n[Native.FLAT_INFO_SECTION_COUNT], (int) n[Native.FLAT_INFO_METADATA_COUNT],
         ints(n, Native.FLAT_INFO_CODES, levels), ints(n, Native.FLAT_INFO_MAX_CHILDREN, levels),
-        Arrays.copyOfRange(n, Native.FLAT_INFO_NODES, Native.FLAT_INFO_NODES + levels), n[Native.FLAT_INFO_SIDS], n[Native.FLAT_INFO_ITEMS],
+        Arrays.copyOfRange(n, Native.FLAT_INFO_NODES, Native.FLAT_INFO_NODES + levels), n[Native.FLAT_INFO_SIDS],
+        n[Native.FLAT_INFO_ITEMS],
         n[Native.FLAT_INFO_MERGED_PAIRS], n[Native.FLAT_INFO_COLLISIONS], n[Native.FLAT_INFO_MAX_ITEMS_PER_SID],
         n[Native.FLAT_INFO_FILE_BYTES], Text.out(fingerprint), Verify.of(n[Native.FLAT_INFO_VERIFIED]));
   }

@@ -6,7 +6,7 @@ import java.nio.LongBuffer;
 import java.util.Arrays;
 
 /**
- * Buffers for what beams stand for: {@link Session#items(Items)}. Make one and use it again. C is the number of slots
+ * Buffers for what beams stand for: {@link Session#items(Items)}. Make one and reuse it. C is the number of slots
  * asked for, M and L the session's beams and levels. A beam has an ordinal once its SID is complete and in the index.
  */
 public final class Items {
@@ -40,9 +40,9 @@ public final class Items {
   /**
    * New buffers.
    *
-   * @param session for whose shape
+   * @param session whose shape they get
    * @param count C, slots asked for
-   * @param limit most item rows of a slot; 0: item rows are not asked for, only where they would end
+   * @param limit most item rows of a slot; 0: no item rows, only the offsets at which they would end
    */
   public Items(Session session, int count, long limit) {
     this(session, count, limit, allocate(session, count, limit));
@@ -51,7 +51,7 @@ public final class Items {
   /**
    * The caller's buffers, each or null, filled in place.
    *
-   * @param session for whose shape
+   * @param session whose shape they have
    * @param count C, slots asked for
    * @param limit most item rows of a slot
    * @param ordinals [C, M] -1: none
@@ -69,9 +69,10 @@ public final class Items {
   }
 
   /**
-   * Arrays in a device's memory, each or null, for a session on that device. Its accessors are of no use.
+   * Arrays in a device's memory, each or null, for a session on that device. The accessors of such an object do not
+   * work.
    *
-   * @param session for whose shape
+   * @param session whose shape they have
    * @param count C, slots asked for
    * @param limit most item rows of a slot
    * @param ordinals int64 [C, M]
@@ -98,9 +99,9 @@ public final class Items {
   }
 
   /**
-   * Which slots are asked for.
+   * The slots that are asked for.
    *
-   * @param slots [C]; null (the default): all, C then the session's slots
+   * @param slots [C]; null (the default): all of the session's, so that C is their number
    * @return this
    */
   public Items slots(IntBuffer slots) {
@@ -203,7 +204,7 @@ public final class Items {
   public long[] itemRows(int slot, int beam) {
     LongBuffer found = host(itemRows, LongBuffer.class, "itemRows");
     LongBuffer ends = host(offsets, LongBuffer.class, "offsets");
-    int place = at(slot, beam) + slot; // M + 1 offsets a slot
+    int place = at(slot, beam) + slot; // M + 1 offsets per slot
     long begin = ends.get(from(ends, place));
     long[] of = new long[Math.toIntExact(ends.get(from(ends, place + 1)) - begin)];
     found.get(from(found, slot * limit + begin), of);

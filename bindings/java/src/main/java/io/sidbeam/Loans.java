@@ -24,7 +24,7 @@ final class Loans {
     LENT.remove(number);
   }
 
-  /** Lets go of what has come back: at each loan, each close and each end of a view. */
+  /** Releases buffers that have come back: at each loan, each close and each end of a view. */
   static void collect() {
     if (LENT.isEmpty()) {
       return;
@@ -39,7 +39,7 @@ final class Loans {
     } while (count == numbers.length);
   }
 
-  /** How many are out, for tests. */
+  /** How many are still lent, for tests. */
   static int count() {
     collect();
     return LENT.size();

@@ -5,9 +5,9 @@ package io.sidbeam;
 public enum LogLevel {
   /** What failed. */
   ERROR(Native.SIDBEAM_LOG_ERROR),
-  /** What works, but not as it was asked for. */
+  /** What works, but not as requested. */
   WARNING(Native.SIDBEAM_LOG_WARNING),
-  /** All there is to be said. */
+  /** Everything. */
   INFO(Native.SIDBEAM_LOG_INFO);
 
   final int code;

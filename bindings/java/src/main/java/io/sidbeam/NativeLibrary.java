@@ -10,8 +10,8 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * Finds and loads the native part, once a process: libsidbeam_java.so, and libsidbeam.so.1 beside it, which it links
- * to. Package-info has the order, for users.
+ * Finds and loads the native part, once per process: libsidbeam_java.so, and libsidbeam.so.1 beside it, to which it is
+ * linked. Package-info describes the order of the search.
  */
 final class NativeLibrary {
   private static final String BINDING = "libsidbeam_java.so";
@@ -94,8 +94,8 @@ final class NativeLibrary {
   }
 
   /**
-   * The files are removed as soon as they are loaded, for a mapped file needs no name: nothing is left behind even
-   * where the process is killed, which deleteOnExit could not promise.
+   * The files are removed as soon as they are loaded, since a mapped file needs no name. Nothing is left behind even if
+   * the process is killed, which deleteOnExit could not promise.
    */
   private boolean loadExtracted(String resource) throws IOException {
     Path parent = extractionFolder();

@@ -5,9 +5,9 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 
 /**
- * What owns something native. The handle is a box that outlives the object in it (bindings/flat/handle.h): any call at
- * any time is safe, also beside or after close. A call that passes a handle keeps its object reachable until it is back
- * (reachabilityFence), for the cleaner gives the box back once the object is not.
+ * Owner of a native object. The handle is a box that outlives the object in it (bindings/flat/handle.h), so any call at
+ * any time is safe, also beside or after close. A call that passes a handle keeps its owner reachable until it returns
+ * (reachabilityFence), because the cleaner frees the box of an unreachable owner.
  */
 abstract class NativeObject implements AutoCloseable {
   static final Cleaner CLEANER = Cleaner.create();
@@ -25,9 +25,9 @@ abstract class NativeObject implements AutoCloseable {
   }
 
   /**
-   * Closes the object; again does nothing. May be called while another thread is in a call of it: that call goes on,
-   * and the memory is given back when it returns. Later calls fail with {@link Status#BAD_STATE}. An object that is
-   * never closed is given back some time after it was last reachable.
+   * Closes the object; closing again does nothing. If another thread is inside a call, the call continues, and the
+   * memory is given back when it returns. Later calls fail with {@link Status#BAD_STATE}. The memory of an object that
+   * is never closed is given back some time after it was last reachable.
    */
   @Override
   public void close() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What rows of logits are turned into; score = parent's score + log-probability, in f32. */
+/** How logits rows become log-probabilities; score = parent's score + log-probability, in f32. */
 public enum Normalization {
-  /** Log-softmax over all columns of the row, then restricted to valid codes. */
+  /** Log-softmax over all columns of the logits row, then restricted to valid codes. */
   FULL(Native.SIDBEAM_NORMALIZE_FULL),
   /** Log-softmax over the columns of the level's codes, and the end's where lengths vary. */
   LEVEL(Native.SIDBEAM_NORMALIZE_LEVEL),

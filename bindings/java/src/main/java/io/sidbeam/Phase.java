@@ -11,7 +11,7 @@ public enum Phase {
   EMIT(Native.SIDBEAM_PHASE_EMIT),
   /** Computing checksums. */
   CHECKSUM(Native.SIDBEAM_PHASE_CHECKSUM),
-  /** Bringing the file to the disk. */
+  /** Syncing the file to the disk. */
   SYNC(Native.SIDBEAM_PHASE_SYNC);
 
   final int code;

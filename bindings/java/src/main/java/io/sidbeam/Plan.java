@@ -11,13 +11,13 @@ import java.util.List;
  * @param sids distinct SIDs
  * @param items (SID, item) pairs
  * @param fileBytes the whole file
- * @param peakBytes memory that the build takes at most, the file's pages included
+ * @param peakBytes most memory that the build takes, the file's pages included
  * @param nodes by level: distinct prefixes of l + 1 codes
  * @param sections of the file, in its order; their checksums are 0
  */
 public record Plan(boolean exact, long sids, long items, long fileBytes, long peakBytes, long[] nodes,
     List<Section> sections) {
-  /** Reads a plan of the library's out, and gives it back. */
+  /** Reads one of the library's plans, and gives it back. */
   static Plan take(long plan, int levels) {
     try {
       long[] n = new long[Native.FLAT_PLAN_COUNT];

@@ -6,14 +6,13 @@ import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 
 /**
- * Logits or log-probabilities where they lie: read in place, neither copied nor converted. Immutable: make one for each
- * buffer that the model writes to and use it for every step.
+ * Logits or log-probabilities, read in place: neither copied nor converted. Immutable: make one for each buffer that
+ * the model writes to and use it for every step.
  *
  * <p>Shape: [slots, rows, columns], where beam m of the i-th slot of a call has the logits row (i, m) (a slot that
  * has only just started reads that of beam 0 alone); or, with slots 0, [rows, columns], with a row map that names each
- * beam's logits row.
- * Element (i, r, c) is i * slotStride + r * rowStride + c elements after the buffer's position as it was when this was
- * made.
+ * beam's logits row. Element (i, r, c) is i * slotStride + r * rowStride + c elements after the buffer's position as it
+ * was when this was made.
  */
 public final class Rows {
   /** The stride of what is the same for all: all beams of a slot, or all slots, read the same logits row. */
@@ -54,7 +53,7 @@ public final class Rows {
   }
 
   /**
-   * Floats without gaps between rows.
+   * Floats, dense.
    *
    * @param logits direct, in the machine's order, from its position on; may be read-only
    * @param slots 0: rows are named by a row map
@@ -67,7 +66,7 @@ public final class Rows {
   }
 
   /**
-   * Floats at any strides; 0 is dense, {@link #BROADCAST} lets every beam, or every slot, read the same logits row.
+   * Floats at any strides; 0 is dense, and {@link #BROADCAST} lets every beam, or every slot, read the same logits row.
    *
    * @param logits direct, in the machine's order, from its position on; may be read-only
    * @param slots 0: rows are named by a row map
@@ -87,7 +86,7 @@ public final class Rows {
   }
 
   /**
-   * Elements of any type without gaps between rows.
+   * Elements of any type, dense.
    *
    * @param logits direct, order(ByteOrder.nativeOrder()), from its position on, which is at a multiple of an element
    * @param dtype what its elements are

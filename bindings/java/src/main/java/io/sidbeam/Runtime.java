@@ -2,9 +2,9 @@
 package io.sidbeam;
 
 /**
- * What every other object is made from: threads, instruction set, log, devices. Immutable; any threads may use it. What
- * is made from it holds it, so it may be closed before them. Most programs never name one: where none is given, it is
- * that of {@link #getDefault}.
+ * The object from which every other is made: threads, instruction set, log, devices. Immutable; any threads may use it.
+ * Objects made from it hold it, so it may be closed before them. Most programs never name one: the default is
+ * {@link #getDefault}.
  */
 public final class Runtime extends NativeObject {
   private static final class Default {

@@ -21,7 +21,7 @@ public final class RuntimeConfig {
   /**
    * Threads of a build or a verification.
    *
-   * @param threads the caller's included, 1 .. 1024; 0 (the default): one a core
+   * @param threads the caller's included, 1 .. 1024; 0 (the default): one per core
    * @return this
    */
   public RuntimeConfig threads(int threads) {
@@ -41,7 +41,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * How many elements of logits are worth a thread of a step.
+   * How many logits elements justify one thread of a step.
    *
    * @param stepGrain elements; 0: 32768
    * @return this
@@ -52,7 +52,7 @@ public final class RuntimeConfig {
   }
 
   /**
-   * Lets messages up to a level go to the {@link System.Logger} "io.sidbeam", after opens, builds, verifications and
+   * Sends messages up to a level to the {@link System.Logger} "io.sidbeam", after opens, builds, verifications and
    * uploads. Without it there are none.
    *
    * @param level the least important that is wanted; null: none

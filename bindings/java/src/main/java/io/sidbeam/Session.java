@@ -14,12 +14,12 @@ import java.util.Map;
  * start
  * </pre>
  *
- * <p>A slot holds a request. Each has its own level, so that requests join and leave a running batch. Creation takes all
- * memory: a step never allocates, never copies logits, and reads only logits rows of beams that are alive and not ended. It
- * keeps the best of all (beam, code that may follow it), by score falling, then parent rising, then code rising;
- * places left over are dead. One thread at a time, any thread: another that comes meanwhile gets {@link
- * Status#BAD_STATE}. {@link #close} is welcome at any time; memory is given back when the running call has returned and
- * the last view ({@link Beams}) is collected.
+ * <p>A slot holds a request. Each has its own level, so that requests join and leave a running batch. Creation takes
+ * all memory: a step never allocates, never copies logits, and reads only logits rows of beams that are alive and not
+ * ended. It keeps the best of all (beam, code that may follow it), by score falling, then parent rising, then code
+ * rising; places left over are dead. One thread at a time, any thread: a second one gets {@link Status#BAD_STATE}.
+ * {@link #close} is allowed at any time; memory is given back when the running call has returned and the last view
+ * ({@link Beams}) is collected.
  *
  * <p>On CUDA ({@link SessionConfig#cuda}) work is enqueued on the caller's stream and nothing waits for it; logits and
  * the arrays of a {@link Step} are then in the device's memory, see sidbeam/session.h.
@@ -110,7 +110,8 @@ public final class Session extends NativeObject {
       }
     }
     try {
-      Native.flat_session_start(handle, start.slots, start.slots == null ? 0 : start.slots.remaining(), handles, start.widths, start.prefixes,
+      Native.flat_session_start(handle, start.slots, start.slots == null ? 0 : start.slots.remaining(), handles,
+          start.widths, start.prefixes,
           start.prefixLengths, start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream);
     } finally {
       Reference.reachabilityFence(constraints);
@@ -131,8 +132,8 @@ public final class Session extends NativeObject {
 
   /**
    * Advances slots by one level. Allocates nothing. Fails with {@link Status#INVALID_ARGUMENT} or {@link
-   * Status#BAD_STATE} (a slot that is idle or done, or, where none is named, none that is left to step); then no slot
-   * has changed.
+   * Status#BAD_STATE} (a slot that is idle or done or, if no slots are named, no slot that is left to step); then no
+   * slot has changed.
    *
    * @param step logits and which slots
    */
@@ -192,7 +193,7 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Where the arrays of a session on a device are: fixed addresses of the device, for the model's next forward pass.
+   * The addresses of a session's arrays on its device. They are fixed; use them for the model's next forward pass.
    *
    * @return holds the session
    */
@@ -204,8 +205,8 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Enqueues copies of a device's beams to pinned memory of the session; to be read once the stream has got there. On
-   * the CPU the same as {@link #beams}.
+   * Enqueues copies of a device's beams to pinned memory of the session. Read them once the stream has reached that
+   * point. On the CPU the same as {@link #beams}.
    *
    * @param stream a cudaStream_t as a number
    * @return views of the pinned memory, always the same
@@ -283,9 +284,9 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * What was counted since the session was made; on CUDA it waits for the device.
+   * Counts since the session was made; on CUDA it waits for the device.
    *
-   * @return numbers of now
+   * @return the current counts
    */
   public Stats stats() {
     try {
@@ -298,9 +299,9 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Counters of what is inside, by name, for those who tune it; they come and go with versions.
+   * Internal counters by name, for tuning; they come and go with versions.
    *
-   * @return numbers of now
+   * @return the current counts
    */
   public Map<String, Long> counters() {
     try {

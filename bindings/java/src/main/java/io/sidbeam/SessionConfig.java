@@ -18,7 +18,7 @@ public final class SessionConfig {
   /**
    * One slot, one beam, strategy trie, log-softmax over full rows, on the CPU.
    *
-   * @param catalogue of slots that name none; the session holds it. Its levels are the session's
+   * @param catalogue for slots that name none; the session holds it, and has its levels
    */
   public SessionConfig(Catalogue catalogue) {
     this.catalogue = Buffers.given(catalogue, "catalogue");
@@ -69,7 +69,7 @@ public final class SessionConfig {
   }
 
   /**
-   * What rows are turned into.
+   * How logits rows become log-probabilities.
    *
    * @param normalization default {@link Normalization#FULL}; VALID is refused for HASH_FINAL and NONE
    * @return this
@@ -80,7 +80,7 @@ public final class SessionConfig {
   }
 
   /**
-   * Codes that SORTED_TOPK and HASH_FINAL look up a beam.
+   * Codes per beam that SORTED_TOPK and HASH_FINAL look up.
    *
    * @param topK 0 (the default): as many as there are beams
    * @return this
@@ -91,7 +91,7 @@ public final class SessionConfig {
   }
 
   /**
-   * Where codes stand in a row.
+   * Which column of a logits row a code has.
    *
    * @param vocabulary read when the session is made; the default: code t is column t
    * @return this
@@ -102,7 +102,7 @@ public final class SessionConfig {
   }
 
   /**
-   * Puts the session on a CUDA device; what it needs of the index is uploaded where it is not there yet.
+   * Puts the session on a CUDA device; sections that it needs are uploaded if they are not there yet.
    *
    * @param deviceId number of the device
    * @return this
@@ -114,8 +114,8 @@ public final class SessionConfig {
   }
 
   /**
-   * Promises that rows of {@link Normalization#NONE}, or element - lse, never exceed 0, so that rows which cannot
-   * matter are skipped. A broken promise costs exactness, nothing else.
+   * Promises that rows of {@link Normalization#NONE}, or element - lse, never exceed 0; logits rows that cannot matter
+   * are then skipped. A broken promise costs exactness, nothing else.
    *
    * @param promised default false
    * @return this

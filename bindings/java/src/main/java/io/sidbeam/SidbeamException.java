@@ -4,8 +4,8 @@ package io.sidbeam;
 import java.nio.charset.StandardCharsets;
 
 /**
- * A call that failed. Its message is one line: what, what was expected, what came. What was to be written has not been,
- * and the objects of the call are as they were.
+ * A call that failed. Its message is one line: what, what was expected, what came. Outputs have not been written, and
+ * the objects of the call have not changed.
  */
 public final class SidbeamException extends RuntimeException {
   private static final long serialVersionUID = 1;
@@ -23,7 +23,7 @@ public final class SidbeamException extends RuntimeException {
     this.code = code;
   }
 
-  /** Called by the native part; a message that was cut may end within a character. */
+  /** Called by the native part; a truncated message may end within a character. */
   static SidbeamException of(int code, byte[] message) {
     return new SidbeamException(code, new String(message, StandardCharsets.UTF_8));
   }

@@ -8,11 +8,11 @@ import java.util.Set;
 public enum SlotError {
   /** NaN or +inf in a logits row that mattered: its beam scored at least as well as the last kept beam. */
   BAD_ROW(Native.SIDBEAM_SLOT_BAD_ROW),
-  /** The same of a log-sum-exp that the caller gave. */
+  /** NaN or +inf in a log-sum-exp that the caller gave, where it mattered in the same sense. */
   BAD_LSE(Native.SIDBEAM_SLOT_BAD_LSE),
-  /** On CUDA: a beam that had to be fed had no logits row, or too narrow a one. */
+  /** On CUDA: a beam that had to be fed had no logits row, or one that is too narrow. */
   BAD_MAP(Native.SIDBEAM_SLOT_BAD_MAP),
-  /** An error that came with a later library. */
+  /** An error that this version does not know. */
   UNKNOWN(~(Native.SIDBEAM_SLOT_BAD_ROW | Native.SIDBEAM_SLOT_BAD_LSE | Native.SIDBEAM_SLOT_BAD_MAP));
 
   final int flags;

@@ -5,8 +5,7 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 
 /**
- * What {@link Session#start(Start)} is given; every setter returns this object. May be used again, and by one thread at
- * a time.
+ * Arguments of {@link Session#start(Start)}; every setter returns this object. May be reused, by one thread at a time.
  */
 public final class Start {
   IntBuffer slots;
@@ -34,7 +33,7 @@ public final class Start {
   }
 
   /**
-   * What each slot stays inside.
+   * The constraint of each slot.
    *
    * @param catalogues [count], an entry null: the session's; null: the session's for all
    * @return this
@@ -60,7 +59,7 @@ public final class Start {
    *
    * @param prefixes [count, stride]; null: none
    * @param lengths [count] codes of each prefix
-   * @param stride elements from prefix to prefix; 0: the session's levels; {@link Rows#BROADCAST}: one for all
+   * @param stride elements from prefix to prefix; 0: the session's levels; {@link Rows#BROADCAST}: one prefix for all
    * @return this
    */
   public Start prefixes(IntBuffer prefixes, IntBuffer lengths, long stride) {

@@ -2,8 +2,8 @@
 package io.sidbeam;
 
 /**
- * Counted since a session was made. What can be skipped depends on the number of threads and their pace: numbers of
- * logits rows are outside the promise of same bits.
+ * Counted since a session was made. How many logits rows can be skipped depends on the number of threads and their
+ * pace, so the counts of logits rows are outside the promise of same bits.
  *
  * @param steps calls of step
  * @param rowsRead logits rows that were read

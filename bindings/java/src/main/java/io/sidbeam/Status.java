@@ -7,11 +7,11 @@ public enum Status {
   OK(Native.SIDBEAM_OK, "ok"),
   /** An argument, or a value in a buffer of the caller's; the message names it. */
   INVALID_ARGUMENT(Native.SIDBEAM_INVALID_ARGUMENT, "invalid argument"),
-  /** The allocator gave nothing, or a build would pass its memory limit. */
+  /** The allocator returned nothing, or a build would exceed its memory limit. */
   OUT_OF_MEMORY(Native.SIDBEAM_OUT_OF_MEMORY, "out of memory"),
   /** The operating system refused: no such file, no space, no permission. */
   IO_ERROR(Native.SIDBEAM_IO_ERROR, "i/o error"),
-  /** The bytes of an index are damaged, or are none. */
+  /** The bytes of an index are damaged, or are not an index. */
   CORRUPT(Native.SIDBEAM_CORRUPT, "corrupt"),
   /** Made for a newer library, or a combination that is not offered. */
   UNSUPPORTED(Native.SIDBEAM_UNSUPPORTED, "unsupported"),
@@ -21,15 +21,15 @@ public enum Status {
   COLLISION(Native.SIDBEAM_COLLISION, "collision"),
   /** A build was cancelled, or its thread interrupted. */
   CANCELLED(Native.SIDBEAM_CANCELLED, "cancelled"),
-  /** At the wrong time: an object that is closed or in use by another thread, a slot that is done. */
+  /** Called at the wrong time: an object that is closed or in use by another thread, a slot that is done. */
   BAD_STATE(Native.SIDBEAM_BAD_STATE, "bad state"),
-  /** The device, or the plugin that drives it, is not there. */
+  /** The device, its driver or its plugin is missing. */
   NO_DEVICE(Native.SIDBEAM_NO_DEVICE, "no device"),
   /** A defect of the library. */
   INTERNAL(Native.SIDBEAM_INTERNAL, "internal error"),
   /** The device reported an error, in this call or in work enqueued before it. */
   DEVICE_ERROR(Native.SIDBEAM_DEVICE_ERROR, "device error"),
-  /** A failure of a kind that came with a later library; see {@link SidbeamException#code()}. */
+  /** A failure that this version does not know; see {@link SidbeamException#code()}. */
   UNKNOWN(-1, "unknown status");
 
   final int code;

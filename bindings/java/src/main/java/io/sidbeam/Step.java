@@ -5,9 +5,8 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 
 /**
- * What {@link Session#step(Step)} is given; every setter returns this object. Make one and use it for every step: a
- * step then allocates nothing. Buffers are looked at when the step is made, from position to limit. One thread at a
- * time.
+ * Arguments of {@link Session#step(Step)}; every setter returns this object. Make one and use it for every step: a step
+ * then allocates nothing. Position and limit of the buffers are read when the step is made. One thread at a time.
  */
 public final class Step {
   Rows rows;
@@ -43,7 +42,7 @@ public final class Step {
   /**
    * Which slots: different ones that are started and not done.
    *
-   * @param slots [count]; null: all, of which those that are idle or done are passed over
+   * @param slots [count]; null: all, except those that are idle or done
    * @return this
    */
   public Step slots(IntBuffer slots) {
@@ -85,7 +84,7 @@ public final class Step {
   }
 
   /**
-   * Log-sum-exp of every logits row, where the caller has it: then only the elements of valid codes are read.
+   * Log-sum-exp of every logits row, where the caller has it; only the elements of valid codes are then read.
    *
    * @param lse [rows.slots, rows.rows], or [rows.rows] with slots 0; null: computed
    * @return this
@@ -109,7 +108,7 @@ public final class Step {
   /**
    * What soft-capped elements are multiplied by.
    *
-   * @param inverseTemperature finite, above 0; 0 (the default): that of the slot, see {@link Start}
+   * @param inverseTemperature finite, above 0; 0 (the default): the slot's, see {@link Start}
    * @return this
    */
   public Step inverseTemperature(float inverseTemperature) {
@@ -120,7 +119,7 @@ public final class Step {
   /**
    * Turns v into softCap * tanh(v / softCap).
    *
-   * @param softCap above 0; 0 (the default): that of the slot; infinite: none, whatever the slot has
+   * @param softCap above 0; 0 (the default): the slot's; infinite: none, whatever the slot has
    * @return this
    */
   public Step softCap(float softCap) {
@@ -129,9 +128,9 @@ public final class Step {
   }
 
   /**
-   * Inverse temperature of each slot of the step, in place of one for all.
+   * Inverse temperature of each slot of the step, instead of one for all.
    *
-   * @param inverseTemperatures [count], 0: that of the slot; null: none
+   * @param inverseTemperatures [count], 0: the slot's; null: none
    * @return this
    */
   public Step inverseTemperatures(FloatBuffer inverseTemperatures) {
@@ -151,9 +150,9 @@ public final class Step {
   }
 
   /**
-   * Soft-cap of each slot of the step, in place of one for all.
+   * Soft-cap of each slot of the step, instead of one for all.
    *
-   * @param softCaps [count], 0: that of the slot; null: none
+   * @param softCaps [count], 0: the slot's; null: none
    * @return this
    */
   public Step softCaps(FloatBuffer softCaps) {

@@ -4,7 +4,7 @@ package io.sidbeam;
 import java.util.Set;
 
 /**
- * What of an index is on a device.
+ * What a device holds of an index.
  *
  * @param kinds none where nothing is
  * @param bytes on the device

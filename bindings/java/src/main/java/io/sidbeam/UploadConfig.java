@@ -20,7 +20,7 @@ public final class UploadConfig {
   }
 
   /**
-   * What strategies need of the index.
+   * The kinds that strategies need.
    *
    * @param kinds none (the default): all that it has
    * @return this
@@ -53,7 +53,7 @@ public final class UploadConfig {
   }
 
   /**
-   * Bytes that are copied at a time.
+   * Bytes per copy.
    *
    * @param bytes 4096 .. 2^30; 0 (the default): 8 MiB
    * @return this
@@ -64,9 +64,9 @@ public final class UploadConfig {
   }
 
   /**
-   * A rate that is not passed, so that other copies have room.
+   * An upper limit of the rate, so that other copies have room.
    *
-   * @param bytes a second; 0 (the default): as fast as it goes
+   * @param bytes per second; 0 (the default): as fast as it goes
    * @return this
    */
   public UploadConfig bytesPerSecond(long bytes) {

@@ -4,8 +4,9 @@ package io.sidbeam;
 import java.util.Arrays;
 
 /**
- * Which column of a logits row a code has: code t of level l is column offsets[l] + t, or maps[l][t] where that level has
- * a map. Levels may share columns. Without one, code t is column t at every level. Every setter returns this object.
+ * Which column of a logits row a code has: code t of level l is column offsets[l] + t, or maps[l][t] where that level
+ * has a map. Levels may share columns. The default: code t is column t at every level. Every setter returns this
+ * object.
  */
 public final class Vocabulary {
   long[] offsets;

@@ -4,8 +4,8 @@
  * Beam search over Semantic IDs that returns only items that exist: sidbeam for Java 17 and later.
  *
  * <p>{@link io.sidbeam.Builder} makes an {@link io.sidbeam.Index} of a catalogue, {@link io.sidbeam.Session} searches
- * in it a level at a time, {@link io.sidbeam.ConstraintSet} is for engines that own the loop. samples/Minimal.java is a
- * complete program.
+ * it, one level per step, and {@link io.sidbeam.ConstraintSet} is for engines that own the loop. samples/Minimal.java
+ * is a complete program.
  *
  * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line.
  * Buffers are direct and in the machine's order ({@link io.sidbeam.Buffers}); they are used in place, from position to
@@ -16,9 +16,9 @@
  * <ol>
  * <li>the folder that property {@code sidbeam.native.path} names, and then nowhere else;
  * <li>the system's library path alone, where property {@code sidbeam.native.system} is true;
- * <li>the class path, as this jar carries it: extracted to a folder of its own in that which property
- * {@code sidbeam.native.extract} or, without it, the environment's {@code SIDBEAM_NATIVE_DIR} names (default:
- * {@code java.io.tmpdir}; it must allow programs, so not be mounted noexec), and removed again once it is loaded;
+ * <li>the class path, from this jar: extracted to a new folder, which is removed once the library is loaded. Its parent
+ * is property {@code sidbeam.native.extract}, else the environment's {@code SIDBEAM_NATIVE_DIR}, else {@code
+ * java.io.tmpdir}; it must not be mounted noexec;
  * <li>the system's library path.
  * </ol>
  * An {@link java.lang.UnsatisfiedLinkError} says what was tried. A library of another ABI version is refused.

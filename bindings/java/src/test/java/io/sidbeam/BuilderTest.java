@@ -90,7 +90,7 @@ class BuilderTest {
       var codes = Buffers.ints(new int[] {0, 1});
       refused(Status.INVALID_ARGUMENT, "id_bytes has 4 elements, expected at least 5",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2, 5}), null));
-      refused(Status.INVALID_ARGUMENT, "offsets",
+      refused(Status.INVALID_ARGUMENT, "id_offsets[2] is 4, expected at least the entry before",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 1 << 20, 4}), null));
       refused(Status.INVALID_ARGUMENT, "id_offsets has 2 elements, expected at least 3",
           () -> builder.addNamed(codes, null, bytes, Buffers.longs(new long[] {0, 2}), null));
@@ -120,20 +120,20 @@ class BuilderTest {
     try (Builder builder = new Builder(new BuilderConfig(4, 4))) {
       refused(Status.INVALID_ARGUMENT, "codes has 3 elements, expected a multiple of the 2 levels",
           () -> builder.add(new int[] {0, 1, 2}));
-      refused(Status.INVALID_ARGUMENT, "4", () -> builder.add(new int[] {0, 4}));
+      refused(Status.INVALID_ARGUMENT, "row 0, level 1: code 4, expected 0 to 3", () -> builder.add(new int[] {0, 4}));
       refused(Status.INVALID_ARGUMENT, "ids has 1 elements, expected at least 2",
           () -> builder.add(new int[] {0, 1, 0, 2}, null, new long[1], null));
       refused(Status.INVALID_ARGUMENT, "codes is null", () -> builder.add((int[]) null));
-      refused(Status.INVALID_ARGUMENT, "", builder::finish);
+      refused(Status.INVALID_ARGUMENT, "the catalogue is empty", builder::finish);
     }
-    refused(Status.INVALID_ARGUMENT, "levels", () -> new Builder(new BuilderConfig()));
+    refused(Status.INVALID_ARGUMENT, "levels is 0, expected 1 to 64", () -> new Builder(new BuilderConfig()));
     refused(Status.INVALID_ARGUMENT, "config is null", () -> new Builder(null));
     try (Builder builder = new Builder(new BuilderConfig(4).collisions(Collisions.ERROR))) {
       builder.add(new int[] {1, 1});
-      refused(Status.COLLISION, "", builder::finish);
+      refused(Status.COLLISION, "the SID 1 has the items 0 (row 0) and 1 (row 1)", builder::finish);
     }
     try (Builder builder = new Builder(new BuilderConfig(4).memoryLimitBytes(1))) {
-      refused(Status.OUT_OF_MEMORY, "", () -> {
+      refused(Status.OUT_OF_MEMORY, "bytes, memory_limit_bytes is 1", () -> {
         builder.add(new int[] {1, 1});
         builder.finish();
       });
@@ -164,19 +164,20 @@ class BuilderTest {
       assertEquals(8, plan.items());
       assertEquals(2, plan.nodes().length);
       assertEquals(Files.size(folder.resolve("a.sidx")), plan.fileBytes());
-      refused(Status.BAD_STATE, "", () -> builder.add(new int[] {0, 0}));
+      refused(Status.BAD_STATE, "nothing can be added after plan", () -> builder.add(new int[] {0, 0}));
     }
     Plan estimate = Builder.estimate(new BuilderConfig(4, 4), 8);
     assertEquals(8, estimate.sids());
     assertTrue(!estimate.exact());
     assertEquals(Set.of(Kind.TRIE, Kind.SORTED), EnumSet.copyOf(Index.peek(folder.resolve("a.sidx")).kinds()));
-    refused(Status.INVALID_ARGUMENT, "", () -> Builder.estimate(new BuilderConfig(4, 4), 17));
+    refused(Status.INVALID_ARGUMENT, "sids is 17, but these codes allow only 16 SIDs",
+        () -> Builder.estimate(new BuilderConfig(4, 4), 17));
   }
 
   @Test
   void aFileThatCannotBeWrittenSaysWhere(@TempDir Path folder) {
     try (Builder builder = Fixtures.builder(new BuilderConfig(4, 4))) {
-      refused(Status.IO_ERROR, "missing/a.sidx", () -> builder.write(folder.resolve("missing/a.sidx")));
+      refused(Status.IO_ERROR, "missing/a.sidx': No such file", () -> builder.write(folder.resolve("missing/a.sidx")));
     }
   }
 
@@ -199,7 +200,7 @@ class BuilderTest {
   void anInterruptCancelsTheBuildAndStays(@TempDir Path folder) throws Exception {
     try (Builder builder = Fixtures.large()) {
       builder.onProgress((phase, done, total) -> Thread.currentThread().interrupt());
-      refused(Status.CANCELLED, "", () -> builder.write(folder.resolve("a.sidx")));
+      refused(Status.CANCELLED, "the build was cancelled", () -> builder.write(folder.resolve("a.sidx")));
       assertTrue(Thread.interrupted());
       try (var files = Files.list(folder)) {
         assertEquals(0, files.count());
@@ -225,7 +226,7 @@ class BuilderTest {
   void aBuildThatIsCancelledBeforehandDoesNotBegin() {
     try (Builder builder = Fixtures.large()) {
       builder.cancel();
-      refused(Status.CANCELLED, "", builder::plan);
+      refused(Status.CANCELLED, "the build was cancelled", builder::plan);
       builder.plan();
     }
   }

@@ -21,7 +21,7 @@ final class CaseFile {
   /** A line: its type, and its values as they stand there. */
   private record Field(String type, String[] values) {}
 
-  /** A record; fields that are absent are null, which is how calls are given none. */
+  /** A record; absent fields are null, which is also how calls are given none. */
   static final class Record {
     final String kind;
     final int line;

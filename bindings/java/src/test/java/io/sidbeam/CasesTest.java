@@ -78,7 +78,7 @@ class CasesTest {
     }
   }
 
-  /** Closed in an order that a collector might choose: what is used, before its users. */
+  /** Closed in an order that a collector might choose: a used object before its users. */
   private void end() {
     indexes.forEach(Index::close);
     indexes.clear();
@@ -248,7 +248,7 @@ class CasesTest {
     assertArrayEquals(now.longs(name), values, name);
   }
 
-  /** The same bits; floatToIntBits makes one NaN of all. */
+  /** The same bits; floatToIntBits maps every NaN to one. */
   private void same(String name, FloatBuffer got) {
     float[] want = new float[got.remaining()];
     float[] values = new float[got.remaining()];

@@ -9,7 +9,7 @@ import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import org.junit.jupiter.api.Test;
 
-/** That the shared cases get right is not repeated here. */
+/** What the shared cases do not cover. */
 class ConstraintSetTest {
   @Test
   void masksBitsAndTopKAgree() {
@@ -51,9 +51,11 @@ class ConstraintSetTest {
               Buffers.floats(2), null));
       refused(Status.INVALID_ARGUMENT, "out is missing", () -> set.advance(null, states, null, Buffers.ints(1),
           null));
-      refused(Status.INVALID_ARGUMENT, "", () -> new ConstraintSet(new ConstraintSetConfig()));
+      refused(Status.INVALID_ARGUMENT, "config.constraint_count is 0, expected 1..",
+          () -> new ConstraintSet(new ConstraintSetConfig()));
       try (Index sorted = Fixtures.index(Kind.SORTED)) {
-        refused(Status.MISSING_SECTION, "", () -> new ConstraintSet(new ConstraintSetConfig(sorted)));
+        refused(Status.MISSING_SECTION, "expected an index built with kinds trie",
+            () -> new ConstraintSet(new ConstraintSetConfig(sorted)));
       }
       set.close();
       refused(Status.BAD_STATE, "constraint set is closed", () -> set.bitmask(null, states, 1, Buffers.ints(1)));

@@ -4,7 +4,7 @@ package io.sidbeam;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 
-/** Memory of the emulator of tests/gpu, where a program has that of a GPU. Never freed: tests are short. */
+/** Memory of the emulator of tests/gpu, in place of a GPU's. Never freed: tests are short. */
 final class EmulatedDevice {
   static {
     System.load(Path.of(System.getProperty("sidbeam.test.emulated")).toAbsolutePath().toString());
@@ -36,7 +36,7 @@ final class EmulatedDevice {
     return put(Buffers.floats(values), values.length, Float.BYTES);
   }
 
-  /** What is on the device once all work is done. */
+  /** What the device's memory holds once all work is done. */
   static ByteBuffer read(DevicePointer array, int width) {
     ByteBuffer host = Buffers.bytes(Math.toIntExact(array.count() * width));
     if (!copy(array.address(), host, host.capacity(), true)) {

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * The ways of a CUDA device, on the emulator of tests/gpu, which refuses to read the host's memory as a device's.
+ * The CUDA paths, on the emulator of tests/gpu, which refuses to read the host's memory as a device's.
  * Nothing here has run on a GPU.
  */
 class EmulatedDeviceTest {
@@ -89,8 +89,9 @@ class EmulatedDeviceTest {
   @Test
   void memoryOfTheHostIsRefused() {
     session.start();
-    refused(Status.INVALID_ARGUMENT, "", () -> session.step(new Step(rows(0, 0, 0, 5)).lse(Buffers.floats(2))));
-    refused(Status.NO_DEVICE, "", () -> session.step(Fixtures.row(0, 0, 0, 5)));
+    refused(Status.INVALID_ARGUMENT, "lse is memory of the host",
+        () -> session.step(new Step(rows(0, 0, 0, 5)).lse(Buffers.floats(2))));
+    refused(Status.NO_DEVICE, "rows.device_type is 0, expected CUDA (1)", () -> session.step(Fixtures.row(0, 0, 0, 5)));
     refused(Status.BAD_STATE, "the session's beams are on a device", session::beams);
   }
 

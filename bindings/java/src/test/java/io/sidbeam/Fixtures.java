@@ -46,7 +46,7 @@ final class Fixtures {
     return file;
   }
 
-  /** A catalogue that takes several times the tenth of a second between two reports to build: all kinds. */
+  /** A catalogue of all kinds, whose build takes several times the tenth of a second between two reports. */
   static Builder large() {
     Builder builder = new Builder(new BuilderConfig(2048, 2048, 2048, 2048).kinds(Kind.values()).threads(1));
     int[] codes = new Random(1).ints(4L * 2_000_000, 0, 2048).toArray();
@@ -63,13 +63,14 @@ final class Fixtures {
   static SidbeamException refused(Status status, String message, Executable call) {
     SidbeamException e = assertThrows(SidbeamException.class, call);
     assertEquals(status, e.status(), e.getMessage());
+    assertTrue(message.contains(" "), "expected a phrase of: " + e.getMessage());
     assertTrue(e.getMessage().contains(message), e.getMessage());
     return e;
   }
 
   record Finished(int status, String output) {}
 
-  /** Runs the JVM that runs this test, in a folder; its output and errors come back together. */
+  /** Runs this test's own JVM in a folder; returns its output and errors together. */
   static Finished java(Path folder, String... arguments) throws IOException, InterruptedException {
     List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());

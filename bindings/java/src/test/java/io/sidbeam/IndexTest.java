@@ -43,9 +43,9 @@ class IndexTest {
       assertArrayEquals(new long[] {6, 6}, index.itemOrdinals(6, 7));
       assertEquals(7, index.findItem(70, 0));
       refused(Status.INVALID_ARGUMENT, "the ids of this index are integers", () -> index.findItem("70", 0));
-      refused(Status.INVALID_ARGUMENT, "7", () -> index.sid(7));
-      refused(Status.INVALID_ARGUMENT, "", () -> index.itemIds(8));
-      refused(Status.INVALID_ARGUMENT, "", () -> index.children(0, 1));
+      refused(Status.INVALID_ARGUMENT, "ordinal is 7, expected 0..6", () -> index.sid(7));
+      refused(Status.INVALID_ARGUMENT, "item_row is 8, expected 0..7", () -> index.itemIds(8));
+      refused(Status.INVALID_ARGUMENT, "length is 2, expected 0..1", () -> index.children(0, 1));
     }
   }
 
@@ -111,11 +111,11 @@ class IndexTest {
 
   @Test
   void refusesFilesThatAreNone() throws Exception {
-    refused(Status.IO_ERROR, "missing.sidx", () -> Index.open(folder.resolve("missing.sidx")));
+    refused(Status.IO_ERROR, "missing.sidx': No such file", () -> Index.open(folder.resolve("missing.sidx")));
     Path file = folder.resolve("short.sidx");
     Files.writeString(file, "not an index");
-    refused(Status.CORRUPT, "", () -> Index.open(file));
-    refused(Status.CORRUPT, "", () -> Index.peek(file));
+    refused(Status.CORRUPT, "short.sidx': file too short", () -> Index.open(file));
+    refused(Status.CORRUPT, "short.sidx': file too short", () -> Index.peek(file));
   }
 
   @Test
@@ -183,10 +183,10 @@ class IndexTest {
   void refusesBytesThatCannotBeRead() throws Exception {
     ByteBuffer bytes = bytes();
     int lent = Loans.count();
-    refused(Status.INVALID_ARGUMENT, "64", () -> Index.fromBuffer(bytes.slice(1, bytes.capacity() - 1),
-        new OpenConfig()));
+    refused(Status.INVALID_ARGUMENT, "expected a multiple of 64",
+        () -> Index.fromBuffer(bytes.slice(1, bytes.capacity() - 1), new OpenConfig()));
     refused(Status.INVALID_ARGUMENT, "heap buffer", () -> Index.fromBuffer(ByteBuffer.allocate(100), new OpenConfig()));
-    refused(Status.CORRUPT, "", () -> Index.fromBuffer(bytes.slice(0, 64), new OpenConfig()));
+    refused(Status.CORRUPT, "file too short", () -> Index.fromBuffer(bytes.slice(0, 64), new OpenConfig()));
     assertEquals(lent, Loans.count());
   }
 
@@ -223,10 +223,12 @@ class IndexTest {
   @Test
   void withoutADeviceItSaysSo() {
     try (Index index = Fixtures.index()) {
-      SidbeamException e = refused(Status.NO_DEVICE, "", () -> index.upload(new UploadConfig(0)));
+      SidbeamException e = refused(Status.NO_DEVICE, "the CUDA plugin libsidbeam_cuda.so.1 is missing",
+          () -> index.upload(new UploadConfig(0)));
       assertTrue(e.toString().startsWith("io.sidbeam.SidbeamException: no device: "), e.toString());
       index.unload(0);
-      refused(Status.NO_DEVICE, "", () -> new Session(new SessionConfig(index).cuda(0)));
+      refused(Status.NO_DEVICE, "the CUDA plugin libsidbeam_cuda.so.1 is missing",
+          () -> new Session(new SessionConfig(index).cuda(0)));
     }
   }
 }

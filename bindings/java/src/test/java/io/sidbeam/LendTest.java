@@ -10,11 +10,11 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 
-/** What the native part does with a buffer that the classes by hand would have refused. */
+/** The native part, with buffers that the hand-written classes would have refused. */
 class LendTest {
   private static final int MIB = 1 << 20;
 
-  /** Bytes of this process that are in memory. */
+  /** Resident memory of this process, in bytes. */
   private static long resident() throws Exception {
     String pages = Files.readString(Path.of("/proc/self/statm")).split(" ")[1];
     return Long.parseLong(pages) * 4096;

@@ -66,7 +66,7 @@ class LifetimeTest {
     }
   }
 
-  /** Runs call again and again on a thread of its own, until it is refused; gives the refusal. */
+  /** Runs call again and again on a thread of its own until it is refused; gives the refusal. */
   private static Future<SidbeamException> untilRefused(ExecutorService pool, CountDownLatch running, Callable<?> call) {
     return pool.submit(() -> {
       while (true) {
@@ -152,7 +152,7 @@ class LifetimeTest {
     }
   }
 
-  /** Collects garbage until as many buffers are lent as are wanted. */
+  /** Collects garbage until the wanted number of buffers is lent. */
   private static void collectUntil(int lent) {
     assertTimeoutPreemptively(LONG, () -> {
       while (Loans.count() != lent) {
@@ -167,7 +167,7 @@ class LifetimeTest {
     return Buffers.bytes(file.length).put(0, file);
   }
 
-  /** Everything but a part of a view is closed and gone; what is lent shows that the session is still there. */
+  /** Everything except a part of a view is closed and gone; the loan shows that the session is still there. */
   private static FloatBuffer partOfAView(ByteBuffer bytes) {
     try (Index index = Index.fromBuffer(bytes, new OpenConfig());
         Session session = new Session(new SessionConfig(index).beams(2))) {
@@ -184,7 +184,7 @@ class LifetimeTest {
     float first = part.get(0);
     for (int i = 0; i < 20; i++) {
       System.gc();
-      try (Index index = Fixtures.index()) { // takes what memory is free
+      try (Index index = Fixtures.index()) { // reuses freed memory
         new Session(new SessionConfig(index).slots(i + 1).beams(2)).close();
       }
       assertEquals(first, part.get(0));

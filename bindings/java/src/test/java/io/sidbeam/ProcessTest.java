@@ -13,7 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What needs a process of its own: loading, and leaving. */
+/** Tests that need a process of their own: loading, and leaving. */
 class ProcessTest {
   private static final Path TESTS = Path.of(System.getProperty("sidbeam.test.classes")).toAbsolutePath();
   private static final Path NATIVE = Path.of(System.getProperty("sidbeam.test.native")).toAbsolutePath();

@@ -87,7 +87,8 @@ class SessionTest {
         assertArrayEquals(new int[] {0, 1}, items.sid(0, 0));
         assertArrayEquals(new int[] {1, 2}, items.sid(1, 0));
         assertEquals(1, two.beams().live(0));
-        refused(Status.INVALID_ARGUMENT, "", () -> two.start(new Start().catalogues(other)));
+        refused(Status.INVALID_ARGUMENT, "constraints has 1 elements, expected at least 2",
+            () -> two.start(new Start().catalogues(other)));
       }
     }
   }
@@ -165,10 +166,12 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "slots is in a device's memory", () -> session.step(step.slots(device)));
     refused(Status.INVALID_ARGUMENT, "an array of items is in a device's memory",
         () -> session.items(new Items(session, 1, 1, null, device, null, null, null, null)));
-    refused(Status.NO_DEVICE, "", () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, Rows.BROADCAST)));
+    refused(Status.NO_DEVICE, "rows.device_type is 1, expected CPU (0)",
+        () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, Rows.BROADCAST)));
     refused(Status.INVALID_ARGUMENT, "address other than 0", () -> new DevicePointer(0, 1));
     try (ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
-      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU", () -> set.bitmask(null, device, 1, device, 0));
+      refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU",
+          () -> set.bitmask(null, device, 1, device, 0));
       refused(Status.INVALID_ARGUMENT, "the constraint set is on the CPU",
           () -> set.topK(null, device, row(0), Normalization.FULL, 1, device, device, null, 0));
     }
@@ -181,7 +184,8 @@ class SessionTest {
     session.start();
     refused(Status.INVALID_ARGUMENT, "too few for",
         () -> session.step(Rows.strided(Buffers.floats(4), 1, 1L << 40, 4, 0, 1L << 40)));
-    refused(Status.INVALID_ARGUMENT, "", () -> session.step(Rows.strided(Buffers.floats(4), 1, 2, -4, 0, 0)));
+    refused(Status.INVALID_ARGUMENT, "rows.columns is -4, expected 0..",
+        () -> session.step(Rows.strided(Buffers.floats(4), 1, 2, -4, 0, 0)));
   }
 
   @Test
@@ -211,10 +215,13 @@ class SessionTest {
     session.step(row(0, 0, 0, 0));
     session.stop(0);
     assertEquals(-1, session.beams().level().get(0));
-    refused(Status.INVALID_ARGUMENT, "", () -> session.stop(1));
-    refused(Status.INVALID_ARGUMENT, "", () -> session.start(new Start().slots(Buffers.ints(2))));
-    refused(Status.INVALID_ARGUMENT, "", () -> new Session(new SessionConfig(index).beams(0)));
-    refused(Status.MISSING_SECTION, "", () -> new Session(new SessionConfig(index).strategy(Strategy.SORTED)));
+    refused(Status.INVALID_ARGUMENT, "slots[0] is 1, expected 0..0", () -> session.stop(1));
+    refused(Status.INVALID_ARGUMENT, "count is 2, expected 0..1",
+        () -> session.start(new Start().slots(Buffers.ints(2))));
+    refused(Status.INVALID_ARGUMENT, "config.beams is 0, expected 1..4096",
+        () -> new Session(new SessionConfig(index).beams(0)));
+    refused(Status.MISSING_SECTION, "expected an index built with kinds sorted",
+        () -> new Session(new SessionConfig(index).strategy(Strategy.SORTED)));
     refused(Status.BAD_STATE, "the session is on the CPU", session::deviceBeams);
   }
 
@@ -267,8 +274,10 @@ class SessionTest {
         s.step(rows);
       }
       assertEquals(session.beams().scores(), other.beams().scores());
-      refused(Status.UNSUPPORTED, "", () -> new Runtime(new RuntimeConfig().cpuTarget("neon")));
-      refused(Status.UNSUPPORTED, "no-such", () -> new Runtime(new RuntimeConfig().cpuTarget("no-such")));
+      refused(Status.UNSUPPORTED, "config.cpu_target is \"neon\", expected baseline",
+          () -> new Runtime(new RuntimeConfig().cpuTarget("neon")));
+      refused(Status.UNSUPPORTED, "config.cpu_target is \"no-such\"",
+          () -> new Runtime(new RuntimeConfig().cpuTarget("no-such")));
     }
   }
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""Fails where a line of a tracked source is wider than 120 columns; names file:line and the width of each.
+
+    python3 tests/line_width.py
+
+Not checked: data, generated files, and in Markdown the rows of tables and lines of a single word (a link, say).
+SPDX-License-Identifier: Apache-2.0"""
+import pathlib
+import subprocess
+import sys
+
+LIMIT = 120
+SUFFIXES = set(".c .cc .cmake .cu .cuh .fbs .go .h .i .inc .java .map .md .py .pyi .sh .toml .txt".split())
+SCRIPTS = {"tests/bench/compare", ".ci/run"}
+GENERATED = "bindings/go/internal/native/native"
+
+
+def is_checked(path):
+    return (pathlib.Path(path).suffix in SUFFIXES or path in SCRIPTS) and not path.startswith(GENERATED)
+
+
+def cannot_be_broken(line):
+    words = line.split()
+    return line.startswith("|") or len(words) == 1 or len(words) == 2 and words[0] in "-*>"
+
+
+wide = 0
+for path in subprocess.check_output(["git", "ls-files", "-z"], text=True).split("\0"):
+    if not is_checked(path):
+        continue
+    for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):
+        if len(line) > LIMIT and not (path.endswith(".md") and cannot_be_broken(line)):
+            print(f"{path}:{number}: {len(line)} columns, expected at most {LIMIT}")
+            wide += 1
+sys.exit(wide > 0)
