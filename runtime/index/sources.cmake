@@ -24,12 +24,10 @@ target_sources(sidbeam_core PRIVATE
   index/verify/bulk_kernels.cc
   index/verify/explain.cc
   index/verify/header_fingerprint.cc
-  index/verify/plain_hash.cc
   index/verify/plain_sids.cc
   index/verify/plain_trie.cc
   index/verify/section_sums.cc
   index/verify/sid_edges.cc
-  index/verify/sid_pairs.cc
   index/verify/verify.cc
   index/verify/verify_hash.cc
   index/verify/verify_items.cc

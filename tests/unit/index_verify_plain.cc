@@ -8,9 +8,9 @@
 #include "index/header.h"
 #include "index/names.h"
 #include "index/read/open.h"
-#include "index/verify/plain_hash.h"
 #include "index/verify/plain_sids.h"
 #include "index/verify/sid_edges.h"
+#include "index/verify/verify_hash.h"
 #include "index_catalogues.h"
 
 namespace sidbeam::testing {

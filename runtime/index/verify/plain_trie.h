@@ -4,7 +4,7 @@
 
 #include "index/index.h"
 #include "index/verify/section_sums.h"
-#include "index/verify/sid_pairs.h"
+#include "index/verify/verify_hash.h"
 
 namespace sidbeam {
 

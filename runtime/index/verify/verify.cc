@@ -5,10 +5,8 @@
 
 #include "index/format.h"
 #include "index/verify/explain.h"
-#include "index/verify/plain_hash.h"
 #include "index/verify/plain_sids.h"
 #include "index/verify/section_sums.h"
-#include "index/verify/sid_pairs.h"
 #include "index/verify/verify_hash.h"
 #include "index/verify/verify_items.h"
 #include "index/verify/verify_sids.h"
