@@ -1,6 +1,7 @@
 # Writes a header with an id of the sources that the core and its plugins share: cmake -DOUTPUT=... -DFOLDER=... -P
 # SPDX-License-Identifier: Apache-2.0
-file(GLOB_RECURSE sources RELATIVE ${FOLDER} ${FOLDER}/include/*.h ${FOLDER}/runtime/backend/* ${FOLDER}/runtime/index/*.h
+file(GLOB_RECURSE sources RELATIVE ${FOLDER} ${FOLDER}/include/*.h ${FOLDER}/runtime/backend/*
+  ${FOLDER}/runtime/index/*.h
      ${FOLDER}/runtime/support/*.h)
 list(SORT sources)
 set(hashes "")

@@ -1,6 +1,6 @@
-# Debian packages, by the components of the install rules: `cpack --config build/release/CPackConfig.cmake -B build/packages`.
-# Libraries go where the tree was configured to put them: /usr/lib, or, configured with -DCMAKE_INSTALL_PREFIX=/usr, the
-# folder of the architecture. SPDX-License-Identifier: Apache-2.0
+# Debian packages, by the components of the install rules: `cpack --config build/release/CPackConfig.cmake
+# -B build/packages`. Libraries go where the tree was configured to put them: /usr/lib, or, configured with
+# -DCMAKE_INSTALL_PREFIX=/usr, the folder of the architecture. SPDX-License-Identifier: Apache-2.0
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "sidbeam developers <developers@sidbeam.invalid>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "beam search over Semantic IDs that returns only items that exist")
@@ -28,7 +28,8 @@ macro(sidbeam_package component name section depends content)
   set(CPACK_DEBIAN_${key}_PACKAGE_NAME ${name})
   set(CPACK_DEBIAN_${key}_PACKAGE_SECTION ${section})
   set(CPACK_DEBIAN_${key}_PACKAGE_DEPENDS "${depends}")
-  set(CPACK_DEBIAN_${key}_DESCRIPTION "It turns the logits of generative recommenders into items.\nThis package has ${content}.")
+  set(CPACK_DEBIAN_${key}_DESCRIPTION
+      "It turns the logits of generative recommenders into items.\nThis package has ${content}.")
   # Of a package alone: an ordinary installation has the licence itself, once.
   install(FILES ${CMAKE_CURRENT_LIST_DIR}/copyright ${changelog} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name}
           COMPONENT ${component} EXCLUDE_FROM_ALL)
@@ -44,7 +45,8 @@ if(SIDBEAM_CLI)
   sidbeam_package(tools sidbeam-tools utils "${same_library}" "the sidbeam command")
 endif()
 if(SIDBEAM_CUDA)
-  sidbeam_package(cuda libsidbeam-cuda${sidbeam_ABI_VERSION} libs "${same_library}" "the library's plugin for NVIDIA GPUs")
+  sidbeam_package(cuda libsidbeam-cuda${sidbeam_ABI_VERSION} libs "${same_library}"
+                  "the library's plugin for NVIDIA GPUs")
   set(CPACK_DEBIAN_CUDA_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/triggers)
 endif()
 include(CPack)

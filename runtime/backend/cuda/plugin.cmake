@@ -15,9 +15,11 @@ target_compile_options(sidbeam_cuda PRIVATE
   $<$<COMPILE_LANGUAGE:CXX>:$<TARGET_PROPERTY:sidbeam_options,INTERFACE_COMPILE_OPTIONS>>)
 set_target_properties(sidbeam_cuda PROPERTIES
   VERSION ${sidbeam_ABI_VERSION}.${PROJECT_VERSION} SOVERSION ${sidbeam_ABI_VERSION}
-  CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map)
+  CUDA_VISIBILITY_PRESET hidden CUDA_RUNTIME_LIBRARY Static
+  LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map)
 target_link_libraries(sidbeam_cuda PRIVATE CUDA::cudart_static)
-target_link_options(sidbeam_cuda PRIVATE -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map -Wl,-z,nodelete
+target_link_options(sidbeam_cuda PRIVATE
+  -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/backend/cuda/plugin.map -Wl,-z,nodelete
   -Wl,-z,relro -Wl,-z,now -Wl,--exclude-libs,ALL -Wl,--no-undefined)
 
 install(TARGETS sidbeam_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cuda NAMELINK_SKIP)
