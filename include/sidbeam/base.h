@@ -102,8 +102,8 @@ enum {
 typedef struct sidbeam_error {
   /* sizeof(sidbeam_error); one smaller than its first version, or larger than 4096, is left unwritten. */
   uint32_t struct_size;
-  int32_t code;         /* the status that the call returned */
-  char message[504];    /* NUL-terminated; truncated where it does not fit */
+  int32_t code;      /* the status that the call returned */
+  char message[504]; /* NUL-terminated; truncated where it does not fit */
 } sidbeam_error;
 #define SIDBEAM_ERROR_INIT                    \
   {                                           \
