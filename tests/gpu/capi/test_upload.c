@@ -303,7 +303,8 @@ static void damage_in_every_section_is_found_on_the_device(void) {
       const int past_the_last = sidbeam_index_get_section(index, i, &section, NULL) != SIDBEAM_OK;
       if (!past_the_last && is_checked(section.kind)) {
         damage(bytes, index, section.kind, section.level);
-        CHECK_FAILS(sidbeam_index_upload(index, NULL, &err), SIDBEAM_CORRUPT, "device 0", "faults");
+        CHECK_FAILS(sidbeam_index_upload(index, NULL, &err), SIDBEAM_CORRUPT, "device 0",
+                    " faults, found on CUDA device 0");
         ++checked;
       }
       sidbeam_index_release(index);
