@@ -5,9 +5,9 @@ find_package(CUDAToolkit REQUIRED)
 add_library(sidbeam_cuda SHARED support/error.cc support/escape.cc support/guard.cc)
 include(backend/cuda/sources.cmake)
 target_sources(sidbeam_cuda PRIVATE ${cuda_host_sources} ${cuda_kernel_sources})
-add_dependencies(sidbeam_cuda sidbeam_build_id)
+add_dependencies(sidbeam_cuda sidbeam_generated)
 target_include_directories(sidbeam_cuda PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
-target_include_directories(sidbeam_cuda SYSTEM PRIVATE ${generated})
+target_include_directories(sidbeam_cuda SYSTEM PRIVATE ${generated} ${FLATBUFFERS_INCLUDE})
 target_compile_definitions(sidbeam_cuda PRIVATE $<$<BOOL:${SIDBEAM_NVTX}>:SIDBEAM_NVTX>)
 # Scores have the bits that the CPU gives them, so products and sums are not fused there either.
 target_compile_options(sidbeam_cuda PRIVATE
