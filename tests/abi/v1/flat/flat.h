@@ -1,0 +1,33 @@
+/* The C ABI with flat arguments: what bindings/sidbeam.i wraps for Python, Java and Go.
+ *
+ * Struct fields become arguments, arrays come with their length and are checked against what the call needs, handles
+ * can be closed while they are used, and there are no callbacks. Everything is static: a binding is one C file that
+ * SWIG makes, with these headers inserted in this order (so that the Go package, which ships that file, stands alone;
+ * therefore they do not include each other). flat_ is for languages, fl_ is the layer's own; nothing here is public.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_H
+#define SIDBEAM_FLAT_H
+
+#include "arrays.h"
+
+#include "handle.h"
+
+#include "runtime.h"
+
+#include "builder.h"
+
+#include "index.h"
+
+#include "plan.h"
+
+#include "constraint.h"
+
+#include "items.h"
+
+#include "vocabulary.h"
+
+#include "session.h"
+
+#include "constraint_set.h"
+
+#endif

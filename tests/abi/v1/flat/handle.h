@@ -1,0 +1,159 @@
+/* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
+ *
+ * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it. Closing
+ * marks the box, and the last to leave destroys the object, so that a close during a call, or while views of a
+ * session's arrays live, frees nothing that is in use. The box itself goes when its owner and its views are gone. */
+#ifndef SIDBEAM_FLAT_HANDLE_H
+#define SIDBEAM_FLAT_HANDLE_H
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+  FLAT_RUNTIME = 0,
+  FLAT_BUILDER = 1,
+  FLAT_INDEX = 2,
+  FLAT_CONSTRAINT = 3,
+  FLAT_SESSION = 4,
+  FLAT_CONSTRAINT_SET = 5,
+  FLAT_PLAN = 6
+};
+
+typedef struct flat_handle flat_handle;
+#ifndef SWIG
+struct flat_handle {
+  int32_t kind;
+  _Atomic(void*) object;
+  atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
+  atomic_llong owners; /* of the box: the language's object, and every user */
+  atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
+  int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
+  int32_t device_type; /* of a constraint set */
+  /* Of a build, written by the building thread, read by any. */
+  atomic_int cancel;
+  atomic_int phase;
+  atomic_llong done, total;
+};
+#endif
+
+#define FLAT_CLOSED (1LL << 62)
+
+static inline const char* fl_kind_name(int32_t kind) {
+  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "constraint set", "plan"};
+  return names[kind];
+}
+
+/* A box around an object that a call of the C ABI has made; NULL where it failed. */
+static inline flat_handle* fl_box(int32_t kind, void* object) {
+  flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
+  if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
+  handle->kind = kind;
+  atomic_init(&handle->object, object);
+  atomic_init(&handle->owners, 1);
+  return handle;
+}
+
+static inline void fl_destroy(int32_t kind, void* object) {
+  switch (kind) {
+    case FLAT_RUNTIME:
+      sidbeam_runtime_release((sidbeam_runtime*)object);
+      break;
+    case FLAT_BUILDER:
+      sidbeam_builder_destroy((sidbeam_builder*)object);
+      break;
+    case FLAT_INDEX:
+      sidbeam_index_release((sidbeam_index*)object);
+      break;
+    case FLAT_CONSTRAINT:
+      sidbeam_constraint_release((sidbeam_constraint*)object);
+      break;
+    case FLAT_SESSION:
+      sidbeam_session_destroy((sidbeam_session*)object);
+      break;
+    case FLAT_CONSTRAINT_SET:
+      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+      break;
+    default:
+      sidbeam_plan_destroy((sidbeam_plan*)object);
+  }
+}
+
+static inline void fl_drop_owner(flat_handle* handle) {
+  if (atomic_fetch_sub(&handle->owners, 1) == 1) free(handle);
+}
+
+/* Ends what fl_share began. */
+static inline void fl_drop_user(flat_handle* handle) {
+  /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
+  if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
+    void* object = atomic_exchange(&handle->object, NULL);
+    if (object != NULL) fl_destroy(handle->kind, object);
+  }
+  fl_drop_owner(handle);
+}
+
+/* 1 if it is a handle of this kind; otherwise sets an error. */
+static inline int fl_is(flat_handle* handle, int32_t kind, sidbeam_error* err) {
+  if (handle != NULL && handle->kind == kind) return 1;
+  fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s is %s, expected a handle of it", fl_kind_name(kind),
+          handle == NULL ? "null" : fl_kind_name(handle->kind));
+  return 0;
+}
+
+/* The object, until fl_drop_user, or NULL with an error. */
+static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* err) {
+  if (err->code != 0 || !fl_is(handle, kind, err)) return NULL;
+  atomic_fetch_add(&handle->owners, 1);
+  if (atomic_fetch_add(&handle->users, 1) & FLAT_CLOSED) {
+    fl_drop_user(handle);
+    fl_fail(err, SIDBEAM_BAD_STATE, "%s is closed", fl_kind_name(kind));
+    return NULL;
+  }
+  return atomic_load(&handle->object);
+}
+
+/* The same for builders and sessions, which serve one thread at a time. */
+static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
+  void* object = fl_share(handle, kind, err);
+  if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
+    fl_drop_user(handle);
+    fl_fail(err, SIDBEAM_BAD_STATE, "%s is in use by another thread", fl_kind_name(kind));
+    return NULL;
+  }
+  return object;
+}
+
+static inline void fl_leave(flat_handle* handle) {
+  atomic_store(&handle->busy, 0);
+  fl_drop_user(handle);
+}
+
+/* Closes; closing again does nothing. The object goes now, or with the last call and the last view. */
+static inline void flat_close(flat_handle* handle) {
+  if (handle == NULL) return;
+  if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
+    void* object = atomic_exchange(&handle->object, NULL);
+    if (object != NULL) fl_destroy(handle->kind, object);
+  }
+}
+
+static inline int32_t flat_is_closed(flat_handle* handle) {
+  return handle == NULL || (atomic_load(&handle->users) & FLAT_CLOSED) != 0;
+}
+
+/* The owner is gone: closes, and gives the box back. Called once per handle. */
+static inline void flat_free(flat_handle* handle) {
+  if (handle == NULL) return;
+  flat_close(handle);
+  fl_drop_owner(handle);
+}
+
+/* A view of the session's arrays begins; it keeps them alive until flat_view_release. */
+static inline void flat_view_retain(flat_handle* session, sidbeam_error* err) {
+  fl_clear(err);
+  (void)fl_share(session, FLAT_SESSION, err);
+}
+
+static inline void flat_view_release(flat_handle* session) { fl_drop_user(session); }
+
+#endif

@@ -1,0 +1,81 @@
+/* Item rows of an index, many at a time. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ITEMS_H
+#define SIDBEAM_FLAT_ITEMS_H
+
+/* range [2]: the item rows [lo, hi) of an ordinal. */
+static inline void flat_index_item_rows(flat_handle* index, int64_t ordinal, flat_out_i64 range, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, range, 2)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_item_rows((sidbeam_index*)object, ordinal, range.data, range.data + 1, err);
+  fl_drop_user(index);
+}
+
+/* The ordinals of many item rows: ordinals [item_rows]. */
+static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
+                                            sidbeam_error* err) {
+  int64_t i;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, ordinals, item_rows.count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  for (i = 0; i < item_rows.count && err->code == 0; i++)
+    (void)!sidbeam_index_item_ordinal((sidbeam_index*)object, item_rows.data[i], ordinals.data + i, err);
+  fl_drop_user(index);
+}
+
+/* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
+ * the names. */
+static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
+                                       flat_out_i64 name_bytes, sidbeam_error* err) {
+  int64_t i, bytes = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  for (i = 0; i < item_rows.count && err->code == 0; i++) {
+    (void)!sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], ids.data + i, NULL, &bytes, err);
+    if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
+  }
+  fl_drop_user(index);
+}
+
+/* The names of many item rows, one after the other, as many bytes as fit; returns the number of bytes that there are.
+ * */
+static inline int64_t flat_index_item_names(flat_handle* index, flat_in_i64 item_rows, flat_out_bytes names,
+                                            sidbeam_error* err) {
+  int64_t i, id = 0, used = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  for (i = 0; i < item_rows.count; i++) {
+    const char* name = NULL;
+    int64_t bytes = 0;
+    if (sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], &id, &name, &bytes, err) != SIDBEAM_OK) break;
+    if (names.data != NULL && name != NULL && used + bytes <= names.count)
+      memcpy(names.data + used, name, (size_t)bytes);
+    used += bytes;
+  }
+  fl_drop_user(index);
+  return used;
+}
+
+/* The first item row >= from_item_row with this id, or, where ids are names, this name; -1: none. */
+static inline int64_t flat_index_find_item(flat_handle* index, int64_t id, flat_in_bytes name, int64_t from_item_row,
+                                           sidbeam_error* err) {
+  int64_t item_row = -1;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return -1;
+  (void)!sidbeam_index_find_item((sidbeam_index*)object, id, name.data, name.count, from_item_row, &item_row, err);
+  fl_drop_user(index);
+  return item_row;
+}
+
+#endif
