@@ -25,10 +25,10 @@ struct SummedLevel {
 class BlockWalk {
  public:
   BlockWalk(const IndexView& index, SectionSums& sums)
-      : index_(index),
+      : tail_(bulk_kernels(index.target)),
+        index_(index),
         kernels_(bulk_kernels(index.target)),
         digests_(static_cast<size_t>(index.levels), Stream128(index.target)),
-        tail_(kernels_),
         summed_tail_(sums, index.tail.tokens) {
     for (uint32_t i = 0; i <= kSids; ++i) each_[i] = static_cast<uint16_t>(i);
     for (int l = 0; l < index.levels; ++l) {
@@ -221,13 +221,13 @@ class BlockWalk {
   }
 
   static constexpr int kTransposed = 8;
+  SidEdges tail_;
   alignas(64) uint16_t columns_[kTransposed][kSidStride];
   alignas(64) uint32_t wide_column_[kSids];
   alignas(64) uint32_t codes_[kSids + 8];
   const IndexView& index_;
   const BulkKernels& kernels_;
   std::vector<Stream128> digests_;
-  SidEdges tail_;
   SummedLevel summed_[kMaxLevels];
   Summed summed_tail_;
   uint64_t node_[kMaxLevels] = {};  // the first node that the next block goes through

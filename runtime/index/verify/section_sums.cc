@@ -7,7 +7,7 @@ namespace sidbeam {
 
 SectionSums::SectionSums(const Index& index) {
   for (const SectionInfo& section : index.header.sections)
-    sums_.push_back({index.bytes.data() + section.offset, section.bytes, Stream128(index.view.target)});
+    sums_.push_back({Stream128(index.view.target), index.bytes.data() + section.offset, section.bytes});
 }
 
 constexpr uint64_t kSummedAtOnce = uint64_t{16} << 10;  // all sections of a trie together fit a near cache

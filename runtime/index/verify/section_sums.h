@@ -12,9 +12,9 @@ namespace sidbeam {
 
 // The checksum of a section, computed piece by piece, so that whatever reads the section next finds it in a near cache.
 struct SectionSum {
+  Stream128 stream;
   const void* data = nullptr;
   uint64_t bytes = 0;
-  Stream128 stream;
   uint64_t done = 0, fetched = 0;
 
   // Adds at least the first `end` bytes.
