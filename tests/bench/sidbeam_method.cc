@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sidbeam_method.h"
 
+#include <algorithm>
+
 namespace bench {
 namespace {
 
@@ -38,6 +40,8 @@ void SidbeamMethod::start() {
 }
 
 void SidbeamMethod::step(int32_t, const Rows& rows) {
+  // A search that has run out of beams has nothing left to step, which the library calls a bad state.
+  if (std::all_of(beams_.active, beams_.active + shape_.slots, [](int32_t active) { return active == 0; })) return;
   const int64_t all = int64_t{shape_.slots} * shape_.beams;
   const bool dense = rows.first + all <= rows.ring_rows;
   sidbeam_rows logits = dense ? sidbeam_rows_dense(rows.row(0, 0), rows.dtype, shape_.slots, shape_.beams, rows.columns)
