@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"sidbeam.io/sidbeam"
@@ -170,15 +171,25 @@ func TestBadLookups(t *testing.T) {
 		"codes has 1 elements, expected at least 2")
 }
 
+// The plugin is missing, or it is there and the driver is missing.
+func failsWithoutCUDA(t *testing.T, err error) {
+	t.Helper()
+	text := "the CUDA plugin libsidbeam_cuda.so.1 is missing"
+	if err != nil && strings.Contains(err.Error(), "driver") {
+		text = "no NVIDIA driver is installed (libcuda.so.1), expected one for CUDA device 0"
+	}
+	fails(t, err, sidbeam.NoDevice, text)
+}
+
 // Without a plugin or a device, calls that ask for CUDA say so, and the CPU goes on.
 func TestNoDevice(t *testing.T) {
 	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
 		t.Skip("this machine has a CUDA device")
 	}
 	index := threeItems(t)
-	fails(t, index.Upload(sidbeam.UploadConfig{}), sidbeam.NoDevice, "the CUDA plugin libsidbeam_cuda.so.1 is missing")
+	failsWithoutCUDA(t, index.Upload(sidbeam.UploadConfig{}))
 	_, err := sidbeam.NewSession(sidbeam.SessionConfig{Constraint: index, Device: sidbeam.Device{Type: sidbeam.CUDA}})
-	fails(t, err, sidbeam.NoDevice, "the CUDA plugin libsidbeam_cuda.so.1 is missing")
+	failsWithoutCUDA(t, err)
 	if kinds, bytes, err := index.Uploaded(0); err != nil || kinds != 0 || bytes != 0 {
 		t.Errorf("expected nothing on the device, got %d, %d, %v", kinds, bytes, err)
 	}
