@@ -182,15 +182,8 @@ inline int32_t gather(const Elements& elements, int64_t first_column, const Toke
   return n;
 }
 
-// Lanes are not NaN. (Highway 1.0.3's emulation starts from the lowest finite float, so that lanes of -inf give
-// -3.4e38.)
-HWY_INLINE float largest_lane(Floats x) {
-#if HWY_TARGET == HWY_EMU128
-  return *std::max_element(x.raw, x.raw + kWidth);
-#else
-  return hn::GetLane(hn::MaxOfLanes(F32(), x));
-#endif
-}
+// Lanes are not NaN.
+HWY_INLINE float largest_lane(Floats x) { return hn::GetLane(hn::MaxOfLanes(F32(), x)); }
 
 inline float largest(const float* x, int64_t n) {
   const F32 d;

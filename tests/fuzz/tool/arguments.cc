@@ -180,6 +180,7 @@ Arguments any_arguments(const Scratch& scratch, const std::string& file, Random&
             "--codes",
             random.one_in(2) ? "2048" : some_codes(random)};
   Arguments arguments = {random.pick(commands)};
+  if (random.one_in(2)) arguments.push_back(random.one_in(2) ? "" : scratch.path(file));
   for (uint64_t i = random.below(6); i > 0; --i) {
     arguments.push_back(random.pick(options));
     if (!random.one_in(4)) arguments.push_back(random.pick(values));
