@@ -1,4 +1,5 @@
-// Sort, count, place, fill, checksum. Everything that is written has its exact place before the first byte of it is.
+// Builds an index in steps: sort, count, place, fill, checksum. The exact place of every byte is known before the first
+// one is written.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/build/builder.h"
 
@@ -30,7 +31,7 @@ sidbeam_builder_config checked(const sidbeam_builder_config& config) {
   return config;
 }
 
-// Zeros between `bytes` of header and the sections, and to the end.
+// Zeroes the padding between the sections and after the last one; the header takes `header_bytes`.
 void zero_padding(const FileHeader& header, uint64_t header_bytes, uint8_t* base) {
   uint64_t end = header_bytes;
   for (const Section& section : header.sections) {
@@ -40,7 +41,8 @@ void zero_padding(const FileHeader& header, uint64_t header_bytes, uint8_t* base
   std::memset(base + end, 0, header.file_bytes - end);
 }
 
-// What has been written goes from the build's memory as it comes into the system's cache: no two copies of the file.
+// Writes the file and gives the build's memory back piece by piece as it enters the page cache, so that the whole file
+// is never in memory twice.
 void write_memory(IndexMemory& memory, int64_t bytes, const sidbeam_builder_config& config, OutputFile& file) {
   constexpr int64_t kWrittenAtOnce = int64_t{16} << 20;
   Progress progress(config, SIDBEAM_PHASE_SYNC, bytes);
@@ -65,7 +67,7 @@ struct BuilderState {
         threads(thread_count(given.threads > 0 ? given.threads : given_threads)),
         allocator(given_allocator),
         catalogue(config, allocator) {
-    config.codes = nullptr;  // the caller's; the layout has a copy
+    config.codes = nullptr;  // owned by the caller; the layout has a copy
     config.codebook = nullptr;
     if (codebook.size() > kMaxMetadataBytes)
       fail(SIDBEAM_INVALID_ARGUMENT, "codebook has %zu bytes, expected at most %llu", codebook.size(),
@@ -99,7 +101,7 @@ struct BuilderState {
     scan = std::move(counted);
   }
 
-  // The header with every section in its place. Encoded once without checksums, to learn its length.
+  // The header with every section placed. Encodes the header once without checksums to learn its length.
   FileHeader placed() {
     FileHeader header = scan->header;
     header.target = target;
@@ -123,7 +125,7 @@ struct BuilderState {
            static_cast<ll>(bytes), static_cast<ll>(config.memory_limit_bytes));
   }
 
-  // The whole file into `base`, which has room for header.file_bytes.
+  // Writes the whole file to `base`, which has room for header.file_bytes.
   void fill(FileHeader& header, uint8_t* base) {
     emit_sections(catalogue, *sorted, *scan, header, base, config, threads);
     zero_padding(header, header_bytes, base);
@@ -134,7 +136,8 @@ struct BuilderState {
     std::memcpy(base, encoded.data(), encoded.size());
   }
 
-  // Fingerprint and checksums, the longest first: a hash cannot be divided.
+  // Computes the fingerprint and the checksums, longest section first: one hash cannot be split across threads, so a
+  // long one must not start last.
   void hash(FileHeader& header, const uint8_t* base) const {
     std::vector<Section*> longest_first;
     int64_t bytes = 0;
@@ -154,7 +157,7 @@ struct BuilderState {
       section.checksum = xxh3_64(header.target, base + section.offset, section.spec.length);
       progress.advance(static_cast<int64_t>(section.spec.length));
     });
-    progress.advance(0);  // what other threads did last
+    progress.advance(0);  // reports the progress of other threads since this thread's last call
   }
 
   sidbeam_builder_config config;
@@ -166,10 +169,10 @@ struct BuilderState {
   Allocator allocator;
   Catalogue catalogue;
   bool closed = false;                    // nothing may be added any more
-  std::optional<SortedCatalogue> sorted;  // since then the catalogue has no words
-  int64_t sort_peak = 0;                  // memory in use while it was sorted
+  std::optional<SortedCatalogue> sorted;  // once set, the catalogue has no words
+  int64_t sort_peak = 0;                  // peak memory of the sort
   std::optional<LevelScan> scan;
-  std::vector<Hash128> digests;  // of the columns
+  std::vector<Hash128> digests;  // one per column
   size_t header_bytes = 0;       // preamble and header
 };
 
@@ -234,7 +237,7 @@ Plan Builder::plan() {
 
 void Builder::write(const char* path) {
   if (path == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "path is NULL");
-  // Before the sort: a folder that is not there is said at once.
+  // Opened before the sort, so that a missing folder is reported at once.
   OutputFile file(path, state_->config.allow_attribute_loss != 0);
   state_->sort();
   FileHeader header = state_->placed();

@@ -1,4 +1,4 @@
-// From a catalogue to the bytes of an index.
+// Turns a catalogue into the bytes of an index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@ namespace sidbeam {
 
 struct BuilderState;  // builder.cc
 
-// Behind sidbeam_builder; the functions are those of sidbeam/builder.h, with Failure for errors.
+// Implements sidbeam_builder. The functions are those of sidbeam/builder.h, but report errors by throwing Failure.
 class Builder {
  public:
   Builder(const sidbeam_builder_config& config, int threads, const Allocator& allocator,

@@ -13,9 +13,9 @@ namespace {
 
 using ll = long long;
 
-constexpr int64_t kPackRows = int64_t{1} << 15;  // rows of a task
+constexpr int64_t kPackRows = int64_t{1} << 15;  // rows per task
 
-// The row number that a message names: counted over all calls.
+// `row` is counted over all calls of add, since the message names it.
 [[noreturn]] void bad_code(int64_t row, int level, int32_t code, uint32_t codes) {
   fail(SIDBEAM_INVALID_ARGUMENT, "codes: row %lld, level %d: code %d, expected 0 to %u", static_cast<ll>(row), level,
        code, codes - 1);
@@ -41,7 +41,7 @@ KeyLayout::KeyLayout(int level_count, const int32_t* level_codes, bool variable)
   int bits_of[kMaxLevels], room = 0, word = -1;
   for (int l = 0; l < levels; ++l) {
     codes[l] = static_cast<uint32_t>(level_codes[l]);
-    // A level of one code needs no bit, but one keeps the arithmetic free of special cases.
+    // A level with one code needs no bits, but giving it one avoids special cases.
     bits_of[l] = std::max(1, static_cast<int>(std::bit_width(codes[l] - (variable ? 0u : 1u))));
     if (bits_of[l] > room) {
       room = 64;
@@ -133,8 +133,8 @@ void Catalogue::reserve(const Pairs& pairs) {
   if (pairs.priorities != nullptr || has_priorities) priorities.reserve(total);
 }
 
-// Packs rows of full length into out[0 .. count). Returns whether all codes are in range: a branch a code would cost
-// more than the packing.
+// Packs rows of full length into out[0 .. count). Returns whether all codes are in range. The result is tested once per
+// call: a branch per code would cost more than the packing.
 bool Catalogue::pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const {
   int first = 0;
   while (layout.place[first].word != word) ++first;
@@ -153,7 +153,7 @@ bool Catalogue::pack_word(const int32_t* codes, int64_t count, int word, uint64_
   return good;
 }
 
-// One row, with every check of its own.
+// Packs one row and checks it in full.
 void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
   const int64_t row = rows + i;
   const int length = checked_length(pairs, i, row, layout);
@@ -173,7 +173,7 @@ void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
   }
 }
 
-// Rows [begin, end) of the call, into room that is not counted yet.
+// Packs rows [begin, end) of the call into reserved room that `rows` does not count yet.
 void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end) {
   for (int64_t i = begin, piece = 0; i < end; i += piece) {
     piece = std::min(end - i, words[0].run(rows + i));  // every array has the same chunks
@@ -190,7 +190,7 @@ void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end) {
   }
 }
 
-// Names of one call lie side by side, so that each is a plain string_view.
+// The names of one call are stored next to each other, so that each name is a plain string_view.
 void Catalogue::copy_names(const Pairs& pairs) {
   const int64_t first = pairs.id_offsets[0], bytes = pairs.id_offsets[pairs.count] - first;
   if (bytes > name_room_ || name_chunks.empty()) {
@@ -220,7 +220,7 @@ void Catalogue::add(const Pairs& pairs, int threads) {
                [&](int64_t task) { pack(pairs, task * kPackRows, std::min(pairs.count, (task + 1) * kPackRows)); });
   if (pairs.id_offsets != nullptr) copy_names(pairs);
   if (pairs.priorities != nullptr && !has_priorities) {
-    // The rows before had the priority 0.
+    // Earlier rows had no priorities, which means 0.
     for (int64_t row = 0; row < rows; ++row) priorities[row] = 0;
     has_priorities = true;
   }

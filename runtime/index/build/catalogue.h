@@ -1,4 +1,4 @@
-// What a builder has been given, in order of arrival: SIDs packed into words, ids and priorities.
+// The input of a builder in order of arrival: SIDs packed into words, ids and priorities.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace sidbeam {
 
-// A buffer on huge pages where the system has them: faults on small pages would take a good part of a build.
+// Allocates a buffer on huge pages where the system has them: page faults on small pages would take a good part of a
+// build.
 template <class T>
 Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   Buffer<T> buffer(allocator, count);
@@ -22,7 +23,7 @@ Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
   return buffer;
 }
 
-// An array that grows by chunks, at first of doubling size: growing copies nothing, and elements are found by
+// An array that grows in chunks, the first of which double in size. Growing copies nothing, and an element is found by
 // arithmetic.
 template <class T>
 class ChunkedArray {
@@ -37,7 +38,7 @@ class ChunkedArray {
       capacity_ += chunks_.back().size();
     }
   }
-  // The room that `count` elements take, whether reserved at once or not.
+  // The capacity after reserve(count). It does not depend on how many calls of reserve() led there.
   static int64_t capacity_for(int64_t count) {
     int64_t capacity = 0;
     for (size_t chunk = 0; capacity < count && chunk <= kDoublings; ++chunk) capacity += chunk_size(chunk);
@@ -50,14 +51,14 @@ class ChunkedArray {
   const T& operator[](int64_t i) const { return const_cast<ChunkedArray&>(*this)[i]; }
   int64_t bytes() const { return capacity_ * static_cast<int64_t>(sizeof(T)); }
   bool empty() const { return capacity_ == 0; }
-  // How many elements from i on are contiguous.
+  // How many elements are contiguous from i on.
   int64_t run(int64_t i) const {
     const Place place = place_of(i);
     return chunks_[place.chunk].size() - place.offset;
   }
 
  private:
-  static constexpr int64_t kFirst = 1024, kLargest = int64_t{1} << 22;  // elements of a chunk
+  static constexpr int64_t kFirst = 1024, kLargest = int64_t{1} << 22;  // elements per chunk
   static constexpr size_t kDoublings = 12;
   static_assert(kFirst << kDoublings == kLargest);
   static int64_t chunk_size(size_t chunk) { return kFirst << (chunk < kDoublings ? chunk : kDoublings); }
@@ -78,8 +79,8 @@ class ChunkedArray {
   int64_t capacity_ = 0;
 };
 
-// Where the code of each level lies in a key of 64-bit words. Level 0 takes the highest bits of word 0 and no code
-// straddles words, so keys compare as SIDs do, word by word.
+// The place of each level's code in a key of 64-bit words. Level 0 takes the highest bits of word 0 and no code
+// straddles words, so comparing keys word by word compares the SIDs.
 struct KeyLayout {
   struct Place {
     uint8_t word = 0, shift = 0, bits = 0;
@@ -88,26 +89,26 @@ struct KeyLayout {
   bool variable_length = false;
   uint32_t codes[kMaxLevels] = {};
   Place place[kMaxLevels];
-  int word_bits[kMaxLevels] = {};             // bits used, from the lowest on
+  int word_bits[kMaxLevels] = {};             // bits in use, counted from the lowest
   uint8_t level_of_bit[kMaxLevels][64] = {};  // [word][bit]
 
   KeyLayout(int levels, const int32_t* codes, bool variable_length);
   uint32_t code(int level, uint64_t word) const {
     return static_cast<uint32_t>(word >> place[level].shift & ((uint64_t{1} << place[level].bits) - 1));
   }
-  // The first level in which two keys differ, from their words of one number, which differ.
+  // The first level at which two keys differ, given the first of their words that differ.
   int first_difference(int word, uint64_t a, uint64_t b) const {
     return level_of_bit[word][63 - std::countl_zero(a ^ b)];
   }
 };
 
-// Throws INVALID_ARGUMENT for a configuration that no builder can have.
+// Throws INVALID_ARGUMENT if the configuration is invalid.
 void check_config(const sidbeam_builder_config& config);
 
 struct Catalogue {
   Catalogue(const sidbeam_builder_config& config, const Allocator& allocator);
 
-  // One call of add, which adds everything or throws and adds nothing.
+  // The arguments of one call of add, which adds all pairs or throws and adds none.
   struct Pairs {
     const int32_t* codes = nullptr;
     const int32_t* lengths = nullptr;
@@ -119,7 +120,7 @@ struct Catalogue {
   };
   void add(const Pairs& pairs, int threads);
 
-  // Frees the keys, which sorting has made redundant.
+  // Frees the keys, which are redundant after the sort.
   void release_words() { words.clear(); }
 
   int64_t id(int64_t row) const { return has_ids ? ids[row] : row; }
@@ -130,11 +131,11 @@ struct Catalogue {
   KeyLayout layout;
   IdType id_type;
   int64_t rows = 0;
-  bool has_ids = false;                       // integer ids came with the pairs
-  bool has_priorities = false;                // an entry other than 0 may be there
-  std::vector<ChunkedArray<uint64_t>> words;  // by word of the key
+  bool has_ids = false;                       // the pairs came with integer ids
+  bool has_priorities = false;                // some priority may be other than 0
+  std::vector<ChunkedArray<uint64_t>> words;  // one array per word of the key
   ChunkedArray<int64_t> ids;
-  ChunkedArray<std::string_view> names;  // into name_chunks
+  ChunkedArray<std::string_view> names;  // views into name_chunks
   std::vector<Buffer<char>> name_chunks;
   ChunkedArray<int64_t> priorities;
 
@@ -146,7 +147,7 @@ struct Catalogue {
   void pack(const Pairs& pairs, int64_t begin, int64_t end);
   void copy_names(const Pairs& pairs);
 
-  int64_t name_room_ = 0;  // bytes not used at the end of the last chunk of names
+  int64_t name_room_ = 0;  // unused bytes at the end of the last chunk of names
 };
 
 }  // namespace sidbeam

@@ -1,4 +1,4 @@
-// The digests from which a build computes the fingerprint.
+// The column digests from which a build computes the fingerprint.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 
 using format::SectionKind;
 
-// An array of unsigned integers of 2, 4 or 8 bytes to be written; UintArray is its reader.
+// Writes an array of unsigned integers of 2, 4 or 8 bytes each; UintArray reads it.
 struct UintOut {
   uint8_t* data = nullptr;
   uint64_t width = 0;
@@ -62,7 +62,7 @@ struct LevelOut {
   UintOut row_pointers, tokens, ordinals, end_edges, end_ordinals;
 };
 
-// Where the next of a level's elements go.
+// Where the next elements of a level go.
 struct Cursor {
   uint64_t edge = 0, node = 0, end = 0;
 };
@@ -70,7 +70,7 @@ struct Cursor {
 // SIDs [begin, end), few enough for the first-level cache, and the levels that each of them changes.
 struct Block {
   int64_t begin, end;
-  const uint8_t *first, *last;  // first new level, and the last one with an edge
+  const uint8_t *first, *last;  // per SID: the first new level, and the last level with an edge
   uint8_t least_first, most_first;
 };
 
@@ -79,9 +79,9 @@ void convert(const CodeColumn& column, int64_t begin, int64_t end, T* out) {
   for (int64_t i = begin; i < end; ++i) out[i - begin] = static_cast<T>(column[i]);
 }
 
-// The tokens of the edges that begin in a block, and the row pointers of the nodes. Every SID writes, and what it does
-// not begin is written over by the next: branches would be taken by chance. Into buffers, since the last of them must
-// not reach into the next chunk.
+// Writes the tokens of the edges that begin in a block, and the row pointers of the nodes. Every SID writes to the next
+// free element, and the next SID overwrites it unless the edge or node begins here: branches would be unpredictable.
+// The output goes through buffers because the last surplus write must not reach into the next chunk.
 template <class Token, class Position, bool kVariable>
 void emit_block(const Block& block, int level, const CodeColumn& column, const LevelOut& out, Cursor& at) {
   Token tokens[kCachedSids];
@@ -123,7 +123,7 @@ void emit_block(bool variable, const Block& block, int level, const CodeColumn& 
   (variable ? emit_block<Token, Position, true> : emit_block<Token, Position, false>)(block, level, column, out, at);
 }
 
-// Where a level has few nodes.
+// Writes the ordinals of the nodes. Only levels with few nodes have them.
 void emit_ordinals(const Block& block, int level, const UintOut& out, uint64_t node) {
   if (!out || block.least_first >= level) return;
   for (int64_t i = block.begin; i < block.end; ++i) {
@@ -162,7 +162,7 @@ void emit_level(const Emission& emission, const Block& block, int level, const L
   }
 }
 
-// The edges and nodes of all levels that begin with the SIDs of a chunk.
+// Writes the edges and nodes of all levels that begin with the SIDs of a chunk.
 void emit_trie(const Emission& emission, const std::vector<LevelOut>& out, int64_t chunk) {
   const SortedCatalogue& sorted = emission.sorted;
   const auto levels = static_cast<int>(out.size());
@@ -175,7 +175,8 @@ void emit_trie(const Emission& emission, const std::vector<LevelOut>& out, int64
     at[l].node = l == 0 ? 0 : emission.scan.starts[static_cast<size_t>(l) - 1].edges[c];
   }
   uint8_t last[kCachedSids];
-  sorted.last_levels(0, std::min(sorted.sids, kCachedSids), last);  // all that there is to say where lengths are fixed
+  sorted.last_levels(0, std::min(sorted.sids, kCachedSids),
+                     last);  // with fixed lengths these values hold for every block
   const int64_t end = std::min(sorted.sids, (chunk + 1) * kTaskSids);
   for (int64_t begin = chunk * kTaskSids; begin < end; begin += kCachedSids) {
     const uint8_t* first = sorted.first_new.data() + begin;
@@ -209,7 +210,7 @@ void emit_all_tries(const Emission& emission, int threads, Progress& progress) {
     level.row_pointers.set(emission.view.level[l].nodes, emission.view.level[l].edges);
     if (level.ordinals) level.ordinals.set(emission.view.level[l].nodes, emission.view.sids);
   }
-  // SID 0 begins the root, though no level above it.
+  // SID 0 begins the root. No SID has a new level above level 0, so nothing else writes these entries.
   out[0].row_pointers.set(0, 0);
   if (out[0].ordinals) out[0].ordinals.set(0, 0);
   const UintOut merged = emission.array(SectionKind::EndOrdinals, -1);
@@ -226,7 +227,7 @@ void emit_columns(const Emission& emission, int threads, Progress& progress) {
   const auto chunks = static_cast<int64_t>(divide_up(emission.view.sids, kTaskSids));
   std::vector<UintOut> out;
   for (int l = 0; l < levels; ++l) out.push_back(emission.array(SectionKind::Columns, l));
-  // By chunk first, so that what one task read of a chunk is still in the cache for the next.
+  // Tasks go by chunk first, so that the next task finds the chunk still in the cache.
   parallel_for(threads, chunks * levels, [&](int64_t task) {
     const auto level = static_cast<int>(task % levels);
     const int64_t begin = task / levels * kTaskSids, end = std::min(emission.sorted.sids, begin + kTaskSids);
@@ -297,7 +298,7 @@ void emit_ids(const Emission& emission, int threads, Progress& progress) {
   const uint64_t* rows = emission.sorted.rows.data();
   const auto& ids = emission.catalogue.ids;
   const int64_t items = emission.sorted.items;
-  constexpr int64_t kAhead = 24;  // cache misses that overlap
+  constexpr int64_t kAhead = 24;  // cache misses to overlap
   parallel_for(threads, static_cast<int64_t>(divide_up(emission.view.items, kTaskSids)), [&](int64_t chunk) {
     const int64_t begin = chunk * kTaskSids, end = std::min(items, begin + kTaskSids);
     if (!emission.catalogue.has_ids) {
@@ -326,9 +327,9 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
   if (tail != 0) emit_tail(sorted, scan, sections, base, threads, progress);
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
-  // On this thread, which reports progress: it is long and cannot be divided.
+  // Runs on this thread, which reports progress: it takes long and cannot be divided.
   if (shape.hash) emit_hash(sorted, header, base, progress);
-  // Parts that are one task each.
+  // Each of these parts is one task.
   parallel_for(threads, shape.levels + 2, [&](int64_t task) {
     if (task == 0) {
       if (shape.id_type == IdType::kString) emit_names(emission);
@@ -338,7 +339,7 @@ void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, co
       emit_dense(emission, static_cast<int>(task) - 2);
     }
   });
-  progress.advance(0);  // what other threads did last
+  progress.advance(0);  // reports the progress of other threads since this thread's last call
 }
 
 }  // namespace sidbeam

@@ -1,4 +1,4 @@
-// From sorted SIDs to sections: fills arrays whose exact sizes a scan has counted.
+// Writes the sections of an index from sorted SIDs. The scan has already counted the exact size of every array.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace sidbeam {
 
-// Fills the header's sections at base + offset, and sets the header's seed of a hash set. Touches nothing else.
+// Fills the sections at base + offset and, if there is a hash set, sets its seed in the header. Changes nothing else.
 void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const LevelScan& scan, FileHeader& header,
                    uint8_t* base, const sidbeam_builder_config& config, int threads);
 

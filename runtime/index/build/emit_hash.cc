@@ -13,14 +13,14 @@ namespace {
 
 constexpr uint64_t kEmpty = ~uint64_t{0};
 
-// A fill of the set, with one seed after the other.
+// Fills the hash set, with one seed after another until one works.
 class HashFill {
  public:
   HashFill(const SortedCatalogue& sorted, Progress& progress) : sorted_(sorted), progress_(progress) {
     for (int l = 0; l < sorted.layout.levels; ++l) columns_.push_back(sorted.column(l));
   }
 
-  // Whether all SIDs found room. The sections hold nothing of use where not.
+  // Returns whether all SIDs found a slot. If not, the contents of the sections are useless.
   bool run(const IndexView& view) {
     const HashView& hash = view.hash;
     auto* keys = const_cast<uint64_t*>(hash.keys);
@@ -30,7 +30,7 @@ class HashFill {
     return hash.ordinals.width == 4 ? place(view, keys, reinterpret_cast<uint32_t*>(ordinals))
                                     : place(view, keys, reinterpret_cast<uint64_t*>(ordinals));
   }
-  // The SID that found none.
+  // The SID that found no slot.
   int64_t stuck() const { return stuck_; }
 
  private:
@@ -70,7 +70,7 @@ class HashFill {
     return hash_key(view, codes);
   }
 
-  // What a seed before did already does not count again.
+  // Progress that an earlier seed already reported is not reported again.
   void report(int64_t done) {
     progress_.advance(std::max(done - reported_, int64_t{0}));
     reported_ = std::max(done, reported_);

@@ -10,8 +10,8 @@
 
 namespace sidbeam {
 
-// Fills the sections of the hash set. Uses the header's seed if the caller gave one; otherwise the first seed of the
-// list with which no key lies too far from where it begins, and sets the header's. Throws where there is none.
+// Fills the sections of the hash set. Uses the header's seed if the caller gave one. Otherwise takes the first seed of
+// the list that leaves no key too far from where it begins, and stores it in the header. Throws if no seed works.
 void emit_hash(const SortedCatalogue& sorted, FileHeader& header, uint8_t* base, Progress& progress);
 
 }  // namespace sidbeam

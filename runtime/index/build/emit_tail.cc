@@ -13,8 +13,8 @@ namespace {
 using format::Encoding;
 using format::SectionKind;
 
-// Whether every node of a level has at most kMaxRun SIDs. From where a node begins, the last one that begins within
-// kMaxRun SIDs is looked for from its far end, so that most SIDs are never looked at.
+// Whether every node of a level has at most kMaxRun SIDs. From the beginning of a node, searches backwards through the
+// next kMaxRun SIDs for the last node that begins there, so that most SIDs are never looked at.
 bool runs_fit(const SortedCatalogue& sorted, int level) {
   const uint8_t* first_new = sorted.first_new.data();
   int64_t begin = 0;
@@ -67,14 +67,14 @@ TailOut find_tail(const Shape& shape, const std::vector<Section>& sections, uint
   return out;
 }
 
-// The rows of SIDs [begin, end). `Word` holds code and split bit, unless the bits go to out.splits.
+// Writes the rows of SIDs [begin, end). A `Word` holds the code and the split bit, unless the bits go to out.splits.
 template <class Word>
 void emit_rows(const SortedCatalogue& sorted, const TailOut& out, int64_t begin, int64_t end) {
   const int width = out.levels - out.level;
   CodeColumn columns[kMaxLevels];
   for (int l = out.level - 1; l < out.levels; ++l) columns[l] = sorted.column(l);
   auto* words = static_cast<Word*>(out.words);
-  // Chunks begin at a multiple of 64 entries: no word of the bitmap is two tasks'.
+  // Chunks begin at a multiple of 64 entries, so no two tasks write the same word of the bitmap.
   auto at = static_cast<uint64_t>(begin) * static_cast<uint64_t>(width);
   if (out.splits != nullptr)
     std::fill(out.splits + at / 64, out.splits + divide_up(static_cast<uint64_t>(end * width), 64), 0);
@@ -95,18 +95,20 @@ void emit_rows(const SortedCatalogue& sorted, const TailOut& out, int64_t begin,
   }
 }
 
-// The first ordinals of the nodes of the tail's level that begin in SIDs [begin, end), `node` the first of them.
+// Writes the first ordinals of those nodes of the tail's first level that begin in SIDs [begin, end). `node` is the
+// first such node.
 void emit_ordinals(const SortedCatalogue& sorted, const TailOut& out, uint64_t node, int64_t begin, int64_t end) {
   const bool may_end = sorted.layout.variable_length && out.level > 1;
   const CodeColumn second_above = sorted.column(std::max(out.level - 2, 0));
   for (int64_t i = begin; i < end; ++i) {
     if (i > 0 && sorted.first_new[i] >= out.level) continue;
-    if (may_end && second_above.is_end(i)) continue;  // ended before: no node
+    if (may_end && second_above.is_end(i)) continue;  // the SID ended above and has no node here
     out.set_ordinal(node++, static_cast<uint64_t>(i));
   }
 }
 
-// ln of the chance that a Poisson variable passes kMaxRun; its terms there fall at least geometrically.
+// The logarithm of the probability that a Poisson variable exceeds kMaxRun. Its terms there fall at least
+// geometrically.
 double log_excess(double mean) {
   const double most = kMaxRun + 1;
   return -mean + most * std::log(mean) - std::lgamma(most + 1) - std::log1p(-mean / (most + 1));

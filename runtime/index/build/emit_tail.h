@@ -12,10 +12,10 @@ namespace sidbeam {
 
 // The first level below the root at which no node has more than kMaxRun SIDs, or 0 if there is none.
 int first_tail_level(const SortedCatalogue& sorted);
-// What first_tail_level() is expected to be for uniformly drawn SIDs with the counts of `shape`.
+// The value of first_tail_level() to expect for uniformly drawn SIDs with the counts of `shape`.
 int expected_tail_level(const Shape& shape);
 
-// Fills the sections of the tail, the ordinals of its level among them. One pass over the SIDs.
+// Fills the sections of the tail, including the ordinals of its first level, in one pass over the SIDs.
 void emit_tail(const SortedCatalogue& sorted, const LevelScan& scan, const std::vector<Section>& sections,
                uint8_t* base, int threads, Progress& progress);
 

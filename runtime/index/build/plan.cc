@@ -15,10 +15,10 @@
 namespace sidbeam {
 namespace {
 
-// Distinct values of n uniform draws from k.
+// The expected number of distinct values among n uniform draws from k.
 double expected_distinct(double n, double k) { return -k * std::expm1(-n / k); }
 
-// SIDs are taken to be of full length while there are enough of those.
+// Assumes SIDs of full length as long as there are enough of them.
 void estimate_levels(uint64_t sids, Shape& shape) {
   double prefixes = 1, possible = 0;
   for (int l = 0; l < shape.levels; ++l) {
@@ -67,7 +67,7 @@ Plan estimate_plan(const sidbeam_builder_config& config, int64_t sids) {
   if (config.codebook != nullptr) header.codebook = config.codebook;
   header.file_bytes = place_sections(encode_header(header).size() - sizeof(Preamble), header.sections);
   Plan plan = plan_of(header);
-  // As if ids came with the pairs; the bytes of names are not known.
+  // Assumes that ids come with the pairs. The size of the names is unknown.
   const KeyLayout layout(config.levels, config.codes, shape.variable_length);
   const int64_t packed = checked_bytes(ChunkedArray<uint64_t>::capacity_for(sids), 8 * layout.words);
   const int64_t ids =

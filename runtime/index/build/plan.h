@@ -1,4 +1,4 @@
-// Sizes of an index, before it is built.
+// Computes the sizes of an index before it is built.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace sidbeam {
 
-// Behind sidbeam_plan.
+// Implements sidbeam_plan.
 struct Plan {
   sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;
   std::vector<SectionInfo> sections;
 };
 
-// Everything except exact and peak_bytes.
+// Sets everything except exact and peak_bytes.
 Plan plan_of(const FileHeader& header);
 
-// Behind sidbeam_plan_estimate().
+// Implements sidbeam_plan_estimate().
 Plan estimate_plan(const sidbeam_builder_config& config, int64_t sids);
 
 }  // namespace sidbeam

@@ -1,4 +1,4 @@
-// The caller's progress callback, fed by many threads and called on one.
+// The caller's progress callback: many threads report progress, and one of them calls it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace sidbeam {
 
-// One phase of a build. Made on the building thread; advance() may be called on any and throws CANCELLED once the
-// callback has asked for that.
+// One phase of a build. It belongs to the thread that constructs it, and only that thread calls the callback. advance()
+// may be called on any thread and throws CANCELLED once the callback has asked to cancel.
 class Progress {
  public:
   Progress(const sidbeam_builder_config& config, int32_t phase, int64_t total)

@@ -1,8 +1,9 @@
-// Apart by the highest digit, until a part fits a core's cache; then each part by itself, by no more bits than tell its
-// records apart. One trip through memory, where LSD takes one for every 11 bits. Real SIDs cluster: a part that is
-// still too large is taken apart again, by all threads.
+// Splits the rows by their highest digit into parts that fit a core's cache, then sorts each part by no more bits than
+// it takes to tell its records apart. The records go through memory once; an LSD sort needs one pass per 11 bits. Real
+// SIDs cluster, so all threads together split a part again if it is still too large.
 //
-// To take apart, each thread scatters through a cache line a bucket and writes whole lines past the cache, so that 4096
+// To split, each thread collects one cache line per bucket and writes whole lines past the cache. Writing to 4096 open
+// pages directly would thrash the TLB (research: performance, section 4).
 // open pages do not thrash the TLB (research: performance, section 4).
 // SPDX-License-Identifier: Apache-2.0
 #include "index/build/radix.h"
@@ -21,10 +22,10 @@
 namespace sidbeam {
 namespace {
 
-constexpr int kMostBits = 12;  // of a digit that takes apart
+constexpr int kMostBits = 12;  // bits of a digit that splits a part
 constexpr int64_t kBuckets = 1 << kMostBits;
-constexpr int64_t kLine = 64 / sizeof(uint64_t);    // keys or rows of a cache line
-constexpr int64_t kLargestPart = int64_t{1} << 16;  // records: twice as many fit a core's own cache
+constexpr int64_t kLine = 64 / sizeof(uint64_t);    // keys or rows per cache line
+constexpr int64_t kLargestPart = int64_t{1} << 16;  // records; twice as many fit a core's own cache
 constexpr int64_t kUsualPart = int64_t{1} << 14;
 constexpr int64_t kReportedRecords = int64_t{1} << 18;  // records between two reports of progress
 constexpr int64_t kParallel = int64_t{1} << 17;         // fewer records are not worth another thread
@@ -52,13 +53,13 @@ struct Slices {
   int64_t end(int64_t slice) const { return begin(slice + 1); }
 };
 
-// Keys and rows side by side.
+// Keys and their rows in parallel arrays.
 struct Columns {
   uint64_t *keys, *rows;
   Columns operator+(int64_t i) const { return {keys + i, rows + i}; }
 };
 
-// What is taken apart: words of the catalogue, whose rows are their positions, or records that were apart before.
+// The two inputs of a split: words of the catalogue, whose rows are their positions, or records that were split before.
 struct Words {
   const ChunkedArray<uint64_t>& words;
   int64_t run(int64_t i) const { return words.run(i); }
@@ -67,7 +68,7 @@ struct Words {
 };
 struct Records {
   Columns columns;
-  int64_t first;  // number of the first of them
+  int64_t first;  // number of the first record
   static int64_t run(int64_t) { return kReportedRecords; }
   const uint64_t* keys(int64_t i) const { return columns.keys + (i - first); }
   uint64_t row(int64_t i) const { return columns.rows[i - first]; }
@@ -106,7 +107,7 @@ void flush(Lines& lines, uint64_t bucket, Columns out) {
   }
 }
 
-// Moves a slice to its buckets; lines.next says where these continue.
+// Moves a slice to its buckets. lines.next says where each bucket's next record goes.
 template <class Source>
 void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Lines& lines, Columns out,
              Progress& progress) {
@@ -128,7 +129,8 @@ void scatter(const Source& source, int64_t begin, int64_t end, Digit digit, Line
 #endif
 }
 
-// Moves `source` to out [part.begin, part.end) by a digit. Returns where the buckets begin, and the end.
+// Distributes `source` over out [part.begin, part.end) by a digit. Returns where each bucket begins, followed by the
+// end of the last one.
 template <class Source>
 std::vector<int64_t> to_buckets(const Source& source, const SortPart& part, Digit digit, int threads,
                                 Buffer<Lines>& lines, Columns out, Progress& progress) {
@@ -154,14 +156,14 @@ std::vector<int64_t> to_buckets(const Source& source, const SortPart& part, Digi
   return begins;
 }
 
-// The digit that takes a part apart, into those of the usual size if its keys are spread evenly.
+// The digit by which to split a part. If keys are spread evenly, the new parts have the usual size.
 Digit highest_digit(const SortPart& part) {
   const int enough = bits_of(part.size() / (kUsualPart / 2));
   const int bits = std::min(std::clamp(enough, 1, kMostBits), part.bits);
   return {part.base, part.bits - bits, bits};
 }
 
-// Neighbouring buckets become a part of the usual size; one that is larger, a part of its own.
+// Joins neighbouring buckets into parts of at most the usual size. A larger bucket becomes a part of its own.
 void add_parts(const SortPart& whole, Digit digit, const std::vector<int64_t>& begins, std::vector<SortPart>& out) {
   const auto begin_of = [&](int64_t bucket) { return begins[static_cast<size_t>(bucket)]; };
   for (int64_t first = 0, last = 0; first < digit.buckets(); first = last) {
@@ -173,13 +175,13 @@ void add_parts(const SortPart& whole, Digit digit, const std::vector<int64_t>& b
   }
 }
 
-// Sorts records in a cache.
+// Sorts records that fit a core's cache.
 struct SmallSort {
   const Catalogue& catalogue;
   Record* scratch;
 
   static constexpr int64_t kInsertion = 16;
-  static constexpr int kDigitBits = 10;  // two digits a call; more buckets than this would leave the first-level cache
+  static constexpr int kDigitBits = 10;  // a call sorts by two digits; more buckets would not fit the first-level cache
 
   void load_word(Record* records, int64_t count, int word) const {
     const auto& words = catalogue.words[static_cast<size_t>(word)];
@@ -211,7 +213,7 @@ struct SmallSort {
     }
   }
 
-  // By bits [low, low + bits) of key - base, which are its highest.
+  // Sorts by bits [low, low + bits) of key - base, which are its highest.
   void sort_digits(Record* records, int64_t count, uint64_t base, int low, int bits) const {
     const Digit first{base, low, bits / 2}, second{base, low + bits / 2, bits - bits / 2};
     uint32_t first_place[1 << kDigitBits] = {}, second_place[1 << kDigitBits] = {};
@@ -230,7 +232,7 @@ struct SmallSort {
     for (int i = 0; i < 1 << bits; ++i) sum += std::exchange(counts[i], sum);
   }
 
-  // Runs that are alike but for the lowest bits of this word and the words after it.
+  // Sorts each run of records that differ only in the lowest bits of this word and in later words.
   void sort_runs(Record* records, int64_t count, int word, uint64_t base, int low) const {
     for (int64_t begin = 0, end = 0; begin < count; begin = end) {
       const uint64_t prefix = (records[begin].key - base) >> low;
@@ -251,7 +253,7 @@ struct SmallSort {
 
 int64_t workers(int64_t rows, int threads) { return std::clamp<int64_t>(rows / kParallel, 1, threads); }
 
-// Takes apart what came out too large.
+// Splits the parts that are still too large.
 struct Splitter {
   const Catalogue& catalogue;
   int threads;
@@ -266,7 +268,7 @@ struct Splitter {
 
   std::vector<SortPart> split(std::vector<SortPart> parts) {
     std::vector<SortPart> finished;
-    Buffer<uint64_t> keys, rows;  // of the largest so far
+    Buffer<uint64_t> keys, rows;  // sized for the largest part so far
     while (!parts.empty()) {
       SortPart part = parts.back();
       parts.pop_back();
@@ -292,7 +294,7 @@ struct Splitter {
     return finished;
   }
 
-  // Copies the rows, and the word that now is the key.
+  // Copies the rows and the word that is now the key.
   void copy_out(const SortPart& part, Columns copy) const {
     const auto& words = catalogue.words[static_cast<size_t>(part.word)];
     parallel_for(threads, (part.size() + kReportedRecords - 1) / kReportedRecords, [&](int64_t block) {
@@ -309,7 +311,8 @@ struct Splitter {
   }
 };
 
-// Records of the largest part that is sorted in a cache, and of the largest that is not: that is one SID, and in order.
+// The number of records of the largest part that is sorted in a cache, and of the largest part that is not. The latter
+// is a single SID and already in order.
 int64_t scratch_room(const std::vector<SortPart>& parts) {
   int64_t room = 0;
   for (const SortPart& part : parts) room = std::max(room, part.size() <= kLargestPart ? part.size() : 0);

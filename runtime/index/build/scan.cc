@@ -1,5 +1,5 @@
-// One streaming pass, in chunks: a SID begins an edge of level l if its first new level is at most l, and a node if it
-// is less than l. The alternative, one pass per level, reads everything L times.
+// Counts all levels in one streaming pass, in chunks. A SID begins an edge of level l if its first new level is at most
+// l, and a node if its first new level is less than l. One pass per level would read everything L times.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -11,16 +11,17 @@
 namespace sidbeam {
 namespace {
 
-// What the SIDs of a chunk add to each level. Rows may straddle chunks, so those at its two ends stay open.
+// What the SIDs of a chunk add to each level. Rows may straddle chunks, so the first and the last row of a chunk stay
+// open.
 struct ChunkCounts {
   uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {};
-  uint64_t first_row[kMaxLevels] = {};                        // edges before the first node that begins here
-  uint64_t row[kMaxLevels] = {};                              // edges since the last one; all of them where none begins
+  uint64_t first_row[kMaxLevels] = {};  // edges before the first node that begins here
+  uint64_t row[kMaxLevels] = {};        // edges since the last node that begins here; all edges if none does
   uint64_t longest[kMaxLevels] = {}, dense[kMaxLevels] = {};  // of the rows between
   int begun = kMaxLevels;                                     // nodes of this level and below begin here
 };
 
-// A row is dense from its fewest-dense-th child on, and longest by its last: so no row has to be closed.
+// A row becomes dense at its fewest[level]-th child and its length counts with every child, so rows need not be closed.
 template <bool kVariable>
 void count_block(const SortedCatalogue& sorted, const uint64_t* fewest, int64_t begin, int64_t end, ChunkCounts& out) {
   const int levels = sorted.layout.levels;
@@ -37,7 +38,7 @@ void count_block(const SortedCatalogue& sorted, const uint64_t* fewest, int64_t 
     out.longest[first] = std::max(out.longest[first], children);
     out.dense[first] += children == fewest[first];
     for (int l = first + 1; l < levels; ++l) out.row[l] = !kVariable || l <= last;
-    ++out.edges[first];  // and of every level from there to the last, added up later
+    ++out.edges[first];  // also counts for every level from there to the last; added up later
     if (kVariable && last + 1 < levels) --out.edges[last + 1];
     if (kVariable) out.ends[last] += sorted.column(last).is_end(i);
   }
@@ -55,7 +56,7 @@ ChunkCounts count_chunk(const SortedCatalogue& sorted, int64_t begin, int64_t en
   }
   for (int l = 0; l < levels; ++l) {
     if (l > 0) out.edges[l] += out.edges[l - 1];
-    if (l >= out.begun && out.row[l] >= fewest[l]) --out.dense[l];  // still open
+    if (l >= out.begun && out.row[l] >= fewest[l]) --out.dense[l];  // the open row is counted when it closes
   }
   progress.advance(end - begin);
   return out;
@@ -84,12 +85,12 @@ void add_up(const std::vector<ChunkCounts>& chunks, int l, LevelShape& shape, Le
   }
   close_row(row, shape);
   if (shape.edges > 0)
-    shape.max_children = std::max(shape.max_children, 1U);  // the first child of a row is not compared
+    shape.max_children = std::max(shape.max_children, 1U);  // count_block does not compare the first child of a row
   starts.edges.push_back(shape.edges);
   starts.ends.push_back(shape.ends);
 }
 
-// A SID is as long as its codes before the first end; `level` ends where a SID of `level` codes is.
+// A SID is as long as its codes before the end: a SID of `level` codes has its end at `level`.
 void set_lengths(FileHeader& header) {
   const Shape& shape = header.shape;
   const LevelShape& last = shape.level[shape.levels - 1];

@@ -1,4 +1,4 @@
-// Counts what each level of a sorted catalogue holds.
+// Counts the contents of each level of a sorted catalogue.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sidbeam {
 
-// Where the chunks of kTaskSids SIDs begin in the arrays of a level.
+// Where each chunk of kTaskSids SIDs begins in the arrays of a level.
 struct LevelStarts {
   std::vector<uint64_t> edges, ends;  // [chunks + 1]
 };
@@ -20,7 +20,7 @@ struct LevelScan {
   std::vector<LevelStarts> starts;  // [levels]
 };
 
-// Counts nodes, edges, ends and longest rows of every level, regardless of the kinds to be built.
+// Counts the nodes, edges, ends and longest rows of every level, whatever kinds are to be built.
 LevelScan scan_levels(const Catalogue& catalogue, const SortedCatalogue& sorted, const sidbeam_builder_config& config,
                       int threads);
 

@@ -1,5 +1,5 @@
-// Parts of the catalogue are sorted, and while they are in the cache each group of equal SIDs is settled, and what is
-// kept is laid out. Where pairs were merged or SIDs collided, gaps are left between the parts, and closed at the end.
+// Sorts the catalogue in parts. While a part is in the cache, each group of equal SIDs is resolved, and the records
+// that remain are written out. Merged pairs and collisions leave gaps between the parts, which are closed at the end.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/build/sorted.h"
 
@@ -16,9 +16,9 @@
 namespace sidbeam {
 namespace {
 
-constexpr uint64_t kSameSid = uint64_t{1} << 63;  // in a row: its SID is that of the row before
+constexpr uint64_t kSameSid = uint64_t{1} << 63;  // flag in a row: it has the same SID as the previous row
 
-// Whether the SIDs of two records are the same.
+// Whether two records have the same SID.
 bool same_sid(const Catalogue& catalogue, const Record& a, const Record& b) {
   if (a.key != b.key) return false;
   for (size_t w = 1; w < catalogue.words.size(); ++w) {
@@ -28,7 +28,7 @@ bool same_sid(const Catalogue& catalogue, const Record& a, const Record& b) {
   return true;
 }
 
-// The first level in which two SIDs that are not the same differ.
+// The first level at which two different SIDs differ.
 int first_difference(const SortedCatalogue& sorted, int64_t a, int64_t b) {
   int w = 0;
   while (sorted.words[static_cast<size_t>(w)][a] == sorted.words[static_cast<size_t>(w)][b]) ++w;
@@ -36,7 +36,7 @@ int first_difference(const SortedCatalogue& sorted, int64_t a, int64_t b) {
   return sorted.layout.first_difference(w, word[a], word[b]);
 }
 
-// Below 0, 0 or above as the id of row a comes before, with or after that of row b.
+// Negative, 0 or positive if the id of row a is less than, equal to or greater than that of row b.
 int compare_ids(const Catalogue& catalogue, uint64_t a, uint64_t b) {
   const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
   if (catalogue.id_type == IdType::kString) return catalogue.names[x].compare(catalogue.names[y]);
@@ -46,8 +46,8 @@ int compare_ids(const Catalogue& catalogue, uint64_t a, uint64_t b) {
   return i < j ? -1 : 1;
 }
 
-// Records of one SID: drops pairs that are there twice, the highest priority stays; orders the others. Returns how
-// many.
+// Sorts the records of one SID. Of records with the same id, only the one with the highest priority stays. Returns how
+// many are left.
 int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
   const auto priority = [&](const Record& record) { return catalogue.priority(static_cast<int64_t>(record.row)); };
   std::sort(group, group + count, [&](const Record& a, const Record& b) {
@@ -66,16 +66,16 @@ int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
   return end - group;
 }
 
-// What one part came to.
+// The result of resolving one part.
 struct Settled {
-  int64_t begin = 0;                        // of its rows: SIDs and items lie from there on, until gaps are closed
-  int64_t sids = 0, items = 0, merged = 0;  // sids of them, and items
+  int64_t begin = 0;  // of the part's rows; its SIDs and items begin here, too, until the gaps are closed
+  int64_t sids = 0, items = 0, merged = 0;
   int64_t collisions = 0, max_items = 0;
   bool failed = false;
   Record first_items[2] = {};  // of the first SID with several items, if that is an error
 };
 
-// Settles records [0, count): moves together what is kept, and marks the items that are not their SID's first.
+// Resolves records [0, count): moves those that stay to the front, and marks each item that is not its SID's first.
 Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t count) {
   Settled out;
   for (int64_t group = 0; group < count;) {
@@ -100,7 +100,8 @@ Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config,
   return out;
 }
 
-// Lays out what a part came to from its begin on. Its first SID is compared later, with one of another part.
+// Writes the SIDs and items of a part from part.begin on. Its first SID is compared later with the last one of the
+// previous part.
 void lay_out(const Catalogue& catalogue, const Record* records, const Settled& part, SortedCatalogue& out) {
   uint64_t* rows = &out.rows[part.begin];
   for (int64_t i = 0; i < part.items; ++i) rows[i] = records[i].row;
@@ -108,7 +109,7 @@ void lay_out(const Catalogue& catalogue, const Record* records, const Settled& p
   for (int64_t i = 0, sid = 0; i < part.items; ++i) {
     if ((records[i].row & kSameSid) == 0) keys[sid++] = records[i].key;
   }
-  constexpr int64_t kAhead = 24;  // cache misses that overlap
+  constexpr int64_t kAhead = 24;  // cache misses to overlap
   for (size_t w = 1; w < out.words.size(); ++w) {
     const auto& from = catalogue.words[w];
     uint64_t* to = &out.words[w][part.begin];
@@ -175,7 +176,8 @@ void move_down(Buffer<T>& buffer, int64_t to, int64_t from, int64_t count) {
   if (to != from) std::memmove(&buffer[to], &buffer[from], static_cast<size_t>(count) * sizeof(T));
 }
 
-// Closes the gaps that merged pairs and collisions left between the parts, and compares SIDs across them.
+// Closes the gaps that merged pairs and collisions left between the parts, and compares the SIDs on either side of
+// them.
 void join(const std::vector<Settled>& settled, SortedCatalogue& out, Progress& progress) {
   for (const Settled& part : settled) {
     for (auto& word : out.words) move_down(word, out.sids, part.begin, part.sids);

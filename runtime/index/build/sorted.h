@@ -1,4 +1,4 @@
-// A catalogue in order: distinct SIDs and their items.
+// A sorted catalogue: distinct SIDs and their items.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +13,12 @@ namespace sidbeam {
 inline constexpr int64_t kTaskSids = int64_t{1} << 18;    // SIDs per task
 inline constexpr int64_t kCachedSids = int64_t{1} << 13;  // SIDs that stay in the first-level cache
 
-// The codes of one level, by SID.
+// The codes of one level, indexed by ordinal.
 struct CodeColumn {
   const uint64_t* words = nullptr;
   uint64_t mask = 0;
   int shift = 0;
-  uint32_t end = 0;  // the code of the end; above every code where lengths are fixed
+  uint32_t end = 0;  // the code of the end; larger than every code if lengths are fixed
   uint32_t operator[](int64_t sid) const { return static_cast<uint32_t>(words[sid] >> shift & mask); }
   bool is_end(int64_t sid) const { return (*this)[sid] == end; }
 };
@@ -31,24 +31,24 @@ struct SortedCatalogue {
     return {words[static_cast<size_t>(place.word)].data(), (uint64_t{1} << place.bits) - 1, place.shift,
             layout.variable_length ? layout.codes[level] : ~uint32_t{0}};
   }
-  // For SIDs [begin, end): writes the last level at which each has an edge, that of its last code or of its end.
+  // For each SID in [begin, end), writes the last level at which it has an edge: that of its last code or of its end.
   void last_levels(int64_t begin, int64_t end, uint8_t* out) const;
   int64_t bytes() const;
 
   KeyLayout layout;
   int64_t sids = 0, items = 0, merged_pairs = 0, collisions = 0, max_items = 0;
-  int64_t sort_bytes = 0;  // memory taken by sorting beside the catalogue
-  // Buffers have room for all rows of the catalogue: they are filled before it is known which rows are duplicates.
-  std::vector<Buffer<uint64_t>> words;  // by word of the key: [sids]
-  Buffer<uint8_t> first_new;     // [sids] the first level in which a SID differs from the one before; 0 for SID 0
-  Buffer<int64_t> item_offsets;  // [sids + 1]; empty where every SID has one item
+  int64_t sort_bytes = 0;  // memory that sorting takes in addition to the catalogue
+  // The buffers have room for all rows of the catalogue: they are filled before the duplicates are known.
+  std::vector<Buffer<uint64_t>> words;  // one buffer per word of the key: [sids]
+  Buffer<uint8_t> first_new;     // [sids] the first level at which a SID differs from the previous one; 0 for SID 0
+  Buffer<int64_t> item_offsets;  // [sids + 1]; empty if every SID has one item
   Buffer<uint64_t> rows;         // [items] the row in the catalogue
 };
 
-// Sorts a catalogue, which stays unchanged, and merges duplicates.
+// Sorts a catalogue and merges duplicates. Leaves the catalogue unchanged.
 SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
 
-// The memory of a sorted catalogue of `rows` rows, and the most that sort_catalogue() takes.
+// The memory of a sorted catalogue of `rows` rows, and the most memory that sort_catalogue() takes.
 int64_t sorted_bytes(const KeyLayout& layout, int64_t rows);
 int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads);
 
