@@ -6,7 +6,7 @@
 namespace sidbeam {
 namespace {
 
-constexpr int64_t kWidened = 8192;  // offsets at a time, which stay in the first-level cache
+constexpr int64_t kWidened = 8192;  // offsets per piece; a piece stays in the first-level cache
 
 Hash128 digest_of_offsets(const IndexView& index) {
   const UintArray& offsets = index.item_offsets;
@@ -33,7 +33,7 @@ Hash128 digest_of_ids(const IndexView& index) {
 
 }  // namespace
 
-// Numbers of fixed width in a fixed order, so that no two catalogues give the same stream.
+// Hashes numbers of fixed width in a fixed order, so that no two catalogues give the same stream.
 Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests, const Hash128* known_ids) {
   std::vector<uint64_t> stream = {static_cast<uint64_t>(index.levels), index.variable_length ? 1u : 0u,
                                   static_cast<uint64_t>(index.id_type), index.sids, index.items};

@@ -9,8 +9,8 @@
 
 namespace sidbeam {
 
-// XXH3-128 of levels, codes, SIDs and items, by content, not encoding. column_digests: the XXH3-128 of each level's
-// codes as u32. known_ids: the XXH3-128 of integer ids, if already computed.
+// The XXH3-128 of levels, codes, SIDs and items. It depends on the content, not on its encoding. column_digests: the
+// XXH3-128 of each level's codes as u32. known_ids: the XXH3-128 of the integer ids, if already computed.
 Hash128 fingerprint(const IndexView& index, const std::vector<Hash128>& column_digests,
                     const Hash128* known_ids = nullptr);
 

@@ -17,9 +17,9 @@ using format::SectionKind;
 Encoding narrow_or(uint64_t limit, Encoding narrow, Encoding wide, int narrow_bits) {
   return limit <= uint64_t{1} << narrow_bits ? narrow : wide;
 }
-// Codes and ends of a level.
+// The encoding of a level's codes and ends.
 Encoding code_encoding(uint64_t symbols) { return narrow_or(symbols, Encoding::U16, Encoding::U32, 16); }
-// Positions 0 .. count.
+// The encoding of positions 0 .. count.
 Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64; }
 
 uint64_t element_bytes(Encoding encoding) {
@@ -48,8 +48,7 @@ class SpecList {
   std::vector<SectionSpec> specs_;
 };
 
-// A code of the tail shares its element with the split bit where there is room, so that reading a SID's tail is one
-// read.
+// Where there is room, a code of the tail shares its element with the split bit, so that one read gets both.
 void add_tail(const Shape& shape, SpecList& list) {
   const int tail = shape.tail_level;
   uint64_t symbols = 0;
@@ -85,11 +84,11 @@ void add_trie(const Shape& shape, SpecList& list) {
     list.add(SectionKind::DenseMaskRanks, l, Encoding::U32, level.dense_nodes * divide_up(bits, kRankBits), false);
   });
   by_level([&](int l, const LevelShape& level) {
-    // Deeper levels walk down row pointers: an array there would cost more than it saves.
+    // Deeper levels walk down the row pointers instead: an array there would cost more than it saves.
     if (level.nodes >= divide_up(shape.sids, 8)) return;
     list.add(SectionKind::Ordinals, l, position_encoding(shape.sids), level.nodes + 1, false);
   });
-  // The way from the last node to its SIDs.
+  // Leads from the nodes of the last level above the tail to their SIDs.
   if (shape.tail_level > 0)
     list.add(SectionKind::Ordinals, shape.tail_level, position_encoding(shape.sids),
              shape.level[shape.tail_level].nodes + 1);
@@ -98,7 +97,7 @@ void add_trie(const Shape& shape, SpecList& list) {
     list.add(SectionKind::EndEdges, l, position_encoding(level.edges), level.ends);
     list.add(SectionKind::EndOrdinals, l, position_encoding(shape.sids), level.ends);
   });
-  // Which full-length SID an edge of the last level is. A tail's states are ordinals already.
+  // Tells which full-length SID an edge of the last level is. With a tail, states are ordinals already.
   if (shape.ends() != 0 && shape.tail_level == 0)
     list.add(SectionKind::EndOrdinals, -1, position_encoding(shape.sids), shape.ends());
 }

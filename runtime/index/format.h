@@ -1,5 +1,5 @@
-// The container of an index file: the sections that a catalogue's counts imply, the same for writer and reader.
-// schemas/README.md describes it byte by byte.
+// The container of an index file. A catalogue's counts determine its sections, in the same way for writer and reader.
+// schemas/README.md describes the file byte by byte.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -25,7 +25,7 @@ struct Preamble {
   char magic[8];
   uint32_t major, minor;
   uint64_t header_bytes;
-  uint64_t checksum;  // XXH3-64 of the preamble, this field zero, and the header
+  uint64_t checksum;  // XXH3-64 of the preamble (with this field 0) and the header
 };
 static_assert(sizeof(Preamble) == 32);
 
@@ -34,7 +34,7 @@ struct LevelShape {
   uint64_t nodes = 0, edges = 0, ends = 0, dense_nodes = 0;
 };
 
-// The counts that fix which sections there are and how long each is.
+// The counts that determine which sections an index has and how long each one is.
 struct Shape {
   int32_t levels = 0;
   bool variable_length = false;
@@ -42,13 +42,13 @@ struct Shape {
   bool trie = false, columns = false, hash = false;
   uint64_t sids = 0, items = 0, name_bytes = 0;
   LevelShape level[kMaxLevels];
-  int32_t tail_level = 0;  // of a compact trie: the first level of the tail; else 0
-  uint64_t hash_seed = 0;  // of a hash set; 0: one written before 1.2, without a seed
+  int32_t tail_level = 0;  // the first level of a compact trie's tail; 0 if there is no tail
+  uint64_t hash_seed = 0;  // the seed of a hash set; 0 if it was written before 1.2 and has none
 
-  // Levels that keep a row per node; deeper levels are the tail.
+  // The number of levels with a row per node; deeper levels are the tail.
   int32_t csr_levels() const { return tail_level > 0 ? tail_level : levels; }
-  // How many values a code may take at a level, the end included. The end counts at every level, so that the width of a
-  // level does not depend on its number.
+  // The number of values that a code may take at a level, including the end. The end counts at every level, so that the
+  // width of a level does not depend on its position.
   uint64_t symbols(int l) const { return uint64_t{level[l].codes} + (variable_length ? 1 : 0); }
   uint64_t ends() const;
   uint64_t tail_entries() const { return sids * static_cast<uint64_t>(levels - csr_levels()); }
@@ -67,29 +67,31 @@ struct Section {
   uint64_t offset = 0, checksum = 0;
 };
 
-// Whether this library knows what is in sections of a kind.
+// Whether this library knows this kind of section.
 bool is_known(format::SectionKind kind);
-// Every section of an index of this shape, in the order of the file.
+// All sections of an index of this shape, in file order.
 std::vector<SectionSpec> sections_of(const Shape& shape);
-// Places sections after a header; returns the length of the file.
+// Places the sections after the header; returns the length of the file.
 uint64_t place_sections(uint64_t header_bytes, std::vector<Section>& sections);
 // The views of an index whose sections lie at `base` + offset. Sections of unknown kinds are skipped.
 IndexView view_of(const Shape& shape, const std::vector<Section>& sections, const uint8_t* base);
 
 struct SectionInfo;
-// Whether decoding with these SIDBEAM_KIND_* reads a section.
+// Whether decoding with these SIDBEAM_KIND_* reads the section.
 bool is_read(const SectionInfo& section, int32_t kinds);
-// Lets a view of an index read a section at another address, as on a device; nullptr: as if the index had none.
+// Makes a view read a section at another address, for example on a device. nullptr: as if the index had no such
+// section.
 void place_section(const SectionInfo& section, const void* data, IndexView& view);
 
-// Slots of the hash set: a power of two, at least half of them empty.
+// The number of slots of the hash set: a power of two with at least half of the slots empty.
 uint64_t hash_capacity(uint64_t sids);
-// Applies sidbeam_builder_config.kinds, except where the tail begins. A hash set gets the first seed of the list.
+// Applies sidbeam_builder_config.kinds, but does not set where the tail begins. A hash set gets the first seed of the
+// list.
 void set_kinds(int32_t kinds, Shape& shape);
 // Whether all SIDs have mixed-radix keys below 2^63.
 bool has_mixed_radix(const Shape& shape);
 
-// A mask pays where a node has many children: it breaks even with the list at about a tenth of V_l (research:
+// A mask pays off if a node has many children: it breaks even with the list at about a tenth of V_l (research:
 // performance, section 2c), and never below 64 children.
 inline uint64_t fewest_dense(uint64_t codes) { return codes <= 10 * kLeastDense ? kLeastDense : (codes + 9) / 10; }
 inline bool is_dense(uint64_t children, uint64_t codes) { return children >= fewest_dense(codes); }

@@ -1,4 +1,4 @@
-// Protects hash sets against SIDs chosen to cluster: where a key begins depends on a seed, and no key lies far from
+// Protects hash sets against SIDs chosen to cluster. A seed determines where a key begins, and no key lies far from
 // there. schemas/README.md gives the reasons.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -9,7 +9,8 @@
 
 namespace sidbeam {
 
-// How many slots a key may lie in. Among 2^30 random SIDs, the probability that one finds none is about 2e-5.
+// The number of slots in which a key may lie. Among 2^30 random SIDs, the probability that one finds no slot is about
+// 2e-5.
 inline constexpr uint64_t kMostProbes = 128;
 
 // A build tries these seeds in turn, so that the same catalogue always gives the same bytes.
@@ -23,7 +24,7 @@ constexpr bool is_listed_hash_seed(uint64_t seed) {
   return false;
 }
 
-// Seed 0: the fixed mix of files before 1.2.
+// Seed 0 gives the fixed mix of files written before 1.2.
 constexpr KeyMix key_mix(uint64_t seed) {
   constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   if (seed == 0) return {};

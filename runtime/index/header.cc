@@ -77,7 +77,7 @@ void copy_sections(const format::IndexHeader& from, FileHeader& header) {
   }
 }
 
-// Tables of a FlatBuffer may be shared, so the copies could be far larger than the header: their size is counted.
+// A FlatBuffer may share tables, so the copies could be far larger than the header. Their size is therefore counted.
 void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t header_bytes) {
   const auto* metadata = from.metadata();
   uint64_t copied = 0;
@@ -96,7 +96,7 @@ void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t
 
 std::vector<uint8_t> encode_header(const FileHeader& header) {
   flatbuffers::FlatBufferBuilder fbb;
-  // Keeps the length independent of the checksums.
+  // Makes the length independent of the checksums.
   fbb.ForceDefaults(true);
   format::FinishIndexHeaderBuffer(fbb, build(fbb, header));
   Preamble preamble{};

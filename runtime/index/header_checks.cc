@@ -65,7 +65,7 @@ void check_placement(const FileHeader& header, uint64_t header_end) {
   }
 }
 
-// The kinds of sections that are present determine which others must be.
+// The kinds of the sections that are present determine which other sections must be present.
 void infer_kinds(FileHeader& header) {
   for (const Section& section : header.sections) {
     const SectionSpec& spec = section.spec;
@@ -80,13 +80,13 @@ void infer_kinds(FileHeader& header) {
     if (spec.kind == SectionKind::HashKeys || spec.kind == SectionKind::SeededHashKeys) header.shape.hash = true;
     if (spec.kind == SectionKind::ItemNames) header.shape.name_bytes = spec.length;
   }
-  // A hash set without columns could neither check a match nor name an ordinal.
+  // Without columns, a hash set could neither check a match nor read a SID by its ordinal.
   if (header.shape.hash) header.shape.columns = true;
   if (!header.shape.trie && !header.shape.columns)
     fail(SIDBEAM_CORRUPT, "the file has neither row_pointers nor columns");
 }
 
-// Any seed would do to read the set, but one that no caller gave must be one that a build tries.
+// Any seed could be used to read the set. But unless the caller gave the seed, it must be one that a build tries.
 void check_hash_seed(const FileHeader& header) {
   const uint64_t seed = header.shape.hash_seed;
   if (!header.shape.hash && (seed != 0 || header.own_hash_seed))
@@ -134,7 +134,7 @@ void check_sections(FileHeader& header, uint64_t header_end) {
                shape.trie ? static_cast<uint64_t>(shape.levels) - 1 : 0);
   for (int l = 0; l < shape.levels; ++l) check_level(shape, l);
   const LevelShape& last = shape.level[shape.levels - 1];
-  // Every SID is an edge of the last level or an end before it; none of these sums passes 2^46.
+  // Every SID is an edge of the last level or an end above it. None of these sums exceeds 2^46.
   need_equal("sids", -1, shape.sids, last.edges + shape.ends() - last.ends);
 
   const std::vector<SectionSpec> expected = sections_of(shape);

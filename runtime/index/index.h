@@ -20,15 +20,15 @@ struct SectionInfo {
   uint64_t offset = 0, bytes = 0, checksum = 0;
 };
 
-// What the header says, copied out of the FlatBuffer.
+// The contents of the header, copied out of the FlatBuffer.
 struct IndexHeaderInfo {
   sidbeam_index_info info;  // struct_size unset
   std::string codebook;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
-  std::vector<SectionInfo> sections;  // in the order of the file; unknown optional ones included
+  std::vector<SectionInfo> sections;                          // in file order; includes unknown optional ones
 };
 
-// Bytes of an index and what to do when they are no longer needed.
+// The bytes of an index, and how to release them.
 class IndexBytes {
  public:
   IndexBytes() = default;
@@ -53,7 +53,7 @@ class IndexBytes {
   std::function<void()> release_;
 };
 
-// The alignment of memory that holds a whole index: that of its large sections.
+// The alignment of memory for a whole index, the same as that of its large sections.
 inline constexpr int64_t kIndexAlignment = 4096;
 
 // Memory for a whole index, on huge pages where the system has them.
@@ -64,7 +64,7 @@ class IndexMemory {
   IndexMemory& operator=(const IndexMemory&) = delete;
   ~IndexMemory();
   uint8_t* data() { return data_; }
-  // Gives the pages of a part back once its contents are no longer needed, unless the memory is the caller's.
+  // Gives the pages of a range back to the system, unless the caller owns the memory. Its contents are lost.
   void discard(int64_t offset, int64_t bytes);
   IndexBytes release();
 
@@ -82,7 +82,7 @@ struct Index {
 
 struct FileHeader;
 
-// An index over bytes that have this header.
+// Makes an index from bytes that have this header.
 Index make_index(const FileHeader& header, IndexBytes bytes);
 
 }  // namespace sidbeam

@@ -1,11 +1,11 @@
-// Reading the tail of a compact trie, which may be damaged. From level T = csr_levels on nothing is stored per node.
-// Every SID has a row of its codes at levels T .. L - 1, and each code a split bit: whether the SID begins an edge of
-// that level, that is, whether its codes up to there differ from those of the ordinal before. A node is then a run of
-// at most kMaxRun ordinals, and its children are the runs of equal codes within it.
+// Reads the tail of a compact trie, which may be damaged. From level T = csr_levels on, nothing is stored per node.
+// Instead, every SID has a row with its codes at levels T .. L - 1. Each code has a split bit, which is set if the SID
+// begins an edge of that level, that is, if its codes up to there differ from those of the previous ordinal. A node is
+// a run of at most kMaxRun ordinals, and its children are the runs of equal codes within it.
 //
-// The row of a SID of variable length holds V_l, the end, from where the SID ends. The edge of the end has its split
-// bit; what follows has none. So V_l without a split bit at level T means that the SID ended above the tail and lies
-// below no node of level T.
+// If a SID of variable length ends early, its row holds V_l (the end) from there on. The edge of the end has its split
+// bit; the entries after it have none. V_l without a split bit at level T therefore means that the SID ended above the
+// tail and lies below no node of level T.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,23 +17,23 @@
 namespace sidbeam {
 
 inline constexpr uint32_t kMaxRun = 64;
-inline constexpr int kOrdinalBits = 40;  // kMaxItems
+inline constexpr int kOrdinalBits = 40;  // enough for kMaxItems
 
 SIDBEAM_HD inline bool is_tail_level(const IndexView& index, int level) { return level >= index.csr_levels; }
 
-// The SIDs below a node: ordinals [lo, lo + count). Count 0 for a node that does not exist.
+// The SIDs below a node: ordinals [lo, lo + count). A node that does not exist has count 0.
 struct Run {
   uint64_t lo = 0;
   uint32_t count = 0;
 };
 
-// A run as the node of a state.
+// Packs a run into the node number of a state.
 SIDBEAM_HD inline uint64_t pack_run(const Run& run) { return run.lo | uint64_t{run.count - 1} << kOrdinalBits; }
 SIDBEAM_HD inline Run unpack_run(uint64_t node) {
   return {node & ((uint64_t{1} << kOrdinalBits) - 1), static_cast<uint32_t>(node >> kOrdinalBits & (kMaxRun - 1)) + 1};
 }
 
-// The two forms of an entry.
+// The two forms of an entry: the split bit is in the word of the code, or in a separate bitmap.
 template <class Word>
 struct SplitInWord {
   static constexpr int kSplitBit = sizeof(Word) * 8 - 1;
@@ -48,7 +48,7 @@ struct SplitInBitmap {
   SIDBEAM_HD bool split(uint64_t at) const { return (splits[at / 64] >> at % 64 & 1) != 0; }
 };
 
-// Calls read(entries) with the index's form, so that loops over entries need not tell the forms apart.
+// Calls read(entries) with the form that the index has, so that loops over entries need not test it.
 template <class Read>
 SIDBEAM_HD auto read_tail(const TailView& tail, const Read& read) {
   if (tail.tokens.width == 4) return read(SplitInWord<uint32_t>{static_cast<const uint32_t*>(tail.tokens.data)});
@@ -59,7 +59,7 @@ SIDBEAM_HD auto read_tail(const TailView& tail, const Read& read) {
 SIDBEAM_HD inline uint64_t tail_width(const IndexView& index) {
   return static_cast<uint64_t>(index.levels - index.csr_levels);
 }
-// The position in the tail of the code of an ordinal < sids at a level of the tail.
+// The position in the tail of an ordinal's code at a level of the tail; ordinal < sids.
 SIDBEAM_HD inline uint64_t tail_entry(const IndexView& index, uint64_t ordinal, int level) {
   return ordinal * tail_width(index) + static_cast<uint64_t>(level - index.csr_levels);
 }
@@ -68,7 +68,7 @@ SIDBEAM_HD inline bool is_tail_end(const IndexView& index, int level, uint32_t t
   return index.variable_length && token == index.level[level].codes;
 }
 
-// Whether an ordinal < sids lies below no node of level T because its SID ended above.
+// Whether an ordinal < sids lies below no node of level T because its SID ended above it.
 SIDBEAM_HD inline bool ended_above_tail(const IndexView& index, uint64_t ordinal) {
   if (!index.variable_length) return false;
   const uint64_t at = tail_entry(index, ordinal, index.csr_levels);
@@ -77,7 +77,7 @@ SIDBEAM_HD inline bool ended_above_tail(const IndexView& index, uint64_t ordinal
   });
 }
 
-// The SIDs below a node of level T, where nodes still have numbers, or of a deeper level, as packed in a state.
+// The SIDs below a node. At level T nodes still have numbers; at deeper levels `node` is a packed run.
 SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   if (level > index.csr_levels) {
     const Run run = unpack_run(node);
@@ -93,14 +93,14 @@ SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};
 }
 
-// Writes the codes that may follow in the node with this run, rising, the end (V_l) last. Returns their number, at most
-// kMaxRun and at most V_l + 1.
+// Writes the codes that may follow in the node with this run, in ascending order, with the end (V_l) last. Returns
+// their number, which is at most kMaxRun and at most V_l + 1.
 SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
-    // A child begins where the token rises, as the split bit says too; in damaged rows this also limits the children to
-    // the number of codes.
+    // A child begins wherever the token rises; the split bit says the same. In damaged rows this also limits the number
+    // of children to the number of codes.
     uint32_t count = 0, least = 0;
     for (uint32_t i = 0; i < run.count; ++i) {
       const uint32_t token = entries.token(first + i * width);
@@ -112,7 +112,7 @@ SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, cons
   });
 }
 
-// The SIDs below the child by `token` of the node with this run; count 0 where there is none.
+// The SIDs below the child that `token` leads to from the node with this run; count 0 if there is no such child.
 SIDBEAM_HD inline Run tail_child(const IndexView& index, int level, const Run& run, uint32_t token) {
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   return read_tail(index.tail, [&](const auto& entries) {
@@ -132,12 +132,12 @@ SIDBEAM_HD inline Run tail_child(const IndexView& index, int level, const Run& r
   });
 }
 
-// Whether `run` is that of a node of level `level` > T, reached through the end if `ended`.
+// Whether `run` is the run of a node of level `level` > T, reached through the end if `ended` is set.
 SIDBEAM_HD inline bool is_run(const IndexView& index, int level, const Run& run, bool ended) {
   if (run.lo >= index.sids || run.count > index.sids - run.lo) return false;
   const uint64_t first = tail_entry(index, run.lo, level - 1), width = tail_width(index);
   return read_tail(index.tail, [&](const auto& entries) {
-    // A SID that ended above begins no edge and lies below none.
+    // A SID that ended above begins no edge and lies below no edge.
     const auto begins = [&](uint64_t at) {
       return entries.split(at) || is_tail_end(index, level - 1, entries.token(at));
     };

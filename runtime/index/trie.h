@@ -1,5 +1,6 @@
-// Reading a trie that may be damaged: every value is loaded once and clamped, so that no content leads outside the
-// arrays. SPDX-License-Identifier: Apache-2.0
+// Reads a trie that may be damaged. Every value is loaded once and clamped, so that no content leads outside the
+// arrays.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,8 @@ SIDBEAM_HD inline Row row_of(const LevelView& level, uint64_t node) {
   return {begin, static_cast<uint32_t>(std::min<uint64_t>(end - begin, uint64_t{level.codes} + 1))};
 }
 
-// The edge of `token` in a row, or kNoEdge. Branch-free binary search: a branch would be mispredicted every other time.
+// The edge of `token` in a row, or kNoEdge. The binary search is branch-free: a branch would be mispredicted half of
+// the time.
 SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uint32_t token) {
   if (row.count == 0) return kNoEdge;
   uint64_t edge = row.begin;
@@ -37,7 +39,7 @@ SIDBEAM_HD inline uint64_t find_edge(const LevelView& level, const Row& row, uin
   return level.tokens[edge] == token ? edge : kNoEdge;
 }
 
-// Bits set in a word. Without -mpopcnt, x86-64 would call a function of libgcc, ten times per child.
+// The number of bits set in a word. Without -mpopcnt, x86-64 would call a libgcc function ten times per child.
 SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
 #if defined(__CUDA_ARCH__)
   return static_cast<uint64_t>(__popcll(word));
@@ -50,7 +52,8 @@ SIDBEAM_HD inline uint64_t bits_set(uint64_t word) {
 #endif
 }
 
-// Counts the bits set before `bit` among those that share its rank. (`Count` below may do so with other instructions.)
+// Counts the set bits before `bit` in the group that shares its rank. The parameter `Count` below may do this with
+// other instructions.
 struct BitsBefore {
   SIDBEAM_HD uint64_t operator()(const uint64_t* words, uint64_t bit) const {
     const uint64_t word = bit / 64;
@@ -60,17 +63,17 @@ struct BitsBefore {
   }
 };
 
-// The place of a node among the dense ones, or -1.
+// The position of a node among the dense nodes, or -1.
 template <class Count = BitsBefore>
 SIDBEAM_HD inline int64_t dense_rank(const LevelView& level, uint64_t node, Count count = {}) {
   if (level.dense_nodes == 0 || node >= level.nodes) return -1;
-  if (level.dense_nodes == level.nodes) return static_cast<int64_t>(node);  // all are
+  if (level.dense_nodes == level.nodes) return static_cast<int64_t>(node);  // every node is dense
   if ((level.dense_bits[node / 64] >> node % 64 & 1) == 0) return -1;
   const uint64_t rank = level.dense_ranks[node / kRankBits] + count(level.dense_bits, node);
   return rank < level.dense_nodes ? static_cast<int64_t>(rank) : -1;
 }
 
-// How to find the children of a node: its row, and the place of its mask among the masks, or -1.
+// How to find the children of a node: its row, and the position of its mask among the masks, or -1.
 struct NodeRow {
   Row row;
   int64_t dense = -1;
@@ -86,8 +89,8 @@ SIDBEAM_HD inline const uint64_t* mask_of(const LevelView& level, int64_t dense)
   return level.masks + static_cast<uint64_t>(dense) * level.mask_words();
 }
 
-// The edge by which `token` leaves a node, or kNoEdge: directly if the node has every code, by rank if it has a mask,
-// otherwise by searching the list.
+// The edge of `token` from a node, or kNoEdge. The lookup is direct if the node has every code, by rank if it has a
+// mask, and otherwise searches the list.
 template <class Count = BitsBefore>
 SIDBEAM_HD inline uint64_t find_child(const LevelView& level, const NodeRow& node, uint32_t token, Count count = {}) {
   const Row& row = node.row;
@@ -109,7 +112,7 @@ SIDBEAM_HD inline bool is_code(const LevelView& level, int32_t code) {
   return code >= 0 && static_cast<uint32_t>(code) < level.codes;
 }
 
-// Whether a node of a level (at most the first of the tail) is the end of a SID, and so no node at all. No SID is
+// Whether a node of a level (at most the first of the tail) is the end of a SID rather than a real node. No SID is
 // empty, so no edge of the root is an end.
 SIDBEAM_HD inline bool is_end_node(const IndexView& index, int level, uint64_t node) {
   if (!index.variable_length || level < 2) return false;

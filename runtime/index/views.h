@@ -1,9 +1,11 @@
-// An index as flat arrays: what lookups and kernels read. Plain pointers into a mapping, valid as long as the index.
+// An index as flat arrays for lookups and kernels. The views are plain pointers into a mapping, valid as long as the
+// index.
 //
-// After verify=header the arrays have the sizes that the counts below give, and nothing is known of their contents: a
-// reader loads each value once and clamps it (trie.h does). A node is a distinct prefix of l codes; edge i of level l
-// is node i of level l+1, so next nodes are not stored. At the last level of a fixed-length index the edge is the
-// ordinal. SPDX-License-Identifier: Apache-2.0
+// After verify=header the arrays have the sizes that the counts below give, but their contents are unchecked. A reader
+// therefore loads each value once and clamps it, as trie.h does. A node is a distinct prefix of l codes. Edge i of
+// level l is node i of level l+1, so next nodes are not stored. At the last level of a fixed-length index the edge is
+// the ordinal.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -15,13 +17,13 @@
 namespace sidbeam {
 
 inline constexpr int kMaxLevels = 64;
-inline constexpr int kRankBits = 512;        // bits of a mask that share a rank
-inline constexpr uint32_t kLeastDense = 64;  // children of a node with a mask, at least
+inline constexpr int kRankBits = 512;        // bits of a mask per rank
+inline constexpr uint32_t kLeastDense = 64;  // fewest children of a node with a mask
 
 // An array of unsigned integers stored in 2, 4 or 8 bytes each.
 struct UintArray {
   const void* data = nullptr;
-  int32_t width = 0;  // bytes of an element; 0: absent
+  int32_t width = 0;  // bytes per element; 0: absent
 
   SIDBEAM_HD explicit operator bool() const { return width != 0; }
   SIDBEAM_HD uint64_t operator[](uint64_t i) const {
@@ -31,7 +33,7 @@ struct UintArray {
   }
 };
 
-// Calls visit(values) with the typed pointer.
+// Calls visit(values) with a pointer of the array's element type.
 template <class Visit>
 void with_type(const UintArray& array, Visit&& visit) {
   if (array.width == 2) return visit(static_cast<const uint16_t*>(array.data));
@@ -41,27 +43,27 @@ void with_type(const UintArray& array, Visit&& visit) {
 
 // The edges that leave the nodes of one level.
 struct LevelView {
-  uint32_t codes = 0;         // V_l, the end not counted
-  uint32_t max_children = 0;  // longest row, the end counted; a hint, not to be trusted
-  uint64_t nodes = 0;         // with the ends of the level above, whose rows are empty
+  uint32_t codes = 0;         // V_l, not including the end
+  uint32_t max_children = 0;  // longest row, including the end; an untrusted hint
+  uint64_t nodes = 0;         // includes the ends of the level above, whose rows are empty
   uint64_t edges = 0;
 
-  // stacked CSR, of a trie
+  // Stacked CSR of a trie.
   UintArray row_pointers;  // [nodes + 1], 4 or 8 bytes
   UintArray tokens;        // [edges], 2 or 4 bytes; V_l is the end
 
-  // dense masks, beside the list; absent where dense_nodes is 0
+  // Dense masks in addition to the list; absent if dense_nodes is 0.
   uint64_t dense_nodes = 0;
   const uint64_t* dense_bits = nullptr;   // [ceil(nodes / 64)]
   const uint32_t* dense_ranks = nullptr;  // [ceil(nodes / 512)]
   const uint64_t* masks = nullptr;        // [dense_nodes, mask_words()]
   const uint32_t* mask_ranks = nullptr;   // [dense_nodes, mask_rank_count()]
 
-  // [nodes + 1] first ordinal of a node, 4 or 8 bytes; absent at levels with many nodes. With variable lengths the next
-  // entry is no upper bound: SIDs that ended above may lie between (use trie_ordinals()).
+  // [nodes + 1] The first ordinal of each node, 4 or 8 bytes; absent at levels with many nodes. With variable lengths
+  // the next entry is no upper bound, since SIDs that ended above may lie between (use trie_ordinals()).
   UintArray ordinals;
-  uint64_t ends = 0;       // of variable length: edges that are ends
-  UintArray end_edges;     // [ends], rising
+  uint64_t ends = 0;       // edges that are ends; 0 with fixed lengths
+  UintArray end_edges;     // [ends], ascending
   UintArray end_ordinals;  // [ends]
 
   UintArray column;  // [sids] of a sorted index, 2 or 4 bytes; V_l from the end of a SID on
@@ -70,37 +72,37 @@ struct LevelView {
   SIDBEAM_HD uint64_t mask_rank_count() const { return (uint64_t{codes} + 1 + kRankBits - 1) / kRankBits; }
 };
 
-// The codes of the deep levels of a compact trie, per SID: [sids, levels - csr_levels] (tail.h).
+// The codes of a compact trie's deep levels, per SID: [sids, levels - csr_levels] (see tail.h).
 struct TailView {
-  UintArray tokens;                  // 2 or 4 bytes; the top bit says where a SID begins an edge
-  const uint64_t* splits = nullptr;  // if present, holds the split bits, and tokens are codes in full
+  UintArray tokens;                  // 2 or 4 bytes; the top bit is set if the SID begins an edge
+  const uint64_t* splits = nullptr;  // if present, holds the split bits; tokens are then plain codes
 };
 
 enum class IdType : uint8_t { kI64 = 0, kU64 = 1, kString = 2 };
 
 struct HashView {
-  const uint64_t* keys = nullptr;  // [capacity], a power of two; ~0 empty. nullptr: no hash set
+  const uint64_t* keys = nullptr;  // [capacity], a power of two; ~0: empty slot. nullptr: no hash set
   UintArray ordinals;              // [capacity]
   uint64_t capacity = 0;
-  bool hashed = false;  // keys are XXH3-64 with the seed and need the columns; else mixed radix
+  bool hashed = false;  // keys are seeded XXH3-64 and a match needs the columns; otherwise mixed radix
   uint64_t seed = 0;
-  KeyMix mix;           // where a key begins
-  uint64_t probes = 0;  // slots from there on that may hold the key
+  KeyMix mix;           // determines where a key begins
+  uint64_t probes = 0;  // the number of slots from there on that may hold the key
 };
 
 struct IndexView {
-  CpuTarget target = CpuTarget::kBaseline;  // whose instructions hash and verify it on the CPU
+  CpuTarget target = CpuTarget::kBaseline;  // the CPU hashes and verifies the index with its instructions
   uint64_t sids = 0, items = 0;
   int32_t levels = 0;
-  int32_t csr_levels = 0;  // of a trie: levels from here on are the tail
+  int32_t csr_levels = 0;  // levels of a trie with rows; the deeper ones are the tail
   bool variable_length = false;
   bool has_trie = false, has_columns = false;
   LevelView level[kMaxLevels];
-  uint64_t ends = 0;       // of all levels; 0 where there is a tail
-  UintArray end_ordinals;  // [ends] of all levels, rising
+  uint64_t ends = 0;       // of all levels; 0 if there is a tail
+  UintArray end_ordinals;  // [ends] of all levels, ascending
   TailView tail;
   HashView hash;
-  UintArray item_offsets;  // [sids + 1]; absent: ordinal o has the one item row o
+  UintArray item_offsets;  // [sids + 1]; absent: ordinal o has exactly one item, row o
   IdType id_type = IdType::kI64;
   const int64_t* ids = nullptr;            // [items], with integer ids
   const uint64_t* name_offsets = nullptr;  // [items + 1], with string ids
@@ -108,7 +110,7 @@ struct IndexView {
   uint64_t name_bytes = 0;
 };
 
-// Codes of the widest level, the end not counted.
+// The largest number of codes of any level, not including the end.
 inline uint32_t widest_level(const IndexView& index) {
   uint32_t widest = 0;
   for (int l = 0; l < index.levels; ++l) widest = index.level[l].codes > widest ? index.level[l].codes : widest;

@@ -1,4 +1,4 @@
-// What may follow a prefix, for tools and tests; a step has its own, faster, ways.
+// Lists what may follow a prefix, for tools and tests. A step has its own, faster ways.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,7 +13,8 @@ struct ChildCount {
   bool end = false;  // the prefix is itself a SID
 };
 
-// Counts the codes that may follow a prefix of `length` < levels codes and writes the first `capacity` of them, rising.
+// Counts the codes that may follow a prefix of `length` < levels codes. Writes the first `capacity` of them, in
+// ascending order.
 ChildCount children_of(const IndexView& index, const int32_t* prefix, int32_t length, int32_t* tokens,
                        int64_t capacity);
 

@@ -1,5 +1,4 @@
-// Finding SIDs and ordinals: what the kernels of a device share with lookups on the CPU. All are safe on damaged
-// contents.
+// Finds SIDs and ordinals. Device kernels and CPU lookups share these functions. All are safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +15,7 @@ struct OrdinalRange {
   uint64_t lo = 0, hi = 0;
 };
 
-// The first i in [lo, hi) for which holds(i), where it does not turn false again; hi where there is none.
+// The first i in [lo, hi) for which holds(i), or hi if there is none. Once true, holds must stay true.
 template <class Holds>
 SIDBEAM_HD uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
   while (lo < hi) {
@@ -30,7 +29,7 @@ SIDBEAM_HD uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
   return lo;
 }
 
-// SIDs in [lo, hi) that have `token` (V_l: the end) at `level`, where all of [lo, hi) share the codes before.
+// The SIDs in [lo, hi) that have `token` (V_l: the end) at `level`. All of [lo, hi) must have the same codes above.
 SIDBEAM_HD inline OrdinalRange column_range(const IndexView& index, int level, OrdinalRange within, uint32_t token) {
   const UintArray& column = index.level[level].column;
   const uint64_t end = std::min(within.hi, index.sids);
@@ -48,7 +47,7 @@ SIDBEAM_HD inline OrdinalRange prefix_in_columns(const IndexView& index, const i
   return range;
 }
 
-// The ordinal of the end that is edge `edge` of level `level`; sids if that edge is no end.
+// The ordinal of the end at edge `edge` of level `level`; sids if that edge is no end.
 SIDBEAM_HD inline uint64_t end_ordinal(const IndexView& index, int level, uint64_t edge) {
   const LevelView& at = index.level[level];
   if (at.ends == 0) return index.sids;
@@ -57,7 +56,7 @@ SIDBEAM_HD inline uint64_t end_ordinal(const IndexView& index, int level, uint64
   return std::min(at.end_ordinals[i], index.sids);
 }
 
-// The ordinal of a leaf: an edge of the last level, seen as node of level `levels`.
+// The ordinal of a leaf. A leaf is an edge of the last level, numbered as a node of level `levels`.
 SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   if (!index.variable_length || index.ends == 0) return std::min(node, index.sids);
   const int last = index.levels - 1;
@@ -65,7 +64,7 @@ SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   const LevelView& level = index.level[last];
   uint64_t leaf = node;
   if (level.ends != 0) leaf -= first_where(0, level.ends, [&](uint64_t i) { return level.end_edges[i] >= node; });
-  // Ends that come before the leaf are those with at most `leaf` full-length SIDs before them.
+  // The ends before the leaf are those with at most `leaf` full-length SIDs before them.
   const uint64_t ends = first_where(0, index.ends, [&](uint64_t i) {
     const uint64_t ordinal = index.end_ordinals[i];
     return ordinal >= i && ordinal - i > leaf;
@@ -73,13 +72,14 @@ SIDBEAM_HD inline uint64_t leaf_ordinal(const IndexView& index, uint64_t node) {
   return std::min(leaf + ends, index.sids);
 }
 
-// The ordinal of a state of the trie that is a whole SID (ended, or at the last level); sids where damage hides it.
+// The ordinal of a trie state that is a whole SID (ended, or at the last level); sids if damage makes it impossible to
+// tell.
 SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& state) {
   if (state.kind == NodeKind::kTail) return std::min(unpack_run(state.node).lo, index.sids);
   return state.ended ? end_ordinal(index, state.level - 1, state.node) : leaf_ordinal(index, state.node);
 }
 
-// Item rows of an ordinal < sids, clamped to the items.
+// The item rows of an ordinal < sids, clamped to the items.
 SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordinal) {
   if (!index.item_offsets) return {ordinal, ordinal + 1};
   const uint64_t lo = std::min(index.item_offsets[ordinal], index.items);
@@ -107,8 +107,8 @@ SIDBEAM_HD inline bool matches(const IndexView& index, uint64_t ordinal, const i
   return true;
 }
 
-// The slot walk of the hash set, which is bounded: a crowd of SIDs that begin at one slot cannot make it long.
-// hash_key(index, codes) gives the key of a SID.
+// Walks the slots of the hash set. The walk is bounded, so SIDs that crowd at one slot cannot make it long.
+// hash_key(index, codes) returns the key of a SID.
 template <class Key>
 SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const Key& hash_key) {
   for (int l = 0; l < index.levels; ++l) {
@@ -129,7 +129,7 @@ SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const
   return -1;
 }
 
-// The ordinal of a whole SID, or -1; from the trie, the hash set or the columns, whichever is there.
+// The ordinal of a whole SID, or -1. Searches the trie, the hash set or the columns, whichever exists.
 template <class Key>
 SIDBEAM_HD int64_t find_sid(const IndexView& index, const int32_t* codes, int length, const Key& hash_key) {
   if (length < 1 || length > index.levels || (length < index.levels && !index.variable_length)) return -1;

@@ -7,7 +7,7 @@ namespace sidbeam {
 
 uint64_t item_ordinal(const IndexView& index, uint64_t row) {
   if (!index.item_offsets) return std::min(row, index.sids - 1);
-  uint64_t lo = 0, hi = index.sids;  // the last ordinal whose first row is at or before `row`
+  uint64_t lo = 0, hi = index.sids;  // finds the last ordinal whose first row is at or before `row`
   while (hi - lo > 1) {
     const uint64_t middle = lo + (hi - lo) / 2;
     (index.item_offsets[middle] <= row ? lo : hi) = middle;

@@ -1,4 +1,4 @@
-// Item rows: ids, and the way back to ordinals. Safe on damaged contents.
+// Finds the ids of item rows, and the ordinals that they belong to. Safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace sidbeam {
 
-// The ordinal that an item row < items belongs to.
+// The ordinal to which an item row < items belongs.
 uint64_t item_ordinal(const IndexView& index, uint64_t row);
-// The name of an item row < items, with string ids.
+// The name of an item row < items of an index with string ids.
 std::string_view item_name(const IndexView& index, uint64_t row);
 // The first row >= `from` with this id (integer ids) or name (string ids), or -1.
 int64_t find_item(const IndexView& index, int64_t id, std::string_view name, uint64_t from);

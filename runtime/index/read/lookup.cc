@@ -28,7 +28,7 @@ uint64_t last_ordinal(const IndexView& index, int level, uint64_t node) {
       return run.count == 0 ? index.sids : run.lo + run.count - 1;
     }
     const Row row = row_of(index.level[level], node);
-    if (row.count == 0) return index.sids;  // damaged: a node that is no end has children
+    if (row.count == 0) return index.sids;  // damaged: every node that is no end has children
     node = row.begin + row.count - 1;
   }
 }
@@ -37,19 +37,18 @@ uint32_t clamped_code(const LevelView& level, uint64_t code) {
   return static_cast<uint32_t>(std::min<uint64_t>(code, level.codes - 1));
 }
 
-// Number of ends before an ordinal, of all levels.
+// The number of ends before an ordinal, over all levels.
 uint64_t ends_before(const IndexView& index, uint64_t ordinal) {
   if (index.ends == 0) return 0;
   return first_where(0, index.ends, [&](uint64_t i) { return index.end_ordinals[i] >= ordinal; });
 }
 
 struct Leaf {
-  int level;      // the edge's
-  uint64_t edge;  // level's edges or more: damaged
+  int level;      // of the edge
+  uint64_t edge;  // may exceed the level's edges if damaged
 };
 
-// The edge by which an ordinal's SID ends before the last of the CSR levels, or at it where it ends there by an end;
-// level -1 where it is none of these.
+// The edge that is the end of an ordinal's SID, or level -1 if the SID has no end within the CSR levels.
 Leaf end_leaf_of(const IndexView& index, uint64_t ordinal) {
   for (int l = 1; l < index.csr_levels; ++l) {
     const LevelView& level = index.level[l];
@@ -60,7 +59,7 @@ Leaf end_leaf_of(const IndexView& index, uint64_t ordinal) {
   return {-1, 0};
 }
 
-// The last edge above the tail that an ordinal's SID has.
+// The last edge above the tail on the path of an ordinal's SID.
 Leaf leaf_above_tail(const IndexView& index, uint64_t ordinal) {
   const LevelView& level = index.level[index.csr_levels];
   if (ended_above_tail(index, ordinal)) {
@@ -71,7 +70,7 @@ Leaf leaf_above_tail(const IndexView& index, uint64_t ordinal) {
   return {index.csr_levels - 1, after == 0 ? 0 : after - 1};
 }
 
-// The edge that an ordinal's SID ends with.
+// The last edge on the path of an ordinal's SID.
 Leaf leaf_of(const IndexView& index, uint64_t ordinal) {
   const int last = index.levels - 1;
   if (!index.variable_length) return {last, ordinal};
@@ -80,7 +79,7 @@ Leaf leaf_of(const IndexView& index, uint64_t ordinal) {
     const Leaf end = end_leaf_of(index, ordinal);
     if (end.level >= 0) return end;
   }
-  // The full-length leaves are the edges of the last level that are no ends.
+  // The leaves of full-length SIDs are the edges of the last level that are no ends.
   const LevelView& level = index.level[last];
   const uint64_t leaf = ordinal - std::min(ordinal, before);
   if (level.ends == 0) return {last, leaf};
@@ -90,7 +89,7 @@ Leaf leaf_of(const IndexView& index, uint64_t ordinal) {
                 })};
 }
 
-// The node of a level that an edge leaves.
+// The node from which an edge leaves.
 uint64_t node_of(const LevelView& level, uint64_t edge) {
   const uint64_t after = first_where(0, level.nodes + 1, [&](uint64_t n) { return level.row_pointers[n] > edge; });
   return std::min(after == 0 ? 0 : after - 1, level.nodes - 1);
@@ -106,7 +105,7 @@ int sid_of_columns(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   return index.levels;
 }
 
-// A SID whose last edge is above the tail, or an end, has no codes in the tail, whatever is there.
+// A SID has codes in the tail only if its last edge above the tail is no end of the SID. Otherwise the tail is ignored.
 int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   const bool has_tail = index.csr_levels < index.levels;
   const Leaf leaf = has_tail ? leaf_above_tail(index, ordinal) : leaf_of(index, ordinal);

@@ -1,4 +1,4 @@
-// Questions to an index that are not part of a step. All are safe on damaged contents.
+// Lookups that are not part of a step. All are safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,22 +10,24 @@
 
 namespace sidbeam {
 
-// The ordinals below `node` of level `level` (0 .. levels), by walking to its first and to its last leaf. In an index
-// of variable length the first leaf of the next node would not do: SIDs that ended above may lie between.
+// The ordinals below `node` of level `level` (0 .. levels), found by walking to its first and to its last leaf. With
+// variable lengths, the first leaf of the next node cannot serve as the upper bound: SIDs that ended above may lie
+// between.
 OrdinalRange trie_ordinals(const IndexView& index, int level, uint64_t node);
-// The same for a state of the trie.
+// The same for a trie state.
 OrdinalRange state_ordinals(const IndexView& index, const State& state);
-// Ordinals of the SIDs that begin with a prefix; from the trie, else the columns. Codes out of range give an empty
-// range.
+// The ordinals of the SIDs that begin with a prefix, from the trie if there is one, otherwise from the columns. The
+// range is empty if a code is out of range.
 OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int length);
-// The ordinal of a whole SID, or -1; from the trie, the hash set or the columns, whichever is there.
+// The ordinal of a whole SID, or -1. Searches the trie, the hash set or the columns, whichever exists.
 int64_t find_sid(const IndexView& index, const int32_t* codes, int length);
-// Codes of an ordinal < sids into codes [levels]; returns their number.
+// Writes the codes of an ordinal < sids to codes [levels]; returns their number.
 int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes);
-// The same from the tail of a compact trie, which has the codes from level csr_levels on; returns where the SID ends.
+// The same from the tail of a compact trie, which has the codes from level csr_levels on. Returns the length of the
+// SID.
 int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes);
 
-// The key of a SID in the hash set, and the slot walk that finds one.
+// The key of a SID in the hash set, and the lookup of a SID there.
 uint64_t hash_key(const IndexView& index, const int32_t* codes);
 int64_t hash_find(const IndexView& index, const int32_t* codes);
 

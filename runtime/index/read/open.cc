@@ -14,7 +14,7 @@
 namespace sidbeam {
 namespace {
 
-// Runs `body`; what it finds wrong with the file gets the file's name in front.
+// Runs `body` and puts the file's name in front of its error messages.
 template <class Body>
 auto with_path(const char* path, Body&& body) {
   try {
@@ -32,12 +32,12 @@ void check_config(int32_t residency, int32_t verify) {
     fail(SIDBEAM_INVALID_ARGUMENT, "verify is %d, expected SIDBEAM_VERIFY_* (0 to 2)", verify);
 }
 
-// The header read by itself, so that nothing is mapped or copied for a file that is no index.
+// Reads only the header, so that nothing is mapped or copied for a file that is no index.
 FileHeader read_header(const InputFile& file, const char* path, CpuTarget target) {
   alignas(Preamble) std::array<uint8_t, sizeof(Preamble)> start{};
   const auto file_bytes = static_cast<uint64_t>(file.bytes);
   if (file_bytes >= start.size()) read_file(file, path, 0, start.data(), static_cast<int64_t>(start.size()));
-  // operator new gives memory at a multiple of 16.
+  // operator new returns memory aligned to 16 bytes.
   std::vector<uint8_t> bytes(header_length(start, file_bytes));
   read_file(file, path, 0, bytes.data(), static_cast<int64_t>(bytes.size()));
   return decode_header(bytes, file_bytes, target);
@@ -80,7 +80,8 @@ Index open_index(const char* path, int32_t residency, int32_t verify, int thread
     read_header(file, path, target);
     IndexBytes bytes =
         residency == SIDBEAM_RESIDENCY_COPY ? copy_file(file, path, allocator) : map_file(file, path, residency);
-    // Read again from the bytes that will be used: the file may have been overwritten in between.
+    // The header is decoded again from the bytes that will be used: the file may have been overwritten since the first
+    // read.
     const FileHeader header = decode_header({bytes.data(), file_bytes}, file_bytes, target);
     return verified(make_index(header, std::move(bytes)), verify, threads);
   });
@@ -100,7 +101,8 @@ Index open_index_memory(const void* data, int64_t bytes, std::function<void()> r
   const auto size = static_cast<uint64_t>(bytes);
   IndexBytes owned(static_cast<const uint8_t*>(data), bytes, nullptr);
   if (copy) {
-    header_length({static_cast<const uint8_t*>(data), size}, size);  // before memory is taken for what is no index
+    header_length({static_cast<const uint8_t*>(data), size},
+                  size);  // checked before memory is allocated for bytes that are no index
     IndexMemory memory(allocator, bytes);
     std::memcpy(memory.data(), data, size);
     owned = memory.release();
@@ -111,7 +113,7 @@ Index open_index_memory(const void* data, int64_t bytes, std::function<void()> r
   if (copy) {
     release();
   } else {
-    // Only now, so that a failure above leaves the bytes with the caller.
+    // The index takes the bytes only now, so that they stay with the caller if anything above fails.
     index.bytes = IndexBytes(static_cast<const uint8_t*>(data), bytes, std::move(release));
   }
   return index;

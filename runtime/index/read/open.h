@@ -1,4 +1,4 @@
-// Opening an index: a file, or bytes that somebody has.
+// Opens an index from a file or from bytes in memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,12 +11,12 @@
 
 namespace sidbeam {
 
-// The header of a file, from its first bytes only.
+// Reads only the header of a file.
 IndexHeaderInfo peek_index(const char* path);
 Index open_index(const char* path, int32_t residency, int32_t verify, int threads, const Allocator& allocator,
                  CpuTarget target = best_cpu_target());
-// `release` is called once the bytes are no longer needed: when the index goes or, with COPY, before this returns; not
-// when this throws.
+// Calls `release` once the bytes are no longer needed: when the index is destroyed or, with COPY, before this returns.
+// Does not call it if this throws.
 Index open_index_memory(const void* data, int64_t bytes, std::function<void()> release, int32_t residency,
                         int32_t verify, int threads, const Allocator& allocator, CpuTarget target = best_cpu_target());
 

@@ -1,4 +1,4 @@
-// States outside a session.
+// Computes trie states outside a session.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,11 +8,11 @@
 
 namespace sidbeam {
 
-// The state of a prefix in the trie; dead where no SID has it or a code is out of range.
+// The trie state of a prefix; dead if no SID has the prefix or a code is out of range.
 int64_t trie_state(const IndexView& index, const int32_t* prefix, int32_t length);
 
-// The state after a token in any state, strange ones included: dead where the token may not follow; token -1 keeps an
-// ended state.
+// The state after a token. Any state is accepted, including invalid ones. The result is dead if the token may not
+// follow. Token -1 keeps an ended state.
 int64_t advance_state(const IndexView& index, int64_t state, int32_t token);
 
 }  // namespace sidbeam

@@ -1,4 +1,4 @@
-// The opaque word that a beam carries: level, node and how to read the node.
+// The opaque word that a beam carries: the level, the node and how to read the node.
 //
 //   bit 63  sign: set only in -1, dead        bits 53..54  kind of node
 //   bits 56..62  level                        bits 0..47   node
@@ -17,10 +17,10 @@ namespace sidbeam {
 inline constexpr int64_t kDeadState = -1;
 
 enum class NodeKind : uint8_t {
-  kTrie = 0,    // a node of the level; at level L a leaf. Ended: the edge, seen as a node, that was the end
+  kTrie = 0,    // a node of the level, or a leaf at level L. Ended: the edge of the end, numbered as a node
   kSorted = 1,  // the first ordinal with the prefix
-  kOpaque = 2,  // unconstrained: the codes are in the history only
-  kTail = 3     // below the first level of the tail: a run of ordinals, bits 0..39 its first, 40..45 its length - 1
+  kOpaque = 2,  // unconstrained: only the history has the codes
+  kTail = 3     // below the first level of the tail: a run; bits 0..39: first ordinal, 40..45: length - 1
 };
 
 struct State {
@@ -47,7 +47,7 @@ SIDBEAM_HD inline State decode_state(int64_t word) {
           state_node(word)};
 }
 
-// Whether a word can be a state of the trie of `index`; the only promise about the others is that they are dead.
+// Whether a word can be a trie state of `index`. The only promise about other words is that they are dead.
 SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   if (word < 0) return false;
   const State state = decode_state(word);
@@ -62,7 +62,8 @@ SIDBEAM_HD inline bool is_trie_state(const IndexView& index, int64_t word) {
   return state.node < above.edges && state.ended == (index.variable_length && above.tokens[state.node] == above.codes);
 }
 
-// Advances a state of the trie, neither ended nor at the last level, by `token`; false where that may not follow.
+// Advances a trie state by `token`; returns false if the token may not follow. The state must be neither ended nor at
+// the last level.
 SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t token) {
   const LevelView& level = index.level[state.level];
   const bool ended = index.variable_length && token == level.codes;
@@ -78,14 +79,14 @@ SIDBEAM_HD inline bool follow(const IndexView& index, State& state, uint32_t tok
   return true;
 }
 
-// The state after `token` in a state of the trie that is neither dead, ended nor at the last level; dead where the
-// token may not follow.
+// The state after `token`, or dead if the token may not follow. The given trie state must be neither dead, ended nor at
+// the last level.
 SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint32_t token) {
   State state = decode_state(word);
   return follow(index, state, token) ? encode_state(state) : kDeadState;
 }
 
-// Advances the first state by a prefix of codes; false where no SID has it.
+// Advances the initial state by a prefix of codes; returns false if no SID has the prefix.
 SIDBEAM_HD inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
   for (int l = 0; l < length; ++l) {
     if (!is_code(index.level[l], prefix[l]) || !follow(index, state, static_cast<uint32_t>(prefix[l]))) return false;
@@ -93,7 +94,8 @@ SIDBEAM_HD inline bool follow_prefix(const IndexView& index, const int32_t* pref
   return true;
 }
 
-// Calls visit(token) for what may follow in the node of a state that is neither dead, ended nor at the last level.
+// Calls visit(token) for each code or end that may follow a state. The state must be neither dead, ended nor at the
+// last level.
 template <class Visit>
 SIDBEAM_HD void for_each_child(const IndexView& index, const State& state, const Visit& visit) {
   if (is_tail_level(index, state.level)) {

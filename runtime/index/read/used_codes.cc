@@ -6,7 +6,7 @@
 namespace sidbeam {
 namespace {
 
-// token(i) for i < count; the end and what is out of range are no codes.
+// Sets a bit for each code among token(i), i < count. Skips the end and values out of range, which are no codes.
 template <class Token>
 std::vector<uint64_t> bits_of(uint32_t codes, uint64_t count, const Token& token) {
   std::vector<uint64_t> bits((codes + uint64_t{63}) / 64);

@@ -1,4 +1,4 @@
-// Which codes occur in the SIDs of an index, determined on first use: vocabularies may lack the others.
+// Finds on first use which codes occur in the SIDs of an index: a vocabulary may lack the others.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@ namespace sidbeam {
 
 class UsedCodes {
  public:
-  // Whether any SID has the code at a level; code < index.level[level].codes. The first call for a level passes over
-  // its codes once. From any thread.
+  // Whether any SID has the code at a level; code < index.level[level].codes. The first call for a level scans its
+  // codes once. May be called from any thread.
   bool has(const IndexView& index, int level, uint32_t code);
 
  private:

@@ -1,4 +1,5 @@
-// Compiled with -mavx2. SPDX-License-Identifier: Apache-2.0
+// Compiled with -mavx2.
+// SPDX-License-Identifier: Apache-2.0
 #include "index/verify/bulk_kernels.h"
 
 namespace sidbeam {

@@ -1,4 +1,5 @@
-// Compiled for AVX-512 (F, BW, DQ, VL). SPDX-License-Identifier: Apache-2.0
+// Compiled for AVX-512 (F, BW, DQ, VL).
+// SPDX-License-Identifier: Apache-2.0
 #include "index/verify/bulk_kernels.h"
 
 namespace sidbeam {
