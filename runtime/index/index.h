@@ -64,7 +64,8 @@ class IndexMemory {
   IndexMemory& operator=(const IndexMemory&) = delete;
   ~IndexMemory();
   uint8_t* data() { return data_; }
-  // Gives the pages of a range back to the system, unless the caller owns the memory. Its contents are lost.
+  // Gives the pages of a range whose contents are no longer needed back to the system, unless the caller owns the
+  // memory.
   void discard(int64_t offset, int64_t bytes);
   IndexBytes release();
 

@@ -94,7 +94,7 @@ struct IndexView {
   CpuTarget target = CpuTarget::kBaseline;  // the CPU hashes and verifies the index with its instructions
   uint64_t sids = 0, items = 0;
   int32_t levels = 0;
-  int32_t csr_levels = 0;  // levels of a trie with rows; the deeper ones are the tail
+  int32_t csr_levels = 0;  // number of a trie's levels that have rows; deeper levels are the tail
   bool variable_length = false;
   bool has_trie = false, has_columns = false;
   LevelView level[kMaxLevels];

@@ -1,5 +1,5 @@
-// The bulk loops of verification. One file per instruction set includes this and is compiled for it. Nothing in here
-// may be shared with other files at link time, so no function of the standard library is used.
+// The bulk loops of verification. One file per instruction set includes this header and is compiled for that set.
+// Nothing in here may be shared with other files at link time, so it uses no functions of the standard library.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,16 +14,17 @@
 
 namespace sidbeam {
 
-// Whether a SID begins an edge: all ones, or 0. As wide as most codes, so that loops over both keep step.
+// Whether a SID begins an edge: all ones or 0. As wide as most codes, so that a loop over both handles as many per
+// vector.
 using EdgeFlag = uint16_t;
 inline constexpr uint32_t kFalls = ~uint32_t{0};
-inline constexpr uint32_t kPointers = 32;  // that follow() takes together
+inline constexpr uint32_t kPointers = 32;  // pointers that follow() handles at once
 
 // The top bit of a word of a compact trie's tail marks a SID that begins an edge.
 template <class Word>
 inline constexpr Word kMark = static_cast<Word>(Word{1} << (8 * sizeof(Word) - 1));
 
-// Loops over codes, of 2 or 4 bytes.
+// Loops over codes of 2 or 4 bytes.
 template <class Code>
 struct CodeLoops {
   uint32_t (*falls)(const Code*, uint32_t count);
@@ -34,7 +35,7 @@ struct CodeLoops {
   bool (*are_marks)(const Code*, const EdgeFlag*, uint32_t count);
 };
 
-// Loops over pointers and ordinals, of 4 or 8 bytes.
+// Loops over pointers and ordinals of 4 or 8 bytes.
 template <class Pointer>
 struct PointerLoops {
   bool (*counts)(const Pointer*, uint64_t count, uint64_t first);
@@ -44,7 +45,7 @@ struct PointerLoops {
 };
 
 struct BulkKernels {
-  CpuTarget target;  // that they are compiled for
+  CpuTarget target;  // the loops are compiled for it
   CodeLoops<uint16_t> codes_16;
   CodeLoops<uint32_t> codes_32;
   PointerLoops<uint32_t> pointers_32;
@@ -59,7 +60,7 @@ struct BulkKernels {
   uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
 };
 
-// To be used only where the machine has the target.
+// May be used only if the machine supports the target.
 extern const BulkKernels kAvx2BulkKernels, kAvx512BulkKernels;
 
 const BulkKernels& bulk_kernels(CpuTarget target);
@@ -74,8 +75,8 @@ bool counts(const T* values, uint64_t count, uint64_t first) {
   return differs == 0;
 }
 
-// Writes pointers [0, count), less `base`; adds to `below` how many are < last, and raises `widest` to the largest gap
-// between neighbours. Returns whether all rise.
+// Writes pointers [0, count), each less `base`. Adds to `below` how many are < last, and raises `widest` to the largest
+// gap between neighbours. Returns whether all rise.
 template <class T>
 __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32_t count, T base, T last, uint16_t* out,
                                                        uint32_t& below, T& widest) {
@@ -90,9 +91,9 @@ __attribute__((always_inline)) inline bool follow_some(const T* pointers, uint32
   return falls == 0;
 }
 
-// Writes the pointers < last, less `base`, and returns their number, with the largest gap between neighbours. All must
-// rise, the first from the one before it; kFalls where they do not, or where all are < last. May read a few pointers
-// beyond, which should rise too, and write as many more.
+// Writes the pointers < last, each less `base`, and returns their number. Raises `widest` to the largest gap between
+// neighbours. All must rise, starting from pointers[-1]. Returns kFalls if they do not, or if all are < last. May read
+// a few pointers beyond, which should rise too, and write as many more.
 template <class T>
 uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last, uint16_t* out, uint64_t& widest) {
   const T base_of = static_cast<T>(base), last_of = static_cast<T>(last);
@@ -100,7 +101,7 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
   T gap = 0;
   for (uint64_t done = 0; done < count;) {
     const auto some = static_cast<uint32_t>(count - done < kPointers ? count - done : kPointers);
-    // The two calls differ in what the compiler knows about the count.
+    // The first call has a count known at compile time.
     const bool rise = some == kPointers
                           ? follow_some(pointers + done, kPointers, base_of, last_of, out + done, below, gap)
                           : follow_some(pointers + done, some, base_of, last_of, out + done, below, gap);
@@ -113,7 +114,7 @@ uint32_t follow(const T* pointers, uint64_t count, uint64_t base, uint64_t last,
   return kFalls;
 }
 
-// Whether all values rise, beginning from values[-1]. Adds to `jumps` how many rise by more than 1.
+// Whether all values rise, starting from values[-1]. Adds to `jumps` how many rise by more than 1.
 template <class T>
 bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
   T falls = 0, by_more = 0, most = 0;
@@ -128,7 +129,7 @@ bool rise(const T* values, uint64_t count, uint64_t& jumps, uint64_t& widest) {
   return falls == 0;
 }
 
-// How many of values[0, count) do not rise from the one before; reads values[-1].
+// How many of values[0, count) do not rise from the value before; reads values[-1].
 template <class T>
 uint32_t falls(const T* values, uint32_t count) {
   uint32_t falls = 0;
@@ -136,7 +137,7 @@ uint32_t falls(const T* values, uint32_t count) {
   return falls;
 }
 
-// Returns the greatest.
+// Widens the values; returns the greatest.
 uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -147,8 +148,8 @@ uint32_t widen(const uint16_t* in, uint32_t count, uint32_t* out) {
   return most;
 }
 
-// Repeats each value from its start to the next (starts[count] ends the last); returns the greatest. Writes eight at a
-// time: runs are short, and the surplus is overwritten.
+// Repeats each value from its start to the next start (starts[count] ends the last one); returns the greatest. Writes
+// eight at a time, because runs are short; the next run overwrites the surplus.
 template <class T>
 uint32_t expand(const T* values, const uint16_t* starts, uint32_t count, uint32_t* out) {
   using Eight = uint32_t __attribute__((vector_size(32)));
@@ -177,8 +178,8 @@ bool equal(const T* values, const uint32_t* others, uint32_t count) {
   return differs == 0;
 }
 
-// Flags which of count < 2^16 SIDs begin an edge, and returns their number; kFalls where a code falls though its SID
-// begins no edge above.
+// Flags which of count < 2^16 SIDs begin an edge, and returns their number. Returns kFalls if a code falls although its
+// SID begins no edge above.
 template <class T>
 uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t count, EdgeFlag* out) {
   out[0] = begins_edge(above[0] != 0, before, uint32_t{codes[0]}) ? 0xffff : 0;
@@ -194,8 +195,8 @@ uint32_t begins(const T* codes, uint32_t before, const EdgeFlag* above, uint32_t
   return falls != 0 ? kFalls : begun;
 }
 
-// Lists where flags are set, without branches, which would be unpredictable. Returns their number; may write up to
-// sixteen more.
+// Lists the positions of the flags that are set and returns their number. Branch-free, since branches would be
+// unpredictable. May write up to sixteen more.
 uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
   uint32_t set = 0, i = 0;
 #ifdef __AVX512BW__
@@ -215,7 +216,7 @@ uint32_t list(const EdgeFlag* flags, uint32_t count, uint16_t* out) {
   return set;
 }
 
-// The largest gap between neighbours, which rise.
+// The largest gap between neighbours of rising values.
 uint32_t widest_gap(const uint16_t* values, uint32_t count) {
   uint16_t widest = 0;
   for (uint32_t i = 1; i < count; ++i) {
@@ -225,11 +226,11 @@ uint32_t widest_gap(const uint16_t* values, uint32_t count) {
   return widest;
 }
 
-// Two vectors of eight.
+// Two vectors of eight words.
 using Words = uint16_t __attribute__((vector_size(32)));
 
-// By reference: baseline x86-64 has no registers of that size, and no settled way to pass them by value. Joined from
-// two halves: a load that spans two recent stores would stall.
+// Passes vectors by reference because baseline x86-64 has no registers of that size and no settled way to pass them by
+// value. Joins two halves because a load that spans two recent stores would stall.
 inline void load_two(const uint16_t* first, const uint16_t* second, Words& out) {
   using Half = uint16_t __attribute__((vector_size(16)));
   Half low, high;
@@ -244,8 +245,8 @@ inline void zip(const Words& a, const Words& b, Words& low, Words& high) {
   high = __builtin_shufflevector(a, b, 4, 20, 5, 21, 6, 22, 7, 23, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// Transposes the first eight columns of rows of `width` words; column c begins at columns + c * stride. Takes whole
-// sixteens of rows only, and reads eight words per row, even where a row has fewer.
+// Transposes the first eight columns of rows of `width` words; column c begins at columns + c * stride. Handles whole
+// groups of sixteen rows only. Reads eight words per row, even if a row has fewer.
 void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride) {
   for (uint32_t i = 0; i + 16 <= count; i += 16) {
     Words from[8], to[8];
@@ -260,7 +261,7 @@ void transpose(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* c
   }
 }
 
-// Strips the marks, the top bits, off the words; returns the greatest.
+// Removes the marks (the top bits) from the words; returns the greatest.
 template <class T>
 uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked) {
   T most = 0, all = kMark<T>;
@@ -274,7 +275,7 @@ uint32_t unmark(const T* words, uint32_t count, uint32_t* out, bool& all_marked)
   return most;
 }
 
-// Whether exactly the flagged words are marked.
+// Whether exactly those words are marked that are flagged.
 template <class T>
 bool are_marks(const T* words, const EdgeFlag* flags, uint32_t count) {
   uint16_t differs = 0;

@@ -12,27 +12,28 @@
 
 namespace sidbeam {
 
-// SIDs per block. Where most prefixes have one continuation, a block this small often has no other and takes no work.
+// SIDs per block. If most prefixes have one continuation, a block this small often contains no others and then costs no
+// work.
 inline constexpr uint32_t kSids = 512;
 inline constexpr uint32_t kSidStride = kSids + 32;  // a power of two would map all columns to the same cache sets
 
-// How a lookup goes through the slots.
+// How a lookup walks the slots.
 struct Probing {
   KeyMix mix;
-  uint64_t mask, furthest;  // of the capacity; from where a key begins
+  uint64_t mask, furthest;  // capacity - 1; the largest distance from where a key begins
 };
 
 inline constexpr uint32_t kStray = ~uint32_t{0};
 
-// The used slots of a block: their numbers and contents, and how many used slots precede each without an empty one
-// between.
+// The used slots of a block: their numbers and contents, and for each slot how many used slots precede it without an
+// empty one between.
 struct UsedSlots {
   alignas(64) uint64_t keys[kSids + 8], ordinals[kSids + 8], slots[kSids + 8], run[kSids];
 };
 
 namespace {
 
-// Lists the used slots; returns their number, or kStray where an empty slot has an ordinal. Without branches, which
+// Lists the used slots; returns their number, or kStray if an empty slot has an ordinal. Branch-free, since branches
 // would be unpredictable.
 template <class T>
 uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots& out) {
@@ -72,15 +73,15 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
   return stray == 0 ? used : kStray;
 }
 
-// A number for a pair of mixed key and ordinal. The sum over a set of pairs identifies it as a 64-bit hash would, short
-// of an attack, in whatever order they come; so neither SIDs nor slots need be read at random.
+// A number for a pair of mixed key and ordinal. The sum over a set of pairs identifies the set as a 64-bit hash would,
+// except under attack. The order of the pairs does not matter, so neither SIDs nor slots need random reads.
 __attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
   const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
   const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;
   return number ^ number >> 32;
 }
 
-// Whether a lookup reaches every slot from where its key begins. Adds the pairs to the sum.
+// Whether a lookup reaches every slot from where its key begins. Adds the pairs to `sum`.
 bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Probing& probing, uint64_t& sum) {
   const Probing by = probing;
   uint64_t cut_off = 0, pairs = 0;
@@ -99,7 +100,7 @@ void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t
   for (uint32_t i = 0; i < count; ++i) keys[i] = keys[i] * radix + digits[i];
 }
 
-// Sums the pairs of SIDs in order, from the masked bits of their keys.
+// Sums the pairs of consecutive SIDs, using the masked bits of their keys.
 uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count) {
   const KeyMix by = mix;
   uint64_t sum = 0;

@@ -1,10 +1,10 @@
-// The rules of every section, element by element, each with the message for its violation. A device checks all elements
-// in parallel and counts violations; the CPU goes through them in order and throws at the first (explain.h). A Report
-// has
+// The rules of every section, element by element, each with the message for a violation. A device checks all elements
+// in parallel and counts violations. The CPU goes through them in order and throws at the first one (explain.h). A
+// Report has
 //
 //   bool need(bool holds, SectionKind kind, int level, Message message, numbers...);   // returns `holds`, or throws
 //
-// No check reads outside the arrays, whatever they hold.
+// No check reads outside the arrays, whatever they contain.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace sidbeam {
 
-// Text with exactly one %llu per number; anything else does not compile.
+// Text with exactly one %llu per number. Other text does not compile.
 template <class... Numbers>
 struct MessageOf {
   const char* text;
@@ -34,11 +34,11 @@ struct MessageOf {
     if (numbers != sizeof...(Numbers)) throw "a message takes one %llu per number";
   }
 };
-// Deduces nothing, so that the numbers alone determine how many there are.
+// Keeps Message out of template argument deduction, so that the numbers alone determine how many there are.
 template <class... Numbers>
 using Message = std::type_identity_t<MessageOf<Numbers...>>;
 
-// For arrays whose every entry follows from other sections: ordinals, ends, ranks.
+// For arrays in which every entry follows from other sections: ordinals, ends and ranks.
 template <class Report>
 SIDBEAM_HD bool check_entry(Report& report, format::SectionKind kind, int level, uint64_t entry, uint64_t found,
                             uint64_t expected) {
@@ -66,14 +66,14 @@ SIDBEAM_HD void check_last_pointer(Report& report, const LevelView& level, int l
               "the last entry is %llu, expected the %llu edges", pointer, level.edges);
 }
 
-// How many values a token of a level may take, the end included. No SID is empty, so level 0 has no end.
+// The number of values that a token of a level may take, including the end. No SID is empty, so level 0 has no end.
 SIDBEAM_HD inline uint64_t tokens_of(const IndexView& index, int l) {
   return uint64_t{index.level[l].codes} + (index.variable_length && l > 0 ? 1 : 0);
 }
 
-// The row of a node, edges [begin, end): ends have no children, other nodes have some; tokens rise and stay below the
-// bound. `tokens` is the level's UintArray or its typed pointer; testing the width per token slows the CPU by a
-// quarter.
+// The row of a node, edges [begin, end). Ends have no children, and other nodes have some. Tokens rise and stay below
+// the bound. `tokens` is the level's UintArray or its typed pointer; testing the width per token would slow the CPU by
+// a quarter.
 template <class Report, class Tokens>
 SIDBEAM_HD void check_row(Report& report, const IndexView& index, int l, uint64_t node, uint64_t begin, uint64_t end,
                           const Tokens& tokens) {
@@ -94,7 +94,7 @@ SIDBEAM_HD void check_row(Report& report, const IndexView& index, int l, uint64_
   }
 }
 
-// The list of ends names every end in order: edge `edge` is an end, and `rank` ends precede it.
+// The list of ends contains every end in order: edge `edge` is an end, and `rank` ends precede it.
 template <class Report>
 SIDBEAM_HD void check_end(Report& report, const LevelView& level, int l, uint64_t rank, uint64_t edge) {
   if (report.need(rank < level.ends, format::SectionKind::Tokens, l, "more than the header's %llu ends", level.ends))
@@ -114,8 +114,7 @@ SIDBEAM_HD void check_outer_ordinals(Report& report, const IndexView& index, int
   check_entry(report, format::SectionKind::Ordinals, l, level.nodes, level.ordinals[level.nodes], index.sids);
 }
 
-// Which nodes are dense: the rank of a group of bits, a set bit that `dense` others precede, and the number of set
-// bits.
+// Which nodes are dense: the rank of a group of bits, a set bit preceded by `dense` others, and the number of set bits.
 template <class Report>
 SIDBEAM_HD void check_dense_rank(Report& report, const LevelView& level, int l, uint64_t group, uint64_t dense) {
   check_entry(report, format::SectionKind::DenseNodeRanks, l, group, level.dense_ranks[group], dense);
@@ -136,7 +135,7 @@ template <class Token>
 SIDBEAM_HD bool are_in_mask(const uint64_t* mask, const Token* tokens, uint64_t count, uint32_t codes) {
   uint64_t set = 1;
   for (uint64_t i = 0; i < count; ++i) {
-    const uint32_t token = tokens[i] < codes ? tokens[i] : codes;  // there is a bit for the end, too
+    const uint32_t token = tokens[i] < codes ? tokens[i] : codes;  // the end has a bit, too
     set &= mask[token / 64] >> token % 64;
   }
   return set != 0;
@@ -170,15 +169,16 @@ SIDBEAM_HD inline bool has_tail_padding(const IndexView& index) {
   return index.tail.splits != nullptr && entries % 64 != 0 && index.tail.splits[entries / 64] >> entries % 64 != 0;
 }
 
-// A run of the tail: `count` SIDs lie below a node.
+// A run of the tail has at most kMaxRun SIDs; `count` lie below the node.
 template <class Report>
 SIDBEAM_HD void check_run(Report& report, const IndexView& index, uint64_t node, uint64_t count) {
   report.need(count <= kMaxRun, format::SectionKind::Ordinals, index.csr_levels, "node %llu has more than %llu SIDs",
               node, kMaxRun);
 }
 
-// A row of the tail against the one before: it rises at the first level where they differ, split bits are set from
-// there on, and a SID that has ended stays ended. `begins`: the SID is the first of its node, or has `ended` above.
+// Compares a row of the tail with the previous one. It rises at the first level where they differ, split bits are set
+// from there on, and a SID that has ended stays ended. `begins`: the SID is the first of its node, or has `ended`
+// above.
 template <class Report, class Entries>
 SIDBEAM_HD void check_tail_row(Report& report, const IndexView& index, const Entries& entries, uint64_t i, bool begins,
                                bool ended) {
@@ -210,7 +210,7 @@ SIDBEAM_HD void check_tail_row(Report& report, const IndexView& index, const Ent
   report.need(differs, kKind, top, "SID %llu is there twice", i);
 }
 
-// Entry i of a level's column: below the bound, and the end code once the SID has ended.
+// Entry i of a level's column: the code is below the bound, or the end code if the SID has ended.
 template <class Report>
 SIDBEAM_HD void check_code(Report& report, const IndexView& index, int l, uint64_t i, uint64_t code, bool ended) {
   constexpr auto kKind = format::SectionKind::Columns;
@@ -249,7 +249,8 @@ SIDBEAM_HD bool check_slot_ordinal(Report& report, const IndexView& index, uint6
 SIDBEAM_HD inline format::SectionKind keys_kind(const IndexView& index) {
   return index.hash.seed != 0 ? format::SectionKind::SeededHashKeys : format::SectionKind::HashKeys;
 }
-// The slot's ordinal is in range. key_of(index, codes) gives the key of a SID.
+// The slot holds the key of its SID. Requires that the slot's ordinal is in range. key_of(index, codes) returns the key
+// of a SID.
 template <class Report, class Key>
 SIDBEAM_HD void check_slot_key(Report& report, const IndexView& index, uint64_t slot, const Key& key_of) {
   const uint64_t ordinal = index.hash.ordinals[slot];
@@ -258,7 +259,7 @@ SIDBEAM_HD void check_slot_key(Report& report, const IndexView& index, uint64_t 
   report.need(key_of(index, codes) == index.hash.keys[slot], keys_kind(index), -1,
               "slot %llu has not the key of its SID, %llu", slot, ordinal);
 }
-// `before` used slots precede the slot without an empty one between.
+// The place of a slot that `before` used slots precede without an empty one between.
 template <class Report>
 SIDBEAM_HD void check_slot_place(Report& report, const IndexView& index, uint64_t slot, uint64_t before) {
   const HashView& hash = index.hash;
@@ -270,7 +271,7 @@ SIDBEAM_HD void check_slot_place(Report& report, const IndexView& index, uint64_
               hash.probes);
 }
 
-// Entry o <= sids: item offsets rise from 0 to the items.
+// Entry o <= sids: item offsets rise from 0 to the number of items.
 template <class Report>
 SIDBEAM_HD void check_item_offset(Report& report, const IndexView& index, uint64_t o) {
   constexpr auto kKind = format::SectionKind::ItemOffsets;
@@ -281,7 +282,7 @@ SIDBEAM_HD void check_item_offset(Report& report, const IndexView& index, uint64
               offset, index.items);
 }
 
-// Entry i <= items: name offsets go from 0 to the bytes of the names, and do not fall.
+// Entry i <= items: name offsets go from 0 to the size of the names and never fall.
 template <class Report>
 SIDBEAM_HD void check_name_offset(Report& report, const IndexView& index, uint64_t i) {
   const uint64_t offset = index.name_offsets[i], before = i == 0 ? 0 : index.name_offsets[i - 1];

@@ -1,4 +1,4 @@
-// How the CPU says what is wrong.
+// Reports on the CPU what is wrong with an index.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,10 +13,10 @@ namespace sidbeam {
 [[noreturn]] void corrupt(format::SectionKind kind, int level, const char* message, ...)
     __attribute__((format(printf, 3, 4)));
 
-// The header's counts against what the contents give. level < 0: a count of the whole index.
+// Compares a count of the header with the count found in the contents. level < 0: a count of the whole index.
 void need_count(const char* what, int level, uint64_t header, uint64_t found);
 
-// The Report of checks.h that throws Failure(CORRUPT) at the first rule that does not hold.
+// The Report of checks.h that throws Failure(CORRUPT) at the first violated rule.
 struct Explain {
   template <class... Numbers>
   bool need(bool holds, format::SectionKind kind, int level, Message<Numbers...> message, Numbers... numbers) const {

@@ -11,8 +11,8 @@
 namespace sidbeam {
 namespace {
 
-// Answers what verify_sids.cc asks, for sorted columns without a trie, without saying what is wrong. Only the header's
-// counts are trusted.
+// Checks the same as verify_sids.cc for sorted columns without a trie, but does not say what is wrong. Trusts only the
+// header's counts.
 class ColumnWalk {
  public:
   ColumnWalk(const IndexView& index, SectionSums& sums)
@@ -23,7 +23,7 @@ class ColumnWalk {
     for (int l = 0; l < index.levels; ++l) summed_[l] = {sums, index.level[l].column};
   }
 
-  // Takes the next SIDs, [begin, end). False where they do not rise or a code is out of range.
+  // Checks the next SIDs, [begin, end). Returns false if they do not rise or a code is out of range.
   bool next(uint64_t begin, uint64_t end) {
     const auto count = static_cast<uint32_t>(end - begin);
     const uint16_t first = 0;
@@ -37,7 +37,7 @@ class ColumnWalk {
     return edges_.all_begin();
   }
 
-  // After the last block: whether the header's counts agree.
+  // After the last block: returns whether the header's counts agree.
   bool at_end() const {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];

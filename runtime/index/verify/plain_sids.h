@@ -1,4 +1,4 @@
-// The fast pass of verification, for SIDs of one length.
+// The fast pass of verification for SIDs of one length.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sidbeam {
 
-// True only where verify_trie_level() (except its masks), verify_tail() and verify_sids() would all pass; false proves
-// nothing. Trusts only the header. Adds what it reads to the sums and the pairs.
+// Returns true only if verify_trie_level() (except its masks), verify_tail() and verify_sids() would all pass; false
+// proves nothing. Trusts only the header. Adds what it reads to `sums` and `pairs`.
 bool has_plain_sids(const Index& index, SectionSums& sums, SidPairs& pairs);
 
 }  // namespace sidbeam

@@ -1,6 +1,6 @@
-// Answers what verify_trie.cc and verify_sids.cc ask, for tries whose SIDs all have one length, without saying what is
-// wrong: a single pass in blocks, made of branch-free loops, is many times faster. Where the answer is no, those files
-// find the reason. Only the header's counts are trusted; the checksums may still be wrong.
+// Checks the same as verify_trie.cc and verify_sids.cc for tries whose SIDs all have the same length, but does not say
+// what is wrong. A single pass over blocks, made of branch-free loops, is many times faster. If it fails, those files
+// find the reason. Trusts only the header's counts; the checksums may still be wrong.
 // SPDX-License-Identifier: Apache-2.0
 #include "index/verify/plain_trie.h"
 
@@ -20,7 +20,7 @@ struct SummedLevel {
   Summed row_pointers, tokens, ordinals, column;
 };
 
-// Walks the SIDs in blocks. For each level it knows the edges that the SIDs of a block go through, and at which of
+// Walks the SIDs in blocks. For each level it determines the edges that the SIDs of a block go through, and at which of
 // these SIDs each edge begins.
 class BlockWalk {
  public:
@@ -37,7 +37,7 @@ class BlockWalk {
     }
   }
 
-  // Takes the next SIDs, [begin, end). False where a section contradicts the others.
+  // Checks the next SIDs, [begin, end). Returns false if a section contradicts the others.
   bool next(uint64_t begin, uint64_t end) {
     begin_ = first_edge_ = begin;
     count_ = edges_ = static_cast<uint32_t>(end - begin);
@@ -55,7 +55,7 @@ class BlockWalk {
     return true;
   }
 
-  // After the last block: whether nothing is left over.
+  // After the last block: returns whether all nodes were visited and the header's counts agree.
   bool at_end() const {
     for (int l = 0; l < index_.levels; ++l) {
       const LevelView& level = index_.level[l];
@@ -69,7 +69,7 @@ class BlockWalk {
   const std::vector<Stream128>& digests() const { return digests_; }
 
  private:
-  // Goes from the edges (or SIDs) below the nodes of a level up to these nodes. Checks that the pointers rise.
+  // Goes up from the edges (or SIDs) below the nodes of a level to these nodes. Checks that the pointers rise.
   bool go_up(const UintArray& pointers, const Summed& summed, int l) {
     const uint64_t node = node_[l], last = first_edge_ + edges_, nodes = index_.level[l].nodes;
     if (node >= nodes) return false;
@@ -84,7 +84,7 @@ class BlockWalk {
       if (!counts) return false;
     } else {
       if (pointers[node] > first_edge_ || pointers[node + 1] <= first_edge_) return false;
-      // The first edge continues or begins here.
+      // The first edge continues an earlier block or begins here.
       const uint32_t more = follow(pointers, node + 1, nodes - node, last);
       if (more == kFalls) return false;
       edges_ = 1 + more;
@@ -107,7 +107,7 @@ class BlockWalk {
     });
   }
 
-  // Translates where rows begin, from edges to SIDs.
+  // Translates the starts of rows from edges to SIDs.
   void start_rows() {
     if (starts_ == each_) {
       std::copy(rows_, rows_ + edges_, row_starts_);
@@ -118,11 +118,11 @@ class BlockWalk {
     starts_ = row_starts_;
   }
 
-  // Whether tokens rise within rows: every token that does not rise must begin a row.
+  // Whether tokens rise within rows. Every token that does not rise must begin a row.
   bool tokens_rise(const UintArray& all_tokens) const {
     return with_codes(kernels_, all_tokens, [&](const auto* all, const auto& loops) {
       const auto* tokens = all + first_below_;
-      // Nothing precedes the very first token.
+      // The very first token has no token before it.
       const uint32_t skipped = first_below_ == 0 ? 1 : 0;
       uint32_t allowed = skipped == 0 && row_begins_ && !rises(tokens[-1], tokens[0]) ? 1 : 0;
       for (uint32_t k = 1; k < edges_; ++k) allowed += !rises((tokens - 1)[rows_[k]], tokens[rows_[k]]);
@@ -149,7 +149,7 @@ class BlockWalk {
                       [&](const auto* all, const auto& loops) { return loops.equal(all + begin_, codes_, count_); });
   }
 
-  // Ordinals of the nodes.
+  // Whether the ordinals of the nodes are right.
   bool ordinals_agree(int l) const {
     const UintArray& ordinals = index_.level[l].ordinals;
     if (!ordinals) return true;
@@ -160,7 +160,7 @@ class BlockWalk {
     return true;
   }
 
-  // Goes up to the first level of the tail, whose ordinals serve as row pointers, then down through the tail.
+  // Goes up to the first level of the tail, using its ordinals as row pointers, then down through the tail.
   bool tail_agrees() {
     const int first = index_.csr_levels;
     summed_tail_.add((begin_ + count_) * tail_width(index_));
@@ -170,10 +170,10 @@ class BlockWalk {
     for (int l = first; l < index_.levels; l += kTransposed) {
       if (!levels_agree(l, std::min(l + kTransposed, index_.levels))) return false;
     }
-    return tail_.all_begin();  // no SID twice
+    return tail_.all_begin();  // no SID occurs twice
   }
 
-  // Checks as many levels of the tail as are read together.
+  // Checks the levels of the tail that are read together.
   bool levels_agree(int first, int end) {
     const bool in_words = index_.tail.tokens.width == 2 && index_.tail.splits == nullptr;
     if (in_words) read_columns(first, end);
@@ -200,7 +200,7 @@ class BlockWalk {
     for (int l = first; l < end && done < count_; ++l) read_column(l, done, columns_[l - first]);
   }
 
-  // Reads a level of the tail for the SIDs from `done` on, with marks where edges begin.
+  // Reads a level of the tail for the SIDs from `done` on. Marks the words where edges begin.
   template <class Word>
   void read_column(int l, uint32_t done, Word* words) const {
     const uint64_t width = tail_width(index_), first = tail_entry(index_, begin_, l);
@@ -236,10 +236,11 @@ class BlockWalk {
   uint32_t count_ = 0, edges_ = 0;
   bool fresh_ = true, next_fresh_ = true;  // whether this block, and the next, begin an edge
   bool one_each_ = false, row_begins_ = false;
-  // At which of the block's SIDs the edges begin, then the number of SIDs: each_ where every SID begins one.
+  // For each edge, the SID of the block at which it begins, followed by the number of SIDs. Points to each_ if every
+  // SID begins an edge.
   const uint16_t* starts_ = each_;
   uint16_t each_[kSids + 1], row_starts_[kSids + 1];
-  uint16_t rows_[1 + kSids + kPointers] = {};  // at which edges the rows of nodes begin; unset where one_each_
+  uint16_t rows_[1 + kSids + kPointers] = {};  // the edges at which the rows of nodes begin; unset if one_each_
 };
 
 bool has_outer_entries(const IndexView& index, int l) {

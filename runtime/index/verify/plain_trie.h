@@ -1,4 +1,4 @@
-// The fast pass of verification, for tries.
+// The fast pass of verification for tries.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace sidbeam {
 
-// has_plain_sids() of an index with a trie.
+// has_plain_sids() for an index with a trie.
 bool has_plain_trie(const Index& index, SectionSums& sums, SidPairs& pairs);
 
 }  // namespace sidbeam

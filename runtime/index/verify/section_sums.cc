@@ -10,8 +10,9 @@ SectionSums::SectionSums(const Index& index) {
     sums_.push_back({Stream128(index.view.target), index.bytes.data() + section.offset, section.bytes});
 }
 
-constexpr uint64_t kSummedAtOnce = uint64_t{16} << 10;  // all sections of a trie together fit a near cache
-constexpr uint64_t kFetchedAtOnce = uint64_t{4} << 10;  // fetching whole pieces at once gains nothing
+constexpr uint64_t kSummedAtOnce = uint64_t{16}
+                                   << 10;  // small enough that the pieces of all sections of a trie fit a near cache
+constexpr uint64_t kFetchedAtOnce = uint64_t{4} << 10;  // fetching more at once gains nothing
 
 void SectionSum::fetch(uint64_t end) {
   const uint64_t most = std::min(bytes, end);
@@ -21,7 +22,7 @@ void SectionSum::fetch(uint64_t end) {
 
 void SectionSum::fetch_after(uint64_t end) { fetch(end + 2 * kSummedAtOnce); }
 
-// Fetches ahead, for sections that nothing else reads: the hardware prefetcher stops at every page boundary.
+// Also prefetches, for sections that nothing else reads: the hardware prefetcher stops at every page boundary.
 void SectionSum::add_piece() {
   for (const uint64_t end = std::min(bytes, done + kSummedAtOnce); done < end;) {
     const uint64_t step = std::min(kFetchedAtOnce, end - done);

@@ -1,4 +1,4 @@
-// Checksums of sections, computed while something else reads them.
+// Computes checksums of sections while other code reads the sections.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sidbeam {
 
-// The checksum of a section, computed piece by piece, so that whatever reads the section next finds it in a near cache.
+// The checksum of a section, computed piece by piece, so that whatever reads the piece next finds it in a near cache.
 struct SectionSum {
   Stream128 stream;
   const void* data = nullptr;
@@ -22,7 +22,7 @@ struct SectionSum {
     while (done < end && done < bytes) add_piece();
   }
   void add_piece();
-  // Prefetches what comes after `end`, a little per call, while other work is done.
+  // Prefetches data after `end`, a little per call, so that it overlaps with other work.
   void fetch_after(uint64_t end);
   // Prefetches up to `end`.
   void fetch(uint64_t end);
@@ -31,16 +31,16 @@ struct SectionSum {
 class SectionSums {
  public:
   explicit SectionSums(const Index& index);
-  // The sum of the section that is this array; nullptr where there is none.
+  // The sum of the section that stores this array; nullptr if there is none.
   SectionSum* find(const void* data);
-  // Adds the rest of a section, by its place in the header, and returns its checksum.
+  // Adds the rest of a section, given its position in the header, and returns its checksum.
   uint64_t finish(size_t section);
 
  private:
   std::vector<SectionSum> sums_;
 };
 
-// An array that is summed as far as it is read, while what follows is prefetched.
+// An array whose checksum follows the reader, while the data after it is prefetched.
 struct Summed {
   SectionSum* sum = nullptr;
   uint64_t width = 0;
@@ -52,7 +52,7 @@ struct Summed {
     add(count);
     fetch(count);
   }
-  // The two parts of reach(), for arrays where fetching in smaller steps pays.
+  // The two parts of reach(), for arrays that gain from prefetching in smaller steps.
   void add(uint64_t count) const {
     if (sum != nullptr) sum->reach(count * width);
   }

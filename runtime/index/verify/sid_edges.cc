@@ -39,9 +39,9 @@ bool SidEdges::add_level(int l, const uint16_t* codes) { return add(l, codes, ke
 
 bool SidEdges::add_level(int l, const uint32_t* codes) { return add(l, codes, kernels_.codes_32.begins); }
 
-// A row is the edges from one beginning of an edge of the level above to the next.
+// A row begins wherever an edge of the level above begins.
 void SidEdges::measure_rows(int l, uint32_t begun) {
-  if (begun == 0) return;  // then nothing begins above either
+  if (begun == 0) return;  // nothing begins above either
   if (begun < count_) kernels_.list(begins_, count_, start_);
   if (parents_ == 0) {
     row_[l] += begun;
@@ -49,7 +49,7 @@ void SidEdges::measure_rows(int l, uint32_t begun) {
     longest_[l] = std::max(longest_[l], row_[l] + edges_before(parent_[0], begun));
     row_[l] = begun - edges_before(parent_[parents_ - 1], begun);
     uint32_t widest = kernels_.widest_gap(parent_, parents_);
-    // Measured in SIDs so far, an upper bound on edges, which rarely exceeds the longest row.
+    // So far this is measured in SIDs. It is an upper bound on edges that rarely exceeds the longest row.
     if (begun < count_ && widest > longest_[l]) {
       number_parents();
       widest = kernels_.widest_gap(parent_, parents_);
@@ -66,7 +66,7 @@ uint32_t SidEdges::edges_before(uint16_t sid, uint32_t begun) const {
   return static_cast<uint32_t>(std::lower_bound(start_, start_ + begun, sid) - start_);
 }
 
-// Translates where parents begin, from SIDs to edges.
+// Translates the starts of parents from SIDs to edges.
 void SidEdges::number_parents() {
   uint16_t rank[kSids], edges = 0;
   for (uint32_t i = 0; i < count_; ++i) {

@@ -8,20 +8,20 @@
 
 namespace sidbeam {
 
-// Goes down the levels of a block of SIDs, with one code per SID, and finds which SIDs begin an edge and how long the
-// rows of edges are.
+// Goes down the levels of a block of SIDs, given one code per SID. Finds which SIDs begin an edge and how long the rows
+// of edges are.
 class SidEdges {
  public:
   explicit SidEdges(const BulkKernels& kernels) : kernels_(kernels) {}
 
-  // Takes the next block. `starts` [edges], rising: the SIDs that begin an edge of the level above the first.
+  // Begins the next block. `starts` [edges], ascending: the SIDs that begin an edge of the level above the first.
   void begin_block(uint32_t count, const uint16_t* starts, uint32_t edges);
-  // Takes the next level down. False where codes fall.
+  // Adds the next level down. Returns false if codes fall.
   bool add_level(int l, const uint16_t* codes);
   bool add_level(int l, const uint32_t* codes);
-  // Whether every SID begins an edge of the last level added. After the last level: whether no SID comes twice.
+  // Whether every SID begins an edge of the last level added. After the last level: whether no SID occurs twice.
   bool all_begin() const { return all_begin_; }
-  // [count] Which SIDs do; unset where all do.
+  // [count] Which SIDs begin an edge of the last level added; unset if all do.
   const EdgeFlag* begins() const { return above_; }
 
   uint64_t edges(int l) const { return edges_[l]; }
@@ -34,14 +34,14 @@ class SidEdges {
   uint32_t edges_before(uint16_t sid, uint32_t begun) const;
   void number_parents();
 
-  // The level above: where its edges begin, and which SIDs begin one. Then the same for this level.
+  // The level above: the starts of its edges, and which SIDs begin one. begins_ and start_ are the same for this level.
   alignas(64) uint16_t parent_[kSids];
   alignas(64) EdgeFlag above_[kSids];
   alignas(64) EdgeFlag begins_[kSids];
   alignas(64) uint16_t start_[kSids + 16];  // list() writes whole vectors
   const BulkKernels& kernels_;
   uint64_t edges_[kMaxLevels] = {}, longest_[kMaxLevels] = {};
-  uint64_t row_[kMaxLevels] = {};  // edges so far of the row that continues
+  uint64_t row_[kMaxLevels] = {};  // edges so far of the row that is still open
   uint32_t last_code_[kMaxLevels] = {};
   uint32_t count_ = 0, parents_ = 0;
   bool all_begin_ = false;

@@ -63,7 +63,7 @@ void verify_trie(const IndexView& index, bool plain, int threads) {
 void verify_index(const Index& index, int32_t depth, int threads) {
   if (depth < SIDBEAM_VERIFY_HEADER || depth > SIDBEAM_VERIFY_FULL)
     fail(SIDBEAM_INVALID_ARGUMENT, "depth is %d, expected SIDBEAM_VERIFY_* (0 to 2)", depth);
-  if (depth == SIDBEAM_VERIFY_HEADER) return;  // done by whoever opened it
+  if (depth == SIDBEAM_VERIFY_HEADER) return;  // checked when the index was opened
   SectionSums sums(index);
   SidPairs pairs(index.view);
   const bool full = depth == SIDBEAM_VERIFY_FULL, plain = full && has_plain_sids(index, sums, pairs);

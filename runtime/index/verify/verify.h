@@ -1,4 +1,4 @@
-// Whether an index is what its header says.
+// Checks whether an index is what its header says.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace sidbeam {
 
-// Throws Failure(CORRUPT) with what is wrong and where. depth: SIDBEAM_VERIFY_*.
+// Throws Failure(CORRUPT), saying what is wrong and where. depth: SIDBEAM_VERIFY_*.
 void verify_index(const Index& index, int32_t depth, int threads);
 
 }  // namespace sidbeam

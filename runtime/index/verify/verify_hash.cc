@@ -11,7 +11,7 @@
 namespace sidbeam {
 namespace {
 
-// Goes through the slots in order.
+// Walks the slots in order.
 class SlotWalk {
  public:
   SlotWalk(const IndexView& index, SectionSums& sums)
@@ -21,9 +21,9 @@ class SlotWalk {
         summed_keys_(sums, {hash_.keys, sizeof *hash_.keys}),
         summed_ordinals_(sums, hash_.ordinals) {}
 
-  // False where a slot cannot be reached from where its key begins, or an empty slot has an ordinal.
+  // Returns false if a slot cannot be reached from where its key begins, or if an empty slot has an ordinal.
   bool run() {
-    uint64_t before = 0;  // used slots at the end, whose run continues at slot 0
+    uint64_t before = 0;  // used slots at the end; their run continues at slot 0
     while (before < hash_.capacity && is_used(hash_.keys[probing_.mask - before])) ++before;
     first_ = 0 - before;
     last_ = ~uint64_t{0};
@@ -48,7 +48,7 @@ class SlotWalk {
     return kernels_.are_reached(slots_, used, begin, probing_, sum_);
   }
 
-  // Counts, for each used slot of the block, the used slots that precede it without an empty one between.
+  // For each used slot of the block, counts the used slots that precede it without an empty one between.
   void measure_runs(uint64_t begin, uint32_t used) {
     uint64_t first = first_ - begin, last = last_ - begin;
     for (uint32_t k = 0; k < used; ++k) {
@@ -65,7 +65,7 @@ class SlotWalk {
   const BulkKernels& kernels_;
   Probing probing_;
   Summed summed_keys_, summed_ordinals_;
-  uint64_t first_ = 0, last_ = 0;  // where the current run of used slots began, and its last slot
+  uint64_t first_ = 0, last_ = 0;  // the start of the current run of used slots, and its last slot
   uint64_t used_ = 0, sum_ = 0;
   UsedSlots slots_;
 };
@@ -107,8 +107,9 @@ bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs) {
   return walk.sum() == pairs.sum();
 }
 
-// Looking every SID up would be quadratic on crafted clusters. Instead, every used slot must hold the key of its own
-// SID, no SID may come twice, and every slot must be reached from where its key begins without meeting an empty one.
+// Looking up every SID would take quadratic time on crafted clusters. Instead, every used slot must hold the key of its
+// own SID, no SID may occur twice, and every slot must be reachable from where its key begins without meeting an empty
+// one.
 void verify_hash(const IndexView& index) {
   using ull = unsigned long long;
   const HashView& hash = index.hash;

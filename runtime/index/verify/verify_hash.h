@@ -1,4 +1,4 @@
-// The hash set: a fast pass, and one that explains.
+// Checks the hash set, in a fast pass and in one that explains what is wrong.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,11 +11,11 @@
 
 namespace sidbeam {
 
-// Sums pair_number() over the (key, ordinal) pairs that the SIDs read so far put into the hash set.
+// Sums pair_number() over the (key, ordinal) pairs that the SIDs read so far contribute to the hash set.
 class SidPairs {
  public:
   explicit SidPairs(const IndexView& index);
-  // Adds at least the first `end` SIDs. Does nothing where there is no hash set.
+  // Adds at least the first `end` SIDs. Does nothing if there is no hash set.
   void reach(uint64_t end) {
     while (done_ < end) add_block();
   }
@@ -30,11 +30,11 @@ class SidPairs {
   uint64_t done_, sum_ = 0;
 };
 
-// True only where verify_hash() would pass, for SIDs of any length; false proves nothing. Trusts only the header. Adds
-// what it reads to the sums and the pairs.
+// Returns true only if verify_hash() would pass, for SIDs of any length; false proves nothing. Trusts only the header.
+// Adds what it reads to `sums` and `pairs`.
 bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs);
 
-// Checks every used slot against the SID that it names. Throws Failure(CORRUPT) with section and slot.
+// Checks every used slot against its SID. Throws Failure(CORRUPT) with section and slot.
 void verify_hash(const IndexView& index);
 
 }  // namespace sidbeam

@@ -7,7 +7,7 @@
 namespace sidbeam {
 namespace {
 
-// Whether the offsets rise from 0 to the items, and by how much; does not say where they do not.
+// Returns whether the offsets rise from 0 to the items, and measures the gaps. Does not say where they fail to rise.
 bool measure_offsets(const IndexView& view, uint64_t& collisions, uint64_t& most) {
   const UintArray& offsets = view.item_offsets;
   if (offsets[0] != 0 || offsets[view.sids] != view.items) return false;

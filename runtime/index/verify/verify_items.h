@@ -1,4 +1,4 @@
-// The items of SIDs. Throws Failure(CORRUPT) with section and position.
+// Checks the items of SIDs. Throws Failure(CORRUPT) with section and position.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

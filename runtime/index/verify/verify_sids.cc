@@ -18,16 +18,16 @@ namespace {
 using format::SectionKind;
 using ull = unsigned long long;
 
-// Walks the SIDs of an index in order. The trie must be verified; without one, the columns are checked on the way.
+// Walks the SIDs of an index in order. A trie must already be verified. Without a trie, checks the columns on the way.
 class SidWalk {
  public:
   explicit SidWalk(const IndexView& index) : index_(index) {}
 
   uint32_t codes[kMaxLevels] = {};  // V_l from the end on
   int length = 0;
-  int first_new = 0;  // the first level in which this SID differs from the one before
+  int first_new = 0;  // the first level at which this SID differs from the previous one
 
-  // Moves to `ordinal`, which follows the last one.
+  // Moves to `ordinal`, which must follow the previous one.
   void next(uint64_t ordinal) {
     if (index_.has_trie) {
       next_in_trie(ordinal);
@@ -35,7 +35,7 @@ class SidWalk {
       next_in_columns(ordinal);
     }
   }
-  // With a trie: the edge of `level` that this SID goes through, for levels up to its end or the tail.
+  // With a trie: the edge of `level` on this SID's path, for levels up to its end or the tail.
   uint64_t edge(int level) const { return edge_[level]; }
 
  private:
@@ -75,7 +75,7 @@ class SidWalk {
     }
   }
 
-  // Reads the levels of the tail, which is verified; the levels above stay as they are.
+  // Reads the levels of the tail, which is already verified. The levels above stay as they are.
   void next_in_tail(uint64_t ordinal) {
     const uint64_t first = tail_entry(index_, ordinal, index_.csr_levels);
     int32_t tail[kMaxLevels];
@@ -110,12 +110,12 @@ class SidWalk {
 
   const IndexView& index_;
   uint64_t edge_[kMaxLevels] = {}, row_end_[kMaxLevels] = {};
-  int leaf_level_ = 0;    // of the last edge above the tail
-  uint64_t run_end_ = 0;  // one past the SIDs below that edge, if it leads into the tail
+  int leaf_level_ = 0;    // level of the last edge above the tail
+  uint64_t run_end_ = 0;  // end of the SIDs below that edge, if it leads into the tail
 };
 
 // Collects the codes of all SIDs, in blocks by level. Computes the digest of each level (XXH3-128 of its codes as u32,
-// as the build does) and, with a trie, checks that the columns hold the same codes.
+// like the build). With a trie, also checks that the columns hold the same codes.
 class CodeBlocks {
  public:
   explicit CodeBlocks(const IndexView& index)
@@ -165,7 +165,7 @@ class CodeBlocks {
   uint32_t used_ = 0;
 };
 
-// Counts anew what the header counts.
+// Recounts everything that the header counts.
 struct SidCounts {
   uint64_t edges[kMaxLevels] = {}, ends[kMaxLevels] = {}, row[kMaxLevels] = {}, longest_row[kMaxLevels] = {};
   uint64_t all_ends = 0;
@@ -186,8 +186,8 @@ struct SidCounts {
   }
 };
 
-// Checks the ordinals that a trie keeps for the nodes and ends that this SID is the first to meet. `counts` is without
-// this SID.
+// Checks the ordinals that a trie keeps for the nodes and ends that begin at this SID. `counts` does not include this
+// SID yet.
 void verify_ordinals(const IndexView& index, const SidWalk& sid, uint64_t ordinal, const SidCounts& counts) {
   for (int l = sid.first_new + 1; l <= std::min({sid.length + 1, index.levels - 1, index.csr_levels}); ++l) {
     const UintArray& ordinals = index.level[l].ordinals;

@@ -1,4 +1,4 @@
-// What all sections say of the SIDs. Throws Failure(CORRUPT) with section, level and position.
+// Checks what all sections say about the SIDs. Throws Failure(CORRUPT) with section, level and position.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace sidbeam {
 
-// Reads every SID in order, from the trie (verified before) or the columns, and checks that all sections agree on it
-// and that the header's counts and fingerprint are right.
+// Reads every SID in order, from the trie (already verified) or the columns. Checks that all sections agree on it and
+// that the header's counts and fingerprint are right.
 void verify_sids(const Index& index);
 
 }  // namespace sidbeam

@@ -46,7 +46,7 @@ class TailWalk {
   }
 
  private:
-  // How a SID relates to the one before it.
+  // How a SID relates to the previous one.
   enum class Place { kBegins, kGoesOn, kEndedAbove };
 
   Place place_of(uint64_t i) {
@@ -70,8 +70,8 @@ class TailWalk {
   const IndexView& index_;
   int level_;
   uint64_t node_ = 0;  // the next node
-  uint32_t run_ = 0;   // SIDs so far of the node before it
-  bool open_ = false;  // whether that node may have more
+  uint32_t run_ = 0;   // SIDs so far of the previous node
+  bool open_ = false;  // whether the previous node may have more SIDs
 };
 
 }  // namespace

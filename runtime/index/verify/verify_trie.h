@@ -1,4 +1,4 @@
-// The structure of a trie. Throws Failure(CORRUPT) with section, level and position.
+// Checks the structure of a trie. Throws Failure(CORRUPT) with section, level and position.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace sidbeam {
 
-// Checks row pointers, tokens, ends and masks of a level that has rows.
+// Checks the row pointers, tokens, ends and masks of a level with rows.
 void verify_trie_level(const IndexView& index, int level);
-// Checks the masks alone; the rest is verified.
+// Checks only the masks; everything else is already verified.
 void verify_dense(const LevelView& level, int l);
 // Checks the tail of a compact trie: order, splits and runs, and the ordinals of its first level. Trusts the levels
 // above.
