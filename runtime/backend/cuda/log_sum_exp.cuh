@@ -9,8 +9,8 @@
 //   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has
 //              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 per thread: all at -8 they weigh 16 times the
 //              largest with 2^-21 ln 2 each, and at twice the argument 1/16 of it: at most 3.4e-7.
-//   ex2.approx 2^-22 = 2.4e-7 by the PTX manuals (some say 2^-22.5). CUDA's guide gives 2 ulp for exp2f, which is built on
-//              it: the same. Underflow is flushed to 0: 4096 terms below 2^-126 of the largest do not matter.
+//   ex2.approx 2^-22 = 2.4e-7 by the PTX manuals (some say 2^-22.5). CUDA's guide gives 2 ulp for exp2f, which is built
+//              on it: the same. Underflow is flushed to 0: 4096 terms below 2^-126 of the largest do not matter.
 //   sum        trees of 8 terms in f32: 3 * 2^-24 = 1.8e-7; then in double.
 //   L          the float nearest log2(e), 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x), which one
 //              multiplication corrects as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
