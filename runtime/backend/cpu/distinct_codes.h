@@ -35,7 +35,7 @@ uint64_t run_end(const Code* column, uint64_t lo, uint64_t hi, uint64_t length) 
 // not be sorted, a code may be written again.
 template <class Code>
 uint32_t distinct_codes(const Code* column, uint64_t lo, uint64_t hi, uint32_t most, uint32_t* codes) {
-  constexpr uint64_t kShortRun = 32;  // SIDs per code, at most, that are faster read than searched
+  constexpr uint64_t kShortRun = 32;  // up to this many SIDs per code, reading is faster than searching
   uint32_t n = 0;
   if (hi - lo > most * kShortRun) {
     for (uint64_t length = (hi - lo) / most; lo < hi && n < most;) {

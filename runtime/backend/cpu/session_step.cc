@@ -84,7 +84,7 @@ int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64
   return added + 1;
 }
 
-// Refuses to step idle slots: a caller's loop would never notice that nothing happens.
+// Throws because there is no slot to step; otherwise a caller's loop would never notice that nothing happens.
 void CpuSession::refuse_idle() const {
   for (int64_t slot = 0; slot < shape_.slots; ++slot)
     if (level_[slot] >= 0)
