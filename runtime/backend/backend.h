@@ -1,6 +1,6 @@
-// What decode/ asks of a device. What is to be computed is decided before, and arguments are checked as far as the host
-// can; a backend holds the beams and computes. The CPU (cpu/) and CUDA devices (device_*, by the plugin in cuda/) have
-// the same calls; which one a session or a set talks to is chosen once, when it is made.
+// The interface between decode/ and a device. decode/ decides what to compute and checks arguments as far as the host
+// can; a backend holds the beams and computes. The CPU (cpu/) and CUDA devices (device_*, through the plugin in cuda/)
+// implement the same calls. A session or set is bound to one of them when it is made.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@ namespace sidbeam {
 
 class Constraint;  // backend/constraint.h
 
-// What steps count. Hosts see the ones of sidbeam_stats as fields and all others by name; a device has them as an array
+// Counters of steps. Hosts see those in sidbeam_stats as fields and the others by name; a device keeps them as an array
 // in this order.
 struct StepCounters {
   int64_t steps = 0;       // calls of step
@@ -28,29 +28,29 @@ struct StepCounters {
   int64_t rows_read = 0, rows_skipped = 0, rows_bad = 0;
   int64_t candidates = 0;  // codes considered
   int64_t dead_beams = 0;  // beams that a step could not fill
-  int64_t shrinks = 0;     // times that the selection's workspace was cut back
-  int64_t list_rows = 0, dense_rows = 0, unconstrained_rows = 0, probed_rows = 0;  // by how their children were found
-  int64_t single_rows = 0;  // of beams with one child, scored by themselves; not among list_rows
-  int64_t split_slots = 0;  // slots whose rows were divided among threads
+  int64_t shrinks = 0;     // times the selection's workspace was cut back
+  int64_t list_rows = 0, dense_rows = 0, unconstrained_rows = 0, probed_rows = 0;  // by how children were found
+  int64_t single_rows = 0;  // beams with one child, scored without a list; not in list_rows
+  int64_t split_slots = 0;  // slots whose rows several threads shared
 };
 
-// Codes of prefixes, one prefix per entry of a call. Stride 0: one for all.
+// Codes of prefixes, one prefix per entry of a call. With stride 0 all entries share one prefix.
 struct PrefixArray {
   const int32_t* codes = nullptr;
   int64_t stride = 0;
-  int32_t capacity = 0;  // codes that a prefix can have
+  int32_t capacity = 0;  // most codes of a prefix
 
   SIDBEAM_HD const int32_t* of(int64_t i) const { return codes != nullptr ? codes + i * stride : nullptr; }
 };
 
-// Where the codes of each level stand in a logits row. Columns and maps are the host's; borrowed.
+// The columns of each level's codes in a logits row. Borrowed; columns and maps are in host memory.
 struct VocabularyView {
   const LevelColumns* columns = nullptr;  // [levels]
-  const int64_t* map_codes = nullptr;     // [levels] codes that a map covers
+  const int64_t* map_codes = nullptr;     // [levels] codes covered by the map
   int32_t levels = 0;
 };
 
-// What a session is made with. The vocabulary must outlive the backend.
+// The parameters of a session. The vocabulary must outlive the backend.
 struct SessionShape {
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
   int32_t strategy = 0, normalization = 0, top_k = 0;
@@ -64,7 +64,7 @@ struct SlotStart {
   int32_t slot = 0, width = 0;
   RowSettings settings{0.0F, 0.0F};  // 0: not given
   int32_t prefix_length = 0;
-  const int32_t* prefix = nullptr;  // the host's
+  const int32_t* prefix = nullptr;  // in host memory
 };
 
 struct SessionCounts {
@@ -72,27 +72,27 @@ struct SessionCounts {
   int64_t memory_bytes = 0;
 };
 
-// The slots of one session with their beams, where these are: what sidbeam/session.h says, for arguments that have been
-// checked as far as the host can without knowing what the slots hold. One thread at a time.
+// The slots of one session and their beams, on the device that holds them. Implements sidbeam/session.h for arguments
+// that have been checked as far as the host can without knowing the contents of slots. Used by one thread at a time.
 class SessionBackend {
  public:
   virtual ~SessionBackend() = default;
-  // Throws where the host cannot read a list, which `name` names in messages.
+  // Throws if the host cannot read the list; `name` is its name in messages.
   virtual void check_host(const void* list, const char* name) const = 0;
-  // Each slot is named once. All of them or, where it throws, none.
+  // Each slot is named once. Starts all of them or, if it throws, none.
   virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
   virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
-  // args.count is the number of slots, and strides are resolved. Checks what depends on the slots.
+  // args.count is the number of slots, and strides are resolved. Checks what depends on the contents of slots.
   virtual void step(const sidbeam_step_args& args) = 0;
   virtual sidbeam_beams beams() const = 0;
-  // Beams that the host can read, once the stream has got there.
+  // Beams that the host can read once the stream has reached this point.
   virtual sidbeam_beams fetch(void* stream) = 0;
-  // `slots` is the host's; nullptr: all in order.
+  // `slots` is in host memory; nullptr: all slots in order.
   virtual void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const = 0;
   virtual SessionCounts counts() const = 0;
 };
 
-// What a set is made with; borrowed, and must outlive the backend. At least one constraint.
+// The parameters of a set: borrowed, must outlive the backend, at least one constraint.
 struct SetShape {
   Constraint* const* constraints = nullptr;
   int32_t count = 0;
@@ -100,15 +100,15 @@ struct SetShape {
   uint32_t codes = 0;  // of the widest level of any constraint, the end not counted
 };
 
-// Which constraint the entries of a call follow: which[i], or constraint 0 where that is null.
+// The constraint that entry i of a call follows: which[i], or constraint 0 if `which` is null.
 struct SetCall {
   const int32_t* which = nullptr;
   int64_t count = 0;
   void* stream = nullptr;
 };
 
-// The stateless forms of one set; see sidbeam/states.h. Sizes have been checked and strides resolved. Any number of
-// threads at a time.
+// The stateless calls of one set; see sidbeam/states.h. Sizes have been checked and strides resolved. Any number of
+// threads may call at a time.
 class SetBackend {
  public:
   virtual ~SetBackend() = default;
@@ -123,7 +123,7 @@ class SetBackend {
                     int32_t k, int32_t* codes, float* log_probs, int64_t* next) const = 0;
 };
 
-// A device, the CPU among them: made once, and asked for every session and every set on it.
+// A device (the CPU is one). Made once; makes every session and every set on the device.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -133,8 +133,8 @@ class Backend {
   virtual std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) = 0;
 };
 
-// The CPU, with the kernels of a target that this machine has. Steps use the executor (nullptr: the caller's thread
-// alone), one thread per `grain` elements of logits.
+// The CPU, with the kernels of a target that this machine has. Steps use one thread of the executor per `grain`
+// elements of logits (nullptr: only the caller's thread).
 std::unique_ptr<Backend> make_cpu_backend(CpuTarget target, std::unique_ptr<Executor> executor, int64_t grain);
 
 }  // namespace sidbeam

@@ -1,5 +1,5 @@
-// What beams are, for every backend: how they begin, what follows them, when they end, which SID and ordinal they stand
-// for. All of it is safe on damaged contents.
+// The rules of beams, for every backend: how they begin, what follows them, when they end, and which SID and ordinal
+// they stand for. All of it is safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace sidbeam {
 
-// Whether a strategy walks the sorted columns: beside its state a beam then has the end of its range of ordinals.
+// Whether a strategy walks the sorted columns. A beam then has, besides its state, the end of its range of ordinals.
 SIDBEAM_HD inline bool uses_columns(int32_t strategy) {
   return strategy == SIDBEAM_STRATEGY_SORTED || strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
 }
@@ -31,13 +31,13 @@ SIDBEAM_HD inline bool has_end(const IndexView& index, const LevelColumns& colum
   return index.variable_length && columns.end_column >= 0;
 }
 
-// A beam's state and, where the strategy uses columns, the end of its ordinals.
+// A beam's state and, if the strategy uses columns, the end of its ordinals.
 struct BeamState {
   int64_t state = kDeadState;
   uint64_t range_end = 0;
 };
 
-// The first beam of a slot that begins at a prefix; dead where no SID has the prefix.
+// The first beam of a slot that begins at a prefix; dead if no SID has the prefix.
 SIDBEAM_HD inline BeamState beginning_of(int32_t strategy, const IndexView& index, const int32_t* prefix,
                                          int32_t length) {
   State state;
@@ -52,8 +52,8 @@ SIDBEAM_HD inline BeamState beginning_of(int32_t strategy, const IndexView& inde
   return {encode_state({length, false, NodeKind::kSorted, range.lo}), range.hi};
 }
 
-// What follows a beam of a strategy other than the trie by a code (V_l: the end). `before` are its ordinals, where the
-// strategy uses columns.
+// The state that follows a beam by a code (V_l: the end), for strategies other than the trie. `before` are the beam's
+// ordinals, if the strategy uses columns.
 SIDBEAM_HD inline BeamState next_without_trie(int32_t strategy, const IndexView& index, int32_t level,
                                               const OrdinalRange& before, uint32_t code) {
   const bool ends = index.variable_length && code == index.level[level].codes;
@@ -65,7 +65,7 @@ SIDBEAM_HD inline BeamState next_without_trie(int32_t strategy, const IndexView&
   return {encode_state(next), found.hi};
 }
 
-// How many of `live` beams must be fed after a step of `level`, of which `ended` have ended.
+// The number of beams that must be fed after a step of `level`, given `live` beams of which `ended` have ended.
 SIDBEAM_HD inline int32_t active_after(const IndexView& index, int32_t level, int32_t live, int32_t ended) {
   return level + 1 == index.levels ? 0 : live - ended;
 }
@@ -77,7 +77,7 @@ struct History {
 };
 
 // The tokens of a beam before `level`, by walking its parents back. A slot that was named twice in one step may have
-// parents that are none; their tokens are anything.
+// invalid parents; their tokens are arbitrary.
 SIDBEAM_HD inline void tokens_of_beam(const History& history, int32_t level, int32_t beam, int32_t* tokens) {
   for (int32_t l = level - 1; l >= 0; --l) {
     if (beam < 0 || beam >= history.beams) beam = 0;
@@ -86,7 +86,7 @@ SIDBEAM_HD inline void tokens_of_beam(const History& history, int32_t level, int
   }
 }
 
-// A beam's SID: codes [kMaxLevels], -1 after its last. The end, and what comes after it, are no codes.
+// A beam's SID: codes [kMaxLevels], -1 after its last. The end and anything after it are not codes.
 struct BeamSid {
   int32_t codes[kMaxLevels];
   int32_t length = 0;
@@ -102,8 +102,8 @@ SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const B
   return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
 }
 
-// What a beam in `state` stands for at `level`; nothing where it is dead, or its slot has no index (nullptr).
-// hash_key(index, codes) is the key of a SID.
+// The SID of a beam in `state` at `level`; none if the beam is dead or its slot has no index (nullptr). hash_key(index,
+// codes) is the key of a SID.
 template <class Key>
 SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int32_t level, int32_t beam, int64_t state,
                             const Key& hash_key, BeamSid& sid) {
@@ -119,7 +119,7 @@ SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int3
   if (level > 0) sid.ordinal = ordinal_of_beam(*index, state, sid, hash_key);
 }
 
-// What a caller wants of the item rows of one SID: how many there are, and how many of them a limit per SID leaves.
+// The item rows of one SID: how many there are, and how many of them a limit per SID leaves.
 struct SidRows {
   uint64_t first = 0;
   int64_t count = 0, wanted = 0;

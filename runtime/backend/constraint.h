@@ -1,4 +1,4 @@
-// What slots and logits rows follow, as backends see it.
+// The constraint of slots and logits rows, as backends see it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,9 +15,9 @@ class Constraint : public RefCounted<Constraint> {
  public:
   virtual ~Constraint() = default;
   virtual const IndexView& view() const = 0;
-  // The index on a device with these kinds of sections; null where it is not there.
+  // The index on a device with these kinds of sections; null if it is not there.
   virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
-  // The same, brought there first where need be.
+  // The same, uploading it first if necessary.
   virtual Ref<Upload> bring_upload(int32_t device_id, int32_t kinds) const = 0;
 };
 

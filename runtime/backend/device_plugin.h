@@ -1,9 +1,9 @@
-// The table of C functions by which the core drives a device, and the plugin that gives it
-// (libsidbeam_cuda.so.1; runtime/backend/cuda). Both are built from the same sources, which the build id ensures, so
-// they share structs freely. No exception passes: functions return a status and write its message.
+// The table of C functions by which the core drives a device, and the plugin that gives it (libsidbeam_cuda.so.1;
+// runtime/backend/cuda). Both are built from the same sources, which the build id ensures, so they share structs
+// freely. No exception crosses it: functions return a status and write its message.
 //
-// Arguments have been checked as far as the host can see; what only the device's runtime knows (whose memory an address
-// is, which device a stream belongs to, whether it is being captured) is checked behind this table.
+// Arguments have been checked as far as the host can. What only the device's runtime knows (which memory an address is
+// in, which device a stream belongs to, whether it is being captured) is checked behind this table.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -47,20 +47,20 @@ struct DevicePlugin {
                          sidbeam_error* err);
   void (*close)(DeviceHandle* device);
 
-  // `bytes` of the device, and where they are. Until upload_finish the caller copies, at most chunk_bytes at a time,
-  // and may free at any moment.
+  // Allocates `bytes` on the device and returns their address. Until upload_finish the caller copies at most
+  // chunk_bytes at a time; it may call upload_free at any moment.
   sidbeam_status (*upload_begin)(DeviceHandle* device, int64_t bytes, int64_t chunk_bytes, void* stream,
                                  UploadHandle** out, const uint8_t** base, sidbeam_error* err);
   sidbeam_status (*upload_copy)(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err);
-  // The view, whose pointers are addresses of the device, and the end of all copies; *damage gets the number of faults.
+  // Stores the view, whose pointers are device addresses, and waits for all copies; *damage gets the number of faults.
   sidbeam_status (*upload_finish)(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                                   sidbeam_error* err);
-  // What is enqueued on the stream by now may use the upload: upload_free lets its memory go after that, without
-  // waiting.
+  // Declares that work enqueued on the stream so far may use the upload. upload_free frees the memory after that work,
+  // without waiting.
   void (*upload_mark)(UploadHandle* upload, void* stream);
   void (*upload_free)(UploadHandle* upload);
 
-  // Fails where a list that the host is to read is in a device's memory.
+  // Fails if a list that the host must read is in a device's memory.
   sidbeam_status (*check_host)(const void* address, const char* name, sidbeam_error* err);
 
   sidbeam_status (*session_create)(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,

@@ -13,8 +13,8 @@
 namespace sidbeam {
 namespace {
 
-// The fewest columns that some level of an index needs: with less no step can be right. What each slot needs at its
-// level is known on the device alone.
+// The fewest columns that any level of an index needs; with fewer, no step can be right. Only the device knows what
+// each slot needs at its level.
 int64_t fewest_columns(const VocabularyView& vocabulary, const IndexView& index) {
   int64_t fewest = std::numeric_limits<int64_t>::max();
   for (int32_t l = 0; l < index.levels; ++l)
@@ -82,7 +82,7 @@ class DeviceSession final : public SessionBackend {
   DeviceSessionHandle* handle_ = nullptr;
 };
 
-// What entry i of a start decodes with.
+// The upload with which entry i of a start decodes.
 Ref<Upload> DeviceSession::upload_for(const Constraint& constraint, int64_t i) const {
   if (&constraint.view() == index_) return Ref<Upload>::share(upload_.get());
   Ref<Upload> upload = constraint.find_upload(device_->id(), kinds_for(strategy_, constraint.view()));
@@ -93,7 +93,7 @@ Ref<Upload> DeviceSession::upload_for(const Constraint& constraint, int64_t i) c
   return upload;
 }
 
-// Lets a slot hold an upload (null: none) in place of the one before, which work on the stream may still use.
+// Lets a slot hold an upload (null: none) instead of the previous one, which work on the stream may still use.
 void DeviceSession::hold(int64_t slot, Ref<Upload> upload, void* stream) {
   Ref<Upload>& held = uploads_[static_cast<size_t>(slot)];
   if (upload.get() == upload_.get()) upload = {};

@@ -1,4 +1,4 @@
-// The stateless forms on a device.
+// The stateless calls on a device.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -23,7 +23,7 @@ std::string own_folder() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// CUDA does not like to be unloaded, and objects of the caller may outlive the runtime: nodelete.
+// RTLD_NODELETE, because CUDA does not support unloading and objects of the caller may outlive the runtime.
 void* open_library(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE); }
 
 struct Library {

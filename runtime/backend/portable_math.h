@@ -20,8 +20,8 @@ SIDBEAM_HD inline int exponent_of(double x) {
 
 inline constexpr uint64_t kSqrtHalf = 0x3FE6A09E667F3BCD;  // the bits of sqrt(1/2)
 
-// log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa brought to [sqrt(1/2), sqrt(2)), by its bits: a branch
-// is guessed wrong too often.
+// log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa, brought to [sqrt(1/2), sqrt(2)) by its bits, because
+// a branch is mispredicted too often.
 SIDBEAM_HD inline double portable_log(double x) {
   const uint64_t bits = std::bit_cast<uint64_t>(x), above = bits - kSqrtHalf;
   const auto exponent = static_cast<double>(static_cast<int64_t>(above) >> 52);

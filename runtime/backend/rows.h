@@ -1,4 +1,4 @@
-// Where a beam's logits row and its log-sum-exp are, and what turns its elements into x.
+// The places of a beam's logits row and log-sum-exp, and the settings that turn elements into x.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -27,7 +27,7 @@ struct RowSettings {
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
 };
 
-// A step's own value comes before the slot's; 0 is not given, and an infinite soft cap is none.
+// A step's value takes precedence over the slot's. 0 means not given, and an infinite soft cap means none.
 SIDBEAM_HD inline RowSettings first_given(RowSettings step, RowSettings slot) {
   RowSettings out{step.inverse_temperature != 0.0F ? step.inverse_temperature : slot.inverse_temperature,
                   step.soft_cap != 0.0F ? step.soft_cap : slot.soft_cap};

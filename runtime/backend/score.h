@@ -1,4 +1,4 @@
-// What a candidate is worth and where it comes from: log-probability, score, place; and which rows and values are bad.
+// The value and origin of a candidate: log-probability, score and place. Also defines which rows and values are bad.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace sidbeam {
 
-// A candidate's place is its beam and a number that rises with its code: the code itself on the CPU, the child's number
-// on a device. Among equal scores the lowest place wins.
+// A candidate's place combines its beam and a number that rises with its code: the code itself on the CPU, the child's
+// number on a device. Among equal scores the lowest place wins.
 inline constexpr int kNumberBits = 20;  // beams have the other 12
 SIDBEAM_HD inline uint32_t place_of(int32_t beam, uint32_t number) {
   return static_cast<uint32_t>(beam) << kNumberBits | number;
@@ -39,13 +39,13 @@ SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
   return row.score + (log_prob + 0.0F);
 }
 
-// Whether the normaliser meets every element of a row, so that a bad one cannot go unseen.
+// Whether computing the normaliser reads every element of a row, so that no bad element goes unnoticed.
 SIDBEAM_HD inline bool sums_rows(int32_t normalization, bool lse_given) {
   return !lse_given && (normalization == SIDBEAM_NORMALIZE_FULL || normalization == SIDBEAM_NORMALIZE_LEVEL);
 }
 
-// What a normaliser makes of its row: it can be scored, it has no candidates, or it is bad, by itself or by the
-// caller's log-sum-exp.
+// What a row's normaliser shows: the row can be scored, it has no candidates, or it is bad, because of its elements or
+// of the caller's log-sum-exp.
 enum class RowOutcome : int32_t { kReady, kEmpty, kBad, kBadLse };
 
 // The normaliser is a log-sum-exp that was computed, as log_of() gives it.
@@ -67,7 +67,7 @@ SIDBEAM_HD inline RowOutcome use_given(const float* lse, RowScore& row) {
   return RowOutcome::kReady;
 }
 
-// Whether an x that no sum has met makes its row bad: it is NaN or +inf, or its score would be +inf. Rounding is
+// Whether an x that no sum has included makes its row bad: it is NaN or +inf, or its score would be +inf. Rounding is
 // monotone, so the largest x of a row tells for all of them.
 SIDBEAM_HD inline bool is_bad_value(const RowScore& row, float x) {
   return !(x < std::numeric_limits<float>::infinity()) ||

@@ -19,9 +19,9 @@ int32_t kinds_for(int32_t strategy, const IndexView& index);
 // Any number of threads at a time. A forked child has none of its parent's.
 class Uploads {
  public:
-  // One that is on the device and has these kinds; null where there is none.
+  // An upload that is on the device and has these kinds; null if there is none.
   Ref<Upload> find(int32_t device_id, int32_t kinds) const;
-  // The same, made where there is none; config.kinds are the index's. Throws, and then nothing has changed.
+  // The same, making it if there is none; config.kinds must be kinds of the index. If it throws, nothing has changed.
   Ref<Upload> bring(Devices& devices, const Index& index, const sidbeam_upload_config& config);
   void forget(int32_t device_id);
   // Kinds and bytes on a device.

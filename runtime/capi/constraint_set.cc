@@ -1,4 +1,4 @@
-// The stateless forms.
+// The stateless calls.
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/constraint_set.h"
 

@@ -1,4 +1,4 @@
-// The edge between C and C++: no struct is trusted (and no exception passes it: support/guard.h).
+// The boundary between C and C++. No struct from the caller is trusted. (Exceptions are handled in support/guard.h.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace sidbeam::capi {
 
-// Throws INVALID_ARGUMENT where a pointer that must be there is not.
+// Throws INVALID_ARGUMENT if a required pointer is missing.
 inline void require(const void* pointer, const char* name) {
   if (pointer == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "%s is NULL, expected an object", name);
 }
 
 // Checks a struct_size; `smallest` is the size of the struct's first version.
 void check_size(uint32_t struct_size, size_t smallest, const char* name);
-// The same for an input, and that nothing is asked for in fields that came after this library.
+// The same for an input; also refuses values in fields that are newer than this library.
 void check_struct(const void* given, uint32_t struct_size, size_t smallest, size_t known, const char* name);
 
 // A copy of a caller's struct, whole even where the caller's is of an older header.
@@ -26,7 +26,7 @@ T read_struct(const T* given, const char* name) {
   static_assert(kFirstBytes<T> >= sizeof(uint32_t) && kFirstBytes<T> <= sizeof(T), "see capi/first_version.h");
   require(given, name);
   check_struct(given, given->struct_size, kFirstBytes<T>, sizeof(T), name);
-  if (given->struct_size >= sizeof(T)) return *given;  // of a size that the compiler knows
+  if (given->struct_size >= sizeof(T)) return *given;  // a copy of a size known to the compiler
   T copy{};
   std::memcpy(&copy, given, given->struct_size);
   return copy;

@@ -1,4 +1,4 @@
-// A set of constraints and the vocabulary of their logits rows: what the stateless forms run over.
+// A set of constraints and the vocabulary of their logits rows: the input of the stateless calls.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

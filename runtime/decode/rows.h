@@ -9,8 +9,8 @@ namespace sidbeam {
 // The most rows of a call, of logits or of anything else.
 inline constexpr int64_t kMaxRows = int64_t{1} << 32;
 
-// Resolves the strides of rows; throws where they cannot be read on a device: an unknown dtype, another device, sizes
-// or an address that do not fit.
+// Resolves the strides of rows. Throws if they cannot be read on a device: an unknown dtype, another device, sizes or
+// an address that do not fit.
 void check_rows(sidbeam_rows& rows, const char* what, int32_t device_type, int32_t device_id);
 
 }  // namespace sidbeam

@@ -20,13 +20,13 @@ struct sidbeam_session {
   int32_t strategy = 0, normalization = 0;
   sidbeam::Vocabulary vocabulary;
   sidbeam::NamedSlots named;                   // by starts and stops
-  sidbeam::Buffer<sidbeam::SlotStart> starts;  // [S] of the start that is under way
+  sidbeam::Buffer<sidbeam::SlotStart> starts;  // [S] of the current start
   std::unique_ptr<sidbeam::SessionBackend> backend;
 };
 
 namespace sidbeam {
 
-// Throws where a strategy cannot run on an index; `what` names it.
+// Throws if a strategy cannot run on an index; `what` names it.
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
 // The slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.
 int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count);
@@ -38,7 +38,7 @@ void step_session(sidbeam_session& session, const sidbeam_step_args& args, sidbe
 void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream);
 void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out);
 sidbeam_stats stats_of(const sidbeam_session& session);
-// As many as `capacity` into names (may be NULL) and values; returns how many there are.
+// Writes up to `capacity` counters into names (may be NULL) and values; returns how many there are.
 int64_t get_counters(const sidbeam_session& session, int64_t capacity, const char** names, int64_t* values);
 
 }  // namespace sidbeam

@@ -44,7 +44,7 @@ void resolve_strides(sidbeam_rows& rows, const char* what) {
     rows.slot_stride = 0;
   }
   check_stride(what, ".slot_stride", rows.slots, rows.slot_stride);
-  // Strides over no more than one are not read, and must not overflow in sums either.
+  // The stride of a dimension of at most one is never read; it must not overflow in sums either.
   if (rows.slots <= 1) rows.slot_stride = 0;
   if (rows.rows <= 1) rows.row_stride = 0;
 }

@@ -12,7 +12,7 @@ namespace sidbeam {
 // them.
 void resolve_strides(sidbeam_rows& rows, const char* what);
 
-// Throws where `count` things, `stride` elements of at most 8 bytes apart, pass what can be addressed.
+// Throws if `count` things, `stride` elements of at most 8 bytes apart, exceed the address space.
 void check_stride(const char* name, int64_t count, int64_t stride);
 
 // Prefixes [count, stride] of up to `levels` codes. Throws where the stride, which `name` names, is negative or

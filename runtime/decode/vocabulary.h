@@ -1,4 +1,4 @@
-// Where codes stand in a logits row, owned and checked once.
+// The columns of codes in a logits row, owned and checked once.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,12 +20,12 @@ struct Vocabulary {
   Buffer<int32_t> maps;                // copies, one after the other; empty where the caller's are used in place
 };
 
-// What `given` says (nullptr: code t is column t at each of `levels` levels). Copies the maps where an allocator is
-// given. Throws INVALID_ARGUMENT.
+// Makes the vocabulary of `given` (nullptr: code t is column t at each of `levels` levels). Copies the maps if an
+// allocator is given. Throws INVALID_ARGUMENT.
 Vocabulary make_vocabulary(const sidbeam_vocabulary* given, int32_t levels, const Allocator* allocator);
 
-// Throws where a constraint's index cannot be read through it: fewer levels, a map that is too short or lacks the
-// column of a code that some SID has, variable length without an end column.
+// Throws if a constraint's index cannot be used with it: fewer levels, a map that is too short or lacks the column of a
+// code that some SID has, variable length without an end column.
 void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, const char* what);
 
 // Columns that a row needs for a level of an index.

@@ -28,7 +28,7 @@ void pause_briefly() {
 
 void SpinPool::Worker::serve() {
   TaskState offered = TaskState::kOffered;
-  if (state.load(std::memory_order_relaxed) != offered) return;  // which leaves the line where it is
+  if (state.load(std::memory_order_relaxed) != offered) return;  // a load does not take the line from its owner
   if (!state.compare_exchange_strong(offered, TaskState::kTaken, std::memory_order_acquire)) return;
   share.run();
   state.store(TaskState::kIdle, std::memory_order_release);
@@ -58,7 +58,7 @@ void SpinPool::Worker::work() {
   while (await() != TaskState::kStopped) serve();
 }
 
-// Spins until there is something to do, and sleeps where nothing comes; then a share may or may not be there.
+// Spins until there is a share, then sleeps. After sleeping there may or may not be a share.
 SpinPool::TaskState SpinPool::Worker::await() {
   for (const Clock::time_point end = Clock::now() + kSpinFor; Clock::now() < end;) {
     for (int spin = 0; spin < kSpinsAtATime; ++spin) {
@@ -75,7 +75,7 @@ SpinPool::TaskState SpinPool::Worker::await() {
 // The caller has made the crew busy.
 void SpinPool::Crew::run(int32_t count, TaskFunction task, void* data) {
   const int32_t shares = std::min(count, width);
-  // In loops of their own, so that the lines come over together.
+  // In separate loops, so that the cache lines are transferred together.
   for (int32_t i = 1; i < shares; ++i) workers[static_cast<size_t>(i)].share = {task, data, i, count, width};
   for (int32_t i = 1; i < shares; ++i) {
     std::atomic<TaskState>& state = workers[static_cast<size_t>(i)].state;

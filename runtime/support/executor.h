@@ -11,7 +11,7 @@
 
 namespace sidbeam {
 
-// Between two polls of what another core will write.
+// Pauses between two polls of memory that another core will write.
 void pause_briefly();
 
 using TaskFunction = void (*)(void* data, int32_t i);
@@ -19,12 +19,12 @@ using TaskFunction = void (*)(void* data, int32_t i);
 class Executor {
  public:
   virtual ~Executor() = default;
-  // How many tasks may run at a time, the caller's included.
+  // The number of tasks that may run at a time, including the caller's.
   virtual int32_t width() const = 0;
-  // Calls task(data, i) for every i in [0, count) and returns when all have returned. Tasks do not throw. From any
-  // thread, several at a time.
+  // Calls task(data, i) for every i in [0, count) and returns when all calls have returned. Tasks do not throw. May be
+  // called from several threads at a time.
   virtual void run(int32_t count, TaskFunction task, void* data) = 0;
-  // Restarts the threads that a fork has left behind; until then run() uses the caller's alone. May allocate.
+  // Restarts the threads that a fork has left behind; until then run() uses only the caller's thread. May allocate.
   virtual void prepare() {}
 };
 
@@ -43,14 +43,14 @@ class HostExecutor final : public Executor {
   void* context_;
 };
 
-// Threads of our own, which spin for a while after work, then sleep. One call uses them at a time; concurrent calls run
-// on their caller's thread alone, so that steps of many sessions never use more threads than these.
+// The library's own threads, which spin for a while after work and then sleep. One call uses them at a time. Concurrent
+// calls run only on their caller's thread, so that steps of many sessions never use more threads than these.
 //
 // Thread t of T runs tasks t, t + T, .. so that a task's data stays in one core's cache from call to call. The caller
 // is thread 0; when its own share is done, it runs the shares that nobody has taken.
 class SpinPool final : public Executor {
  public:
-  // Starts width - 1 threads; fewer where the system refuses (width() tells).
+  // Starts width - 1 threads, or fewer if the system refuses; see width().
   explicit SpinPool(int32_t width);
   int32_t width() const override { return width_; }
   void run(int32_t count, TaskFunction task, void* data) override;
@@ -69,21 +69,21 @@ class SpinPool final : public Executor {
     }
   };
 
-  // A thread and all that it exchanges with a caller: one cache line goes over and comes back. (Failed alternative: a
-  // shared ticket, which the caller wrote while others read it, and which led to the tasks through further lines.) Two
-  // lines apart from the next, since processors fetch lines in pairs.
+  // A thread and everything it exchanges with a caller, so that only one cache line travels to the thread and back.
+  // (Failed alternative: a shared ticket, which the caller wrote while others read it, and which led to the tasks
+  // through further lines.) Workers are two lines apart because processors fetch lines in pairs.
   struct alignas(128) Worker {
     std::atomic<TaskState> state{TaskState::kIdle};
-    Share share;  // the caller's to write while idle or asleep; of who took it until idle again
+    Share share;  // written by the caller while idle or asleep; then belongs to its taker until idle again
     std::thread thread;
 
     void work();
     TaskState await();
-    // Takes the share that is offered, if one is, and runs it.
+    // Takes and runs the share on offer, if any.
     void serve();
   };
 
-  // The threads, and whether a call uses them: what a forked child has no use for.
+  // The threads, and whether a call is using them. A forked child makes its own.
   struct Crew {
     explicit Crew(int32_t most);
     Crew(const Crew&) = delete;
@@ -91,7 +91,7 @@ class SpinPool final : public Executor {
     ~Crew();
     void run(int32_t count, TaskFunction task, void* data);
 
-    alignas(64) std::atomic<bool> busy{false};  // its line is the callers' alone
+    alignas(64) std::atomic<bool> busy{false};  // only callers touch its line
     int32_t width = 1;
     const std::unique_ptr<Worker[]> workers;  // [width], the first without a thread
   };

@@ -15,9 +15,9 @@ struct OldFile {
 };
 
 // Gives the open file `to` the owner, mode, access list (ACL) and extended attributes of the old one, and returns the
-// mode. What cannot be kept is Failure(IO_ERROR), or, with allow_loss, left out, and then grants nobody more than the
-// old file did. Attributes that speak of the contents (file capabilities, measurements of IMA) stay behind, as with any
-// write. Where a file system has no such attributes there are none to be lost.
+// mode. An attribute that cannot be kept is Failure(IO_ERROR) or, with allow_loss, is left out in a way that grants
+// nobody more than the old file did. Attributes that speak of the contents (file capabilities, measurements of IMA)
+// stay behind, as with any write. A file system without such attributes has none to lose.
 unsigned keep_attributes(const OldFile& old, int to, bool allow_loss);
 
 }  // namespace sidbeam

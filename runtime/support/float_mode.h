@@ -26,8 +26,8 @@ class DefaultFloatEnvironment {
   std::fenv_t caller_;
 };
 
-// What arithmetic depends on, while it lives, at the cost of a few cycles: nothing here computes in the x87, whose mode
-// only printf() looks at (see fail()).
+// Sets the part of the mode that arithmetic depends on for as long as it lives, in a few cycles. Nothing here computes
+// in the x87, whose mode only printf() uses (see fail()).
 #if defined(__SSE__)
 class DefaultFloatMode {
  public:

@@ -1,5 +1,5 @@
-// The edge between libraries. Exceptions do not cross it: they become a status and a message. Nor does the caller's
-// floating-point mode.
+// The boundary between libraries. Neither exceptions, which become a status and a message, nor the caller's
+// floating-point mode cross it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

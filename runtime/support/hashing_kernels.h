@@ -17,7 +17,7 @@
 namespace sidbeam {
 
 struct HashKernels {
-  CpuTarget target;  // that they are compiled for
+  CpuTarget target;  // the target they are compiled for
   uint64_t (*hash_64)(const void*, size_t);
   uint64_t (*hash_seeded_64)(const void*, size_t, uint64_t seed);
   void (*hash_rows_64)(const uint32_t* columns, size_t words, size_t stride, size_t count, uint64_t seed,
@@ -26,7 +26,7 @@ struct HashKernels {
   void (*update_128)(XXH3_state_t*, const void*, size_t);
 };
 
-// To be used only where the machine has the target.
+// Use only if the machine has the target.
 extern const HashKernels kAvx2HashKernels, kAvx512HashKernels;
 
 const HashKernels& hash_kernels(CpuTarget target);

@@ -1,5 +1,5 @@
-// The kernel drops a lock (flock) with the last descriptor of the file that has it, however its process ended. A number
-// of the process in the name was the alternative: it is not known in another container, and is used again.
+// The kernel drops a lock (flock) with the last descriptor of the file that has it, however its process ended.
+// (Alternative: a process id in the name. It is unknown in another container, and is reused.)
 // SPDX-License-Identifier: Apache-2.0
 #include "support/leftovers.h"
 
@@ -35,8 +35,8 @@ bool is_temporary(std::string_view name) {
   return name.substr(kPrefix.size(), kNumberDigits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-// Whether only this machine writes there, so that a lock that is free here is free everywhere. Network file systems may
-// be mounted with locks that other machines do not see.
+// Whether only this machine writes to the folder, so that a lock that is free here is free everywhere. Network file
+// systems may be mounted with locks that other machines cannot see.
 bool is_local(int folder) {
   constexpr long kZfs = 0x2fc12fc1, kXfs = 0x58465342;
   struct statfs system {};
@@ -56,7 +56,7 @@ bool is_local(int folder) {
 }
 
 void sweep(int folder, const char* name, bool local) {
-  // Writable, as locks of NFS must be. O_NONBLOCK: somebody may have put a pipe there.
+  // Opened for writing, because locks on NFS require it. O_NONBLOCK, because it may be a pipe.
   const FileDescriptor file = open_at(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;

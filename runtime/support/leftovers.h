@@ -28,8 +28,8 @@ class TemporaryName {
   std::string name_;
 };
 
-// Locks an open temporary file for as long as it is open. False where another has the lock: a sweep, which will remove
-// the file. Where the file system has no locks it is not locked, and never swept either.
+// Locks an open temporary file for as long as it is open. False if a sweep holds the lock and will remove the file. If
+// the file system has no locks, the file is neither locked nor ever swept.
 bool claim(int file);
 
 // Removes the folder's temporary files that no writer holds. Files that cannot be read, locked or removed stay.

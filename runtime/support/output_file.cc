@@ -1,5 +1,5 @@
-// The long phase happens in a file without a name (O_TMPFILE) where the file system has that, so that even SIGKILL
-// leaves nothing; the name beside the target lives from linkat to rename. Everything happens relative to an open
+// Writing happens in a file without a name (O_TMPFILE) if the file system supports it, so that even SIGKILL leaves
+// nothing behind; the name beside the target exists only from linkat to rename. All calls are relative to an open
 // folder, which may be moved meanwhile.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/output_file.h"
@@ -31,7 +31,7 @@ OutputFile::OutputFile(const char* path, bool allow_attribute_loss) : path_(path
   struct stat old {};
   const bool exists = find_old(old);
   sweep_leftovers(folder_.get());
-  // Nobody may open the new file who may not open the old one, not even before its mode is set.
+  // Nobody who may not open the old file may open the new one, even before its mode is set.
   create(exists ? kPrivateMode : kNewMode);
   if (exists)
     mode_ = keep_attributes({folder_.get(), name_.c_str(), path_.c_str(), old}, file_.get(), allow_attribute_loss);
@@ -41,7 +41,8 @@ void OutputFile::failed(const char* action, int error) const {
   fail(SIDBEAM_IO_ERROR, "cannot %s '%.300s': %s", action, path_.c_str(), strerrordesc_np(error));
 }
 
-// Opens the folder of what the path's last links lead to. The kernel follows those on the way there.
+// Opens the folder of the file to which the path's last links lead. The kernel follows links in the folders of the
+// path.
 void OutputFile::find_place() {
   if (path_.empty()) failed("create", ENOENT);
   std::string path = path_;
@@ -65,8 +66,8 @@ void OutputFile::find_place() {
   }
 }
 
-// Whether there is a file to replace; anything else in its place is an error, since a rename would put a file in the
-// place of a device or a pipe.
+// Whether there is a file to replace. Anything but a file is an error, because a rename would replace a device or a
+// pipe.
 bool OutputFile::find_old(struct stat& old) const {
   struct stat given {};
   const bool exists = ::stat(path_.c_str(), &given) == 0;
@@ -97,7 +98,7 @@ void OutputFile::create(unsigned mode) {
   failed("create", EEXIST);
 }
 
-// False where the name was taken, or somebody's sweep was faster.
+// False if the name was taken, or if another process swept the file first.
 bool OutputFile::create_named(unsigned mode) {
   const std::string name = temporary_name();
   FileDescriptor file = open_at(folder_.get(), name.c_str(), O_CREAT | O_EXCL | O_RDWR, mode);
@@ -116,7 +117,8 @@ bool OutputFile::create_named(unsigned mode) {
 }
 
 void OutputFile::reserve(int64_t bytes) {
-  // posix_fallocate would write a byte a block where the file system cannot do it, and promise what it cannot keep.
+  // Not posix_fallocate: without support of the file system it writes one byte per block, and promises what it cannot
+  // keep.
   if (TEMP_FAILURE_RETRY(::fallocate(file_.get(), 0, 0, bytes)) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EPERM) return;
   const int error = errno;
@@ -153,8 +155,8 @@ void OutputFile::commit() {
   sync_folder();
 }
 
-// Leaves the file without a name where the one that was tried is taken. After any other failure the name may be there
-// all the same, and goes with the object: the answer of a server may be lost.
+// Leaves the file without a name if the one tried is taken. After any other failure the name may still exist, since a
+// server's answer may be lost; it is removed with the object.
 void OutputFile::give_name() {
   char self[40];
   std::snprintf(self, sizeof self, "/proc/self/fd/%d", file_.get());
@@ -166,9 +168,9 @@ void OutputFile::give_name() {
 }
 
 void OutputFile::sync_folder() const {
-  // A folder that may be written and not read cannot be synced by itself.
+  // A folder that is writable but not readable cannot be synced by itself.
   const auto sync = [this] { return folder_is_readable_ ? ::fsync(folder_.get()) : ::syncfs(file_.get()); };
-  // EINVAL: the file system has nothing of the kind.
+  // EINVAL: the file system does not support syncing folders.
   if (TEMP_FAILURE_RETRY(sync()) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return;
   const int error = errno;
   fail(SIDBEAM_IO_ERROR,

@@ -13,24 +13,25 @@ struct stat;
 
 namespace sidbeam {
 
-// Until commit() the file of that name is as it was; if it is never reached, nothing is left behind. A process that is
-// killed between the last two steps of commit() leaves a file that the next OutputFile of the folder removes.
+// Until commit() an existing file of that name is unchanged. Without a commit(), nothing is left behind. A process that
+// is killed between the last two steps of commit() leaves a file that the next OutputFile of the folder removes.
 //
-// A symbolic link is followed, also to a file that is not there yet, and stays. Owner, mode, access list and extended
-// attributes of the file that is replaced are kept (file_attributes.h); other hard links keep the old contents.
+// A symbolic link is followed, even to a file that does not exist yet, and is kept. Owner, mode, access list and
+// extended attributes of the file that is replaced are kept (file_attributes.h); other hard links keep the old
+// contents.
 class OutputFile {
  public:
-  // Creates the file, so that a missing or read-only folder is known at once, and so are attributes that cannot be
-  // kept, which are no error with allow_attribute_loss.
+  // Creates the file, so that a missing or read-only folder is reported immediately. So are attributes that cannot be
+  // kept, unless allow_attribute_loss is set.
   OutputFile(const char* path, bool allow_attribute_loss);
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
-  // Reserves the space where the file system can, so that a full disk is known early. bytes > 0.
+  // Reserves the space if the file system can, so that a full disk is reported early. bytes > 0.
   void reserve(int64_t bytes);
   // Appends. A mapping of the file would save the copy, but a full disk, a quota or a lost server is then SIGBUS.
   void write(const void* data, int64_t bytes);
   void sync();
-  // After sync(). Where the new name cannot be synced, that is an error though the new file is in its place.
+  // Call after sync(). If the new name cannot be synced, that is an error although the new file is in place.
   void commit();
 
  private:

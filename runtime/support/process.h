@@ -10,17 +10,18 @@
 
 namespace sidbeam {
 
-// Forks between the process that loaded this library and this one. A handler of fork() counts them, so that asking
-// costs a load: getpid() is a system call, and a page that the kernel wipes in children (MADV_WIPEONFORK) needs a
-// fallback where the kernel lacks it. The library is never unloaded (-z nodelete), hence neither is the handler.
-// Children of vfork(), posix_spawn() and raw clone() are not counted: they may do no more than exec.
+// The number of forks between the process that loaded this library and this one. A handler of fork() counts them, so
+// that reading the number is one load: getpid() is a system call, and a page that the kernel wipes in children
+// (MADV_WIPEONFORK) needs a fallback where the kernel lacks it. The library is never unloaded (-z nodelete), hence
+// neither is the handler. Children of vfork(), posix_spawn() and raw clone() are not counted: they may do no more than
+// exec.
 inline std::atomic<uint64_t> fork_count{0};
 
 inline uint64_t this_process() { return fork_count.load(std::memory_order_relaxed); }
 
-// A T for each process that asks for one. A forked child leaves the parent's as it is: destroying it could wait for
-// threads that are not there, so its memory is lost to the child. (Handlers of fork() that take every lock before and
-// let go after would hold up a fork for as long as an upload takes, and would not bring threads back.)
+// One T per process that asks for it. A forked child never touches its parent's: destroying it could wait for threads
+// that do not exist, so its memory is lost to the child. (Handlers of fork() that take every lock before it and release
+// them after would delay a fork for as long as an upload takes, and would not bring threads back.)
 template <class T>
 class OfProcess {
  public:
@@ -29,13 +30,13 @@ class OfProcess {
   OfProcess& operator=(const OfProcess&) = delete;
   ~OfProcess() { delete own(); }
 
-  // This process's; nullptr where none has been made.
+  // This process's T; nullptr if none has been made.
   T* find() const {
     Instance* made = own();
     return made != nullptr ? &made->value : nullptr;
   }
 
-  // The same, made where there is none. From any thread: where several make one at a time, all get the same.
+  // The same, making it if there is none. If several threads make one at a time, all get the same.
   template <class... Arguments>
   T& get(Arguments&&... arguments) {
     Instance* found = made_.load(std::memory_order_acquire);

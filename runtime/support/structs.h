@@ -12,8 +12,7 @@ namespace sidbeam {
 template <class T>
 inline constexpr size_t kFirstBytes = 0;
 
-// More than any struct of this header or of a newer one has: a size that was never set is found before anything is read
-// or written by it.
+// Larger than any struct of this or a newer header, so that a size that was never set is detected before it is used.
 inline constexpr uint32_t kMostStructBytes = 4096;
 
 // Copies `value` into the caller's struct, except its struct_size: as much as both have, and zeros where only the

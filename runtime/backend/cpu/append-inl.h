@@ -13,7 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-// fl(score + log-prob), log-prob = (x - ref) - rest, at most 0 where the normaliser was computed, and never -0.
+// fl(score + log-prob), log-prob = (x - ref) - rest. It is at most 0 if the normaliser was computed, and never -0.
 HWY_INLINE Floats score_of(const RowScore& row, Floats x) {
   const F32 d;
   Floats log_prob = hn::Sub(hn::Sub(x, hn::Set(d, row.normalizer.ref)), hn::Set(d, row.normalizer.rest));
@@ -53,7 +53,7 @@ inline Appended append(const RowScore& row, float threshold, const float* x, con
   return {i < n ? i : -1, kept};
 }
 
-// Codes are read, and dropped, a vector at a time as long as a whole vector may be read.
+// Codes are read, and rejected, a vector at a time as long as a whole vector may be read.
 template <class Token>
 inline Appended append_tokens(const RowScore& row, float threshold, const float* data, const Token* tokens,
                               const TokenList& list, uint32_t codes, int32_t from, const Room& room) {

@@ -1,4 +1,4 @@
-// Beams of one child each, a vector of them at a time: state, row pointers, code, element, score.
+// Follows beams with one child each, a vector at a time: state, row pointers, code, element, score.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_CHAIN_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_CHAIN_INL
@@ -31,7 +31,7 @@ HWY_INLINE hn::Vec<U32> gather_narrow(const uint16_t* numbers, hn::Vec<U32> at) 
 }
 
 // Calls visit(at) for vectors of kLanes beams that begin at `at`; the last one begins early enough to be whole. Stops
-// at the first that gives false; returns how many beams come before it.
+// at the first call that returns false; returns the number of beams before it.
 template <int kLanes, class Visit>
 HWY_INLINE int32_t each_vector(int32_t n, const Visit& visit) {
   int32_t i = 0;
@@ -39,7 +39,7 @@ HWY_INLINE int32_t each_vector(int32_t n, const Visit& visit) {
   return std::min(i, n);
 }
 
-// The only edges of half a vector of beams from `at` on; false where some beam does not have one edge. Both row
+// Finds the only edges of half a vector of beams from `at` on; false if some beam does not have exactly one. Both row
 // pointers of a node are loaded as one word.
 HWY_INLINE bool find_some_edges(const Chain& chain, int32_t at, uint32_t* edges) {
   const hn::Repartition<uint64_t, U32> du;
@@ -103,8 +103,8 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
   return true;
 }
 
-// Array by array rather than vector by vector: a gather is so many operations that the core looks only two or three
-// vectors ahead, and the cache misses of one array should overlap.
+// Works array by array rather than vector by vector. A gather takes so many operations that the core looks only two or
+// three vectors ahead, whereas the cache misses of one array should overlap.
 inline int32_t follow_chain(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out) {
   if (n < kWidth) return 0;
   uint32_t tokens[kMostInChain];

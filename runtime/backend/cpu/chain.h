@@ -1,4 +1,5 @@
-// Deep levels: beams of one child each, of whose rows, apart from the normaliser, one element is read.
+// Deep levels, where beams have one child each. Apart from the normaliser, only one element of such a beam's row is
+// read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,20 +9,20 @@
 
 namespace sidbeam::cpu {
 
-// Where the elements of code 0 are, for beams from some `first` on.
+// The elements of code 0 in the rows of beams, counted from some `first` beam on.
 struct ChildRows {
   const void* data;    // of row 0
   int64_t stride;      // elements
-  const int32_t* map;  // row of a beam; nullptr: its number
-  const float* lse;    // by row; nullptr: all are 0
-  const LogSum* sums;  // by beam, in place of lse: normalisers that were computed
+  const int32_t* map;  // row of each beam; nullptr: beam i has row i
+  const float* lse;    // per row; nullptr: all are 0
+  const LogSum* sums;  // per beam, instead of lse: computed normalisers
 
   int64_t row(int32_t i) const { return map != nullptr ? map[i] : i; }
 };
 
 ChildRows child_rows(const StepJob& job, const SlotPlan& plan, const SlotStep& slot, int32_t first, const LogSum* sums);
 
-// What the kernels follow the beams from `first` on by; false where 32-bit offsets do not reach all of it.
+// Fills in what the kernels need to follow the beams from `first` on. False if 32-bit offsets do not reach all of it.
 bool make_chain(const StepJob& job, const SlotPlan& plan, const SlotStep& slot, int32_t first, const ChildRows& rows,
                 Chain& chain);
 

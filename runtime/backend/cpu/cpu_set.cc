@@ -1,4 +1,4 @@
-// The stateless forms on the CPU.
+// The stateless calls on the CPU.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/cpu_set.h"
 
@@ -16,8 +16,7 @@
 namespace sidbeam::cpu {
 namespace {
 
-// An entry of a call: the index and the state that it follows (dead where the caller's was strange), and its columns by
-// level.
+// An entry of a call: its index, its state (dead if the caller's was invalid), and its columns per level.
 struct StateRow {
   const IndexView* index = nullptr;
   int64_t state = -1;
@@ -52,7 +51,7 @@ void fill_unset(const uint64_t* valid, int64_t n, Element minus_infinity, Elemen
   }
 }
 
-// Block by block, so that the set of valid columns fits the stack whatever the vocabulary.
+// Works block by block, so that the set of valid columns fits on the stack for any vocabulary.
 void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* data) {
   constexpr int64_t kMaskedColumns = 65536;
   uint64_t valid[kMaskedColumns / 64];
@@ -72,7 +71,7 @@ void mask_row(const StateRow& row, const sidbeam_rows& rows, int64_t i, void* da
   }
 }
 
-// What top-k calls work in.
+// The working memory of top-k calls.
 struct TopkWorkspace {
   RowWorkspace rows;
   Selection selection;

@@ -1,4 +1,4 @@
-// The stateless forms on the CPU.
+// The stateless calls on the CPU.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -8,8 +8,9 @@
 
 namespace sidbeam::cpu {
 
-// Where the run of equal codes that begins at `lo` ends; `length` is that of the run before it. Runs of a range
-// are about equally long: the search goes outwards from there, then by halves without branches, which would be random.
+// The end of the run of equal codes that begins at `lo`; `length` is that of the previous run. Runs of a range are
+// about equally long, so the search starts at that length and goes outwards, then halves the interval without branches,
+// which would be unpredictable.
 template <class Code>
 uint64_t run_end(const Code* column, uint64_t lo, uint64_t hi, uint64_t length) {
   const Code code = column[lo];
@@ -30,11 +31,11 @@ uint64_t run_end(const Code* column, uint64_t lo, uint64_t hi, uint64_t length) 
   return in + 1;
 }
 
-// Writes the codes of column[lo, hi) once each, at most `most`; returns their number. In a damaged
-// column, which may fall, a code may come again.
+// Writes the codes of column[lo, hi) once each, at most `most`; returns their number. In a damaged column, which may
+// not be sorted, a code may be written again.
 template <class Code>
 uint32_t distinct_codes(const Code* column, uint64_t lo, uint64_t hi, uint32_t most, uint32_t* codes) {
-  constexpr uint64_t kShortRun = 32;  // SIDs per code, at most, that are faster read than searched
+  constexpr uint64_t kShortRun = 32;  // up to this many SIDs per code, reading is faster than searching
   uint32_t n = 0;
   if (hi - lo > most * kShortRun) {
     for (uint64_t length = (hi - lo) / most; lo < hi && n < most;) {
@@ -47,7 +48,7 @@ uint32_t distinct_codes(const Code* column, uint64_t lo, uint64_t hi, uint32_t m
   }
   if (lo < hi) codes[n++] = column[lo++];
   while (lo < hi && n < most) {
-    // No more than there is room for if all differ, so that no code needs a branch.
+    // At most as many as fit if all differ, so that no code needs a check.
     const uint64_t end = lo + std::min<uint64_t>(hi - lo, most - n);
     for (; lo < end; ++lo) {
       codes[n] = column[lo];

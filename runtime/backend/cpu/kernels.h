@@ -1,5 +1,6 @@
-// The vector kernels of the CPU, one table per instruction set. All tables give the same bits: sums have a fixed tree
-// over virtual lanes, and a fused multiply-add is one rounding everywhere. SPDX-License-Identifier: Apache-2.0
+// The vector kernels of the CPU, one table per instruction set. All tables give the same bits: sums follow a fixed tree
+// over virtual lanes, and a fused multiply-add rounds once on every target.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -13,31 +14,31 @@
 
 namespace sidbeam::cpu {
 
-// Elements of a logits row, and what turns one into x: x = inverse_temperature * softcap(element).
+// The elements of a logits row, and how an element becomes x: x = inverse_temperature * softcap(element).
 struct Elements {
   const void* data = nullptr;
   int32_t dtype = 0;  // SIDBEAM_DTYPE_F32 ...
   float inverse_temperature = 1.0F;
   float soft_cap = 0.0F;  // 0: none
-  // Where the next row to be summed begins, so that it can be fetched in time; nullptr: right behind this one.
+  // Start of the next row to be summed, for prefetching; nullptr: it follows this row directly.
   const void* next = nullptr;
 
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
-// Rows to be summed one after the other: the address of each, or of the first where they are a fixed stride apart.
+// Rows to be summed one after the other, given by their addresses or, at a fixed stride, by the address of the first.
 struct RowsToSum {
-  Elements elements;  // `data`, where there are no `rows`, is column 0 of the first; `next` does not count
-  // [count + 1] column 0 of each, and of the row that is summed after these; a null entry is left out
+  Elements elements;  // without `rows`, `data` is column 0 of the first row; `next` is ignored
+  // [count + 1] column 0 of each row and of the row summed after them; a null entry is left out
   const void* const* rows = nullptr;
   int32_t count = 0;  // at most kMostSummed
   int64_t first_column = 0, columns = 0;
-  float* maxima = nullptr;  // of the first row; the next row's are `maxima_stride` on; nullptr: not kept
+  float* maxima = nullptr;  // of the first row; each row's are `maxima_stride` after the last; nullptr: not kept
   int64_t maxima_stride = 0;
-  int64_t stride = 0;  // bytes from a row to the next, where there are no `rows`
+  int64_t stride = 0;  // bytes from one row to the next, without `rows`
 
-  // The address of `column` of row i; 0 for one that is left out. The row after the last need not exist: it is only
-  // prefetched.
+  // The address of `column` of row i; 0 for a row that is left out. The row after the last need not exist, since it is
+  // only prefetched.
   uintptr_t address(int32_t i, int64_t column) const {
     auto row = reinterpret_cast<uintptr_t>(rows != nullptr ? rows[i] : elements.data);
     if (row == 0) return 0;
@@ -47,35 +48,35 @@ struct RowsToSum {
 };
 inline constexpr int32_t kMostSummed = 128;
 
-inline constexpr int kBlock = 64;        // columns whose maximum is kept
-inline constexpr int kGroup = 4;         // blocks that share one more maximum
-inline constexpr int kChunk = 512;       // columns that are summed in f32; error bound in log_sum_exp-inl.h
+inline constexpr int kBlock = 64;        // columns that share one maximum
+inline constexpr int kGroup = 4;         // blocks that share a second maximum
+inline constexpr int kChunk = 512;       // columns summed in f32; error bound in log_sum_exp-inl.h
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 inline constexpr int64_t kGroupColumns = kGroup * kBlock;
 inline constexpr int64_t maxima_size(int64_t columns) {
   return (columns + kGroupColumns - 1) / kGroupColumns * (1 + kGroup) * kVectorSlack;
 }
 
-// Codes of 2 or 4 bytes each, as the trie holds them.
+// Codes of 2 or 4 bytes each, as the trie stores them.
 struct TokenList {
   const void* data = nullptr;
   int32_t width = 0, count = 0;
-  int64_t readable = 0;  // codes that may be read: the list's own and those behind it
+  int64_t readable = 0;  // codes that may be read: the list's own and those stored after it
 };
 
-// The codes [0, codes) of a level as columns first_column + code of a row of untransformed elements.
+// The codes [0, codes) of a level in a row of untransformed elements: code t is column first_column + t.
 struct Slice {
   const void* data = nullptr;  // column 0
   int32_t dtype = 0;
   int64_t columns = 0;  // of the row
   int64_t first_column = 0;
   int64_t codes = 0;
-  const uint64_t* mask = nullptr;  // bit t: code t counts; nullptr: all do
-  const float* maxima = nullptr;   // as sum_exp left them for this row: blocks below the threshold are passed over
-  int64_t valid = 0;               // how many codes count; an estimate will do
+  const uint64_t* mask = nullptr;  // bit t: code t is valid; nullptr: all are
+  const float* maxima = nullptr;   // from sum_exp for this row; blocks below the threshold are skipped
+  int64_t valid = 0;               // number of valid codes; may be an estimate
 };
 
-// A row with the slice of it that is looked at, and the position in a batch of such rows.
+// A row and the slice of it that is scanned; then a position in a batch of such rows.
 struct RowSlice {
   RowScore score;
   Slice slice;
@@ -83,9 +84,9 @@ struct RowSlice {
 struct SliceCursor {
   int32_t row = 0, block = 0;
 };
-inline constexpr int kMostSlices = 16;  // of a batch
+inline constexpr int kMostSlices = 16;  // per batch
 
-// Where candidates go: at most `count` of them, and kVectorSlack elements more may be overwritten.
+// Output for at most `count` candidates; kVectorSlack further elements may be overwritten.
 struct Room {
   float* scores = nullptr;
   uint32_t* places = nullptr;
@@ -93,12 +94,12 @@ struct Room {
 };
 
 struct Appended {
-  int32_t next = -1;  // where to go on; -1: all is done
+  int32_t next = -1;  // where to continue; -1: done
   int32_t kept = 0;
 };
 
-// Beams at a level where most have one child; arrays are by beam. Offsets of 32 bits
-// reach everything, and there are two edges or more.
+// Beams at a level where most have one child; arrays are per beam. All offsets fit 32 bits, and there are at least two
+// edges.
 struct Chain {
   const int64_t* states = nullptr;
   const float* scores = nullptr;
@@ -108,14 +109,14 @@ struct Chain {
   uint32_t nodes = 0, edges = 0, codes = 0;
   int64_t next_level = 0;                   // state of node 0 of the next level
   const float* data = nullptr;              // code 0 of row 0
-  int32_t stride = 0;                       // of rows
-  const int32_t* map = nullptr;             // row of a beam; nullptr: its number
-  const float* lse = nullptr;               // by row; nullptr: all are 0
-  const LogSum* sums = nullptr;             // by beam, in place of lse: normalisers that were computed
-  const uint32_t* next_pointers = nullptr;  // the next level's, to be fetched; nullptr: none
+  int32_t stride = 0;                       // from one row to the next
+  const int32_t* map = nullptr;             // row of each beam; nullptr: beam i has row i
+  const float* lse = nullptr;               // per row; nullptr: all are 0
+  const LogSum* sums = nullptr;             // per beam, instead of lse: computed normalisers
+  const uint32_t* next_pointers = nullptr;  // the next level's, to be prefetched; nullptr: none
 };
 
-inline constexpr int32_t kMostInChain = kMostSummed;  // beams that are followed together
+inline constexpr int32_t kMostInChain = kMostSummed;  // beams followed together
 
 // The result for each beam: the score, place and state of its only child.
 struct ChainOut {
@@ -124,7 +125,7 @@ struct ChainOut {
   int64_t* next = nullptr;
 };
 
-// Candidates in memory, of which the m-th best is number order[m].
+// Candidates in memory and their ranking: the m-th best is the one at index order[m].
 struct Chosen {
   const float* scores = nullptr;
   const uint32_t* places = nullptr;
@@ -132,7 +133,7 @@ struct Chosen {
   int32_t count = 0;
 };
 
-// Where they go, by rank. Parents and tokens are written twice.
+// Where they are written, by rank. Parents and tokens are written to the beams and to the history.
 struct BeamsOut {
   float* scores = nullptr;
   int32_t *parents = nullptr, *tokens = nullptr;
@@ -140,7 +141,7 @@ struct BeamsOut {
   int64_t* states = nullptr;
 };
 
-// The best candidates of a step: who they come from, by which code, and the state that follows, or kDeadState.
+// The best candidates of a step: parent beam, code, and the state that follows, or kDeadState.
 struct Winners {
   const int32_t *parents, *tokens;
   int32_t n;
@@ -149,59 +150,58 @@ struct Winners {
 
 struct Kernels {
   const char* name;
-  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) gets the largest x of every group of blocks and of each of
-  // its blocks, lane by lane, for append_slices: [maxima_size(n)], of which narrow vectors use less. (Returning the
-  // sum by value cost 5 % of a step: two of its fields share a register and are put together through memory, and that
-  // load waits for the whole row before.)
+  // Sums exp(x) over n >= 0 elements. `maxima` (may be null) receives the largest x of every group of blocks and of
+  // each block, lane by lane, for append_slices: [maxima_size(n)], not all of which narrow vectors use. (Returning the
+  // sum by value cost 5 % of a step: two of its fields share a register and are combined through memory, and that load
+  // waits for the whole previous row.)
   void (*sum_exp)(const Elements& elements, int64_t n, float* maxima, PartialSum& sum);
   // The log of the sum of each row, as log_of gives it.
   void (*log_sum_exp)(const RowsToSum& rows, LogSum* logs);
-  // x of n elements, starting at element `first`; out has room for n + kVectorSlack. -inf stays, NaN and +inf become
-  // NaN where there is a soft-cap.
+  // x of n elements from element `first` on; `out` has room for n + kVectorSlack. -inf stays -inf; under a soft-cap NaN
+  // and +inf become NaN.
   void (*load)(const Elements& elements, int64_t first, int64_t n, float* out);
-  // x of n floats that were gathered, in place. `x` has room for n + kVectorSlack.
+  // Turns n gathered floats into x, in place. `x` has room for n + kVectorSlack.
   void (*transform)(const Elements& elements, float* x, int64_t n);
-  // x and token of every code of the list that is below `codes`; code t is column first_column + t. Both have room for
-  // the list's count + kVectorSlack. Returns how many.
+  // Writes x and the code of every code of the list below `codes`; code t is column first_column + t. Both outputs have
+  // room for the list's count + kVectorSlack. Returns the number written.
   int32_t (*gather)(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
                     uint32_t* tokens);
-  // Largest x (-inf for none), or +inf where there is a +inf or a NaN.
+  // The largest x (-inf if n is 0), or +inf if any x is +inf or NaN.
   float (*largest)(const float* x, int64_t n);
   // Appends the candidates among x[from, n) whose score is above `threshold`, in order, while there is room (at least
-  // kBlock); the token of x[i] is tokens[i].
+  // kBlock); the code of x[i] is tokens[i].
   Appended (*append)(const RowScore& row, float threshold, const float* x, const uint32_t* tokens, int32_t from,
                      int32_t n, const Room& room);
-  // The same for the codes of a list that are below `codes`, of a row of untransformed floats: code t is column t.
+  // The same for the codes of a list below `codes` in a row of untransformed floats: code t is column t.
   Appended (*append_list)(const RowScore& row, float threshold, const float* data, const TokenList& list,
                           uint32_t codes, int32_t from, const Room& room);
-  // The same for slices of up to kMostSlices rows of one dtype, from `next` on. Moves `next`, whose row is n once all
-  // is done; returns how many were kept.
+  // The same for slices of up to kMostSlices rows of one dtype, from `next` on. Advances `next`, whose row is n when
+  // all slices are done. Returns the number kept.
   int32_t (*append_slices)(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room);
   // A score that slightly more than `count` of the slices' candidates are likely to beat, estimated from the maxima of
-  // their rows; -inf where they do not tell.
+  // their rows; -inf if the maxima do not suffice for an estimate.
   float (*likely_threshold)(const RowSlice* rows, int32_t n, int32_t count);
-  // Finds the only edges of n <= kMostInChain beams, up to the first beam that has none or several. Returns how many,
-  // or fewer; 0 where the target has no instructions for it. Prefetches their codes. Entries past the result are
-  // garbage.
+  // Finds the single edge of each of n <= kMostInChain beams, up to the first beam with no edge or several, and
+  // prefetches the edges' codes. Returns the number found, which may stop short of that beam and is 0 on targets
+  // without suitable instructions. Entries past the result are garbage.
   int32_t (*find_edges)(const Chain& chain, int32_t n, uint32_t* edges);
-  // Follows n beams along these edges, up to the first with a number that is not finite (a score of -inf, say). Returns
-  // how many, or fewer.
+  // Follows n beams along these edges, up to the first with a number that is not finite (such as a score of -inf).
+  // Returns the number followed, which may stop short of that beam.
   int32_t (*follow_chain)(const Chain& chain, const uint32_t* edges, int32_t n, const ChainOut& out);
-  // A score that the k-th best of n > k reaches and that few more than k exceed. Writes up to kVectorSlack scores
-  // behind them.
+  // A score that the k-th best of n > k reaches and few more than k exceed. Writes up to kVectorSlack scores past the
+  // end.
   float (*near_best)(float* scores, int32_t n, int32_t k);
-  // Keeps the best k < n of n candidates in the order in which they came; of equals the first ones. Returns the worst
-  // score kept.
+  // Keeps the best k < n of n candidates in their order; among equal scores the first win. Returns the worst score
+  // kept.
   float (*keep_best)(float* scores, uint32_t* places, int32_t n, int32_t k);
-  // ranks[i] = how many of n scores are higher than scores[i]. O(n^2), for n up to a few hundred; both have room for
+  // ranks[i] = the number of scores higher than scores[i]. O(n^2), for n up to a few hundred; both arrays have room for
   // n + 4 * kVectorSlack.
   void (*rank)(const float* scores, int32_t n, uint32_t* ranks);
-  // Writes the beams that are chosen, each with the state next[parent].
+  // Writes the chosen beams, each with the state next[parent].
   void (*write_chosen)(const Chosen& chosen, const int64_t* next, const BeamsOut& out);
-  // Finds the node rows of those of n beams whose `only` is kNotOne.
+  // Finds the node row of every beam whose `only` is kNotOne, among n beams.
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
-  // Fills in the states of winners that have none yet, after a level above the tail, by the rows of their parents'
-  // nodes.
+  // Fills in the missing states of winners after a level above the tail, using the rows of their parents' nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
 };
 
@@ -211,7 +211,7 @@ inline PartialSum sum_of(const Kernels& kernels, const Elements& elements, int64
   return sum;
 }
 
-// The table of a target; its kernels run only where the machine has the target.
+// The table of a target. Its kernels may run only on a machine that has the target.
 const Kernels& kernels_of(CpuTarget target);
 
 }  // namespace sidbeam::cpu

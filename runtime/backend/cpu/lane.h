@@ -1,4 +1,4 @@
-// What a thread works in during a step, and the parts of slots that it has scanned.
+// The working memory of a thread during a step, and the parts of slots that it has scanned.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -17,7 +17,7 @@ struct BestBad {
   float row = std::numeric_limits<float>::quiet_NaN(), lse = std::numeric_limits<float>::quiet_NaN();
 };
 
-// Raises a best score, which is NaN where there is none yet.
+// Raises a best score, which is NaN if there is none yet.
 inline void raise(float& best, float score) {
   if (!(best >= score) && !std::isnan(score)) best = score;
 }
@@ -33,14 +33,14 @@ struct Piece {
 // Working memory of a thread, on cache lines (which processors fetch in pairs) that no other thread writes.
 struct alignas(128) Lane {
   RowWorkspace workspace;
-  Found found;                  // of slots that are its own
-  Found shared[2];              // of the slots it shares with the lanes before and after; only where there are lanes
+  Found found;                  // of slots that no other lane shares
+  Found shared[2];              // of slots shared with the previous and the next lane; only if there are several lanes
   Buffer<int64_t> states;       // [M] of the beams being written
   Buffer<uint64_t> range_ends;  // [M]
   Buffer<int32_t> prefix;       // [levels]
   Piece pieces[2];              // of shared slots, of this step
   int32_t piece_count = 0;
-  LogSum logs[kMostTogether];     // of the rows that come next
+  LogSum logs[kMostTogether];     // of the rows scanned next
   const float* maxima = nullptr;  // of the first of them
   StepCounters counters;
 

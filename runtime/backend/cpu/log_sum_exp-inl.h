@@ -1,20 +1,20 @@
 // The sum of exp over a row, in one pass, at the speed of memory.
 //
-// Columns are summed on 64 virtual lanes whatever the width of a vector: column j on lane j mod 64 (bf16: the two
-// halves of a 32-bit word on lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the lanes
-// are folded to 16 and carried on in double. So the tree depends on the number of columns alone. A lane adds at most 8
-// terms and is folded twice; each rounding may cost 2^-24 of the whole where the first terms are all that counts. With
-// 2.5e-7 per term (exp_terms-inl.h) and 9.3e-8 (the constant below): 9.4e-7 relative, however the terms conspire. (With
-// 1024 columns per chunk some rows lost 1.03e-6.)
+// Columns are summed on 64 virtual lanes, whatever the width of a vector: column j on lane j mod 64 (for bf16, the two
+// halves of a 32-bit word go to lanes w and w + 32, so that a shift and a mask unpack them). After 512 columns the
+// lanes are folded to 16, which accumulate in double. The tree therefore depends only on the number of columns. A lane
+// adds at most 8 terms and is folded twice; each rounding may cost 2^-24 of the sum if the first terms dominate it.
+// Together with 2.5e-7 per term (exp_terms-inl.h) and 9.3e-8 (from the constant below), the relative error is at most
+// 9.4e-7 for any row. (With 1024 columns per chunk some rows lost 1.03e-6.)
 //
-// Terms are taken relative to 2^exponent: that of the first column, moved, exactly, only when a block of 64 columns has
-// an x more than 31 octaves above it. Terms more than 95 octaves below count as 2^-95. Where |x| passes 2^17 a step of
-// 1/32 octave cannot be told from its neighbours; such a row is summed relative to its maximum.
+// Terms are relative to 2^exponent. The exponent is that of the first column; it moves (which is exact) only when a
+// block of 64 columns has an x more than 31 octaves above it. Terms more than 95 octaves below it count as 2^-95.
+// Beyond |x| = 2^17 a float cannot resolve steps of 1/32 octave; such a row is summed relative to its maximum.
 //
-// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Instead of one
-// more operation per element (a low part of L), the sum is multiplied by exp(kDeficit * mean), where the mean of x
-// under the softmax lies between the log-sum-exp and that less log n: taken in the middle, 7 * 1.3e-8 are left at n =
-// 2^20.
+// L, the float nearest log2(e), is 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x). Adding a low part
+// of L would take one more operation per element. Instead the sum is multiplied by exp(kDeficit * mean), where mean is
+// that of x under the softmax. It lies between the log-sum-exp minus log n and the log-sum-exp; taking the middle
+// leaves an error of 7 * 1.3e-8 at n = 2^20.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_LOG_SUM_EXP_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_LOG_SUM_EXP_INL
@@ -40,15 +40,15 @@ inline constexpr int kFoldedLanes = 16;
 inline constexpr float kHuge = 131072.0F;
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// The sum of the chunks before, relative to 2^exponent. The lanes and the window of the current chunk are kept apart:
-// this object escapes, and they must stay in registers.
+// The sum of the completed chunks, relative to 2^exponent. The lanes and the window of the current chunk are kept
+// outside it, because this object escapes and they must stay in registers.
 struct Sum {
   HWY_ALIGN double total[kFoldedLanes] = {};
   int32_t exponent = 0;
   bool begun = false;
 };
 
-// Lanes i and i + 32, then i and i + 16. (A loop over n would keep the lanes out of registers.)
+// Adds lanes i and i + 32, then i and i + 16. (A loop over n would keep the lanes out of registers.)
 template <int n = kVectors>
 HWY_INLINE void fold_lanes(Floats* lane) {
   if constexpr (n * kWidth > kFoldedLanes) {
@@ -57,7 +57,7 @@ HWY_INLINE void fold_lanes(Floats* lane) {
   }
 }
 
-// Folded further in double.
+// Adds the folded lanes to the totals in double.
 HWY_INLINE void close_chunk(Floats* lane, Sum& sum) {
   fold_lanes(lane);
   HWY_ALIGN float folded[kFoldedLanes];
@@ -71,11 +71,11 @@ HWY_INLINE Floats max_of(const Floats* x) {
   return top;
 }
 
-// Not far from log2(exp(x)).
+// An integer near log2(exp(x)).
 HWY_INLINE int32_t exponent_near(float x) { return static_cast<int32_t>(x * kLog2E); }
 
-// Begins with the exponent of column 0: shorter to wait for than that of a block. Of a column that will not do, or is
-// far from the others, the window has none: move_exponent will find one.
+// Begins with the exponent of column 0, which is known sooner than that of a whole block. If column 0 is unsuitable,
+// the window contains nothing, and move_exponent finds an exponent at the first block.
 template <int32_t kDtype>
 HWY_INLINE Window first_window(const void* data, Sum& sum) {
   using Element = std::conditional_t<kDtype == SIDBEAM_DTYPE_F32, float,
@@ -121,18 +121,18 @@ HWY_NOINLINE Moved move_exponent(const void* block, Sum& sum) {
   return {Move::kDone, down < -126 ? 0.0F : std::ldexp(1.0F, down)};
 }
 
-// The larger one; a NaN stays.
+// The larger of the two; a NaN stays NaN.
 HWY_INLINE Floats raise(Floats x, Floats floor) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return hn::Max(floor, x);  // of a NaN and a number the second one
+  return hn::Max(floor, x);  // of a NaN and a number, Max returns the second operand
 #else
   return hn::IfThenElse(hn::Lt(x, floor), floor, x);
 #endif
 }
 
-// Adds a block; keeps the largest x of its columns, by lane, where asked to. (To ask once a chunk whether all steps lie
-// within the window, and begin it anew where not, gained 3 % of a step, and lost up to 20 % of one with -inf in its
-// rows.)
+// Adds a block and, with kKeepMaxima, stores the largest x of its columns per lane. (Checking only once per chunk that
+// all steps lie within the window, and restarting the chunk if not, gained 3 % of a step but lost up to 20 % with -inf
+// in the rows.)
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& sum, float* maxima) {
   const F32 d;
@@ -154,7 +154,7 @@ HWY_INLINE Move add_block(const void* data, Window& window, Floats* lane, Sum& s
   return Move::kDone;
 }
 
-// Elements i and i + n / 2, until there is one.
+// Adds elements i and i + n / 2 until one is left.
 template <int n>
 HWY_INLINE double fold(const double* x) {
   if constexpr (n == 1) {
@@ -168,22 +168,23 @@ HWY_INLINE double fold(const double* x) {
 
 inline constexpr RowSum kBadSum = {std::numeric_limits<double>::quiet_NaN(), 0.0, 0.0F, true};
 
-// Fetches what is read next, of this row and of the one that follows: this loop is too long for the core to see a miss
-// coming in time. What waits for the first-level cache is too little to keep the memory busy (2 KB ahead into it alone:
-// 13.0 GB/s of rows side by side), so that lines are called into the second one from further away (16.3). Where rows
-// lie apart, 8 KB behind the end of one are a waste as long as itself.
+// Prefetches the rest of this row and then the next row, because the loop is too long for the core to start misses in
+// time by itself. The first-level cache has too few outstanding misses to keep the memory busy (prefetching only into
+// it, 2 KB ahead: 13.0 GB/s on adjacent rows), so lines are also fetched into the second level from further ahead (16.3
+// GB/s). If rows are not adjacent, the prefetch jumps to the next row instead of running 8 KB past the end of this one.
 struct Ahead {
-  uintptr_t end, jump;  // of the row; from there to the next one
+  uintptr_t end, jump;  // of the row; from there to the next row
   uintptr_t near = 4096, far = 8192;
 
   Ahead(const void* data, int64_t bytes, const void* next) : end(reinterpret_cast<uintptr_t>(data)), jump(0) {
     end += static_cast<uintptr_t>(bytes);
     if (next == nullptr || reinterpret_cast<uintptr_t>(next) == end) return;
     jump = reinterpret_cast<uintptr_t>(next) - end;
-    near = std::min(near, static_cast<uintptr_t>(bytes));  // not beyond the next one
+    near = std::min(near, static_cast<uintptr_t>(bytes));  // not beyond the next row
     far = std::min(far, static_cast<uintptr_t>(bytes));
   }
-  // From `at` to what is that far ahead. Asked once a chunk: once a block cost 4 % in cache.
+  // The offset from `at` to the address `distance` ahead. Computed once per chunk: once per block cost 4 % on rows in
+  // cache.
   uintptr_t offset(const char* at, uintptr_t distance) const {
     return reinterpret_cast<uintptr_t>(at) + distance < end ? distance : distance + jump;
   }
@@ -198,11 +199,11 @@ HWY_INLINE void fetch_ahead(const char* at, uintptr_t near, uintptr_t far) {
   }
 }
 
-// Where the maxima of a block are among those of a row: behind its group's.
+// The offset of a block's maxima within its row's: after those of its group.
 HWY_INLINE int64_t block_offset(int64_t block) { return (block + block / kGroup + 1) * kWidth; }
 
-// The maxima of groups, from those of their blocks. (In the pass itself, which is bound by its operations, they took a
-// little longer.)
+// Computes the maxima of groups from those of their blocks. (Doing so in the pass itself, which is bound by arithmetic,
+// took a little longer.)
 inline void find_group_maxima(float* maxima, int64_t groups) {
   const F32 d;
   for (; groups > 0; --groups, maxima += (1 + kGroup) * kWidth) {
@@ -212,7 +213,7 @@ inline void find_group_maxima(float* maxima, int64_t groups) {
   }
 }
 
-// A row of plain elements whose x lie within reach of an integer exponent; false where they do not.
+// Sums a row of untransformed elements. False if |x| is too large for an integer exponent (kHuge).
 template <int32_t kDtype, bool kKeepMaxima>
 HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, RowSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -229,7 +230,7 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     Floats lane[kVectors];
     for (int v = 0; v < kVectors; ++v) lane[v] = hn::Zero(F32());
     const uintptr_t near = ahead.offset(at, ahead.near), far = ahead.offset(at, ahead.far);
-    // Where none are kept there is no address to move on from.
+    // Without maxima there is no address to offset.
     const auto maxima_of = [maxima](int64_t b) { return kKeepMaxima ? maxima + block_offset(b) : nullptr; };
     Move move = Move::kDone;
     for (int64_t b = 0; b < blocks; ++b, at += kBlock * kBytes) {
@@ -262,7 +263,7 @@ bool sum_near(const Elements& elements, int64_t n, float* maxima, RowSum& out) {
                            : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr, out);
 }
 
-// Calls visit(x, count) for the row's x in pieces.
+// Calls visit(x, first, count) for the row's x, piece by piece.
 inline constexpr int64_t kPiece = 4096;
 template <class Visit>
 inline void for_each_piece(const Elements& elements, int64_t n, const Visit& visit) {
@@ -274,7 +275,7 @@ inline void for_each_piece(const Elements& elements, int64_t n, const Visit& vis
   }
 }
 
-// A row relative to its maximum. Differences of floats so large are exact or so large themselves that their exp is 0.
+// Sums a row relative to its maximum. Differences of floats this large are exact, or so large that their exp is 0.
 inline PartialSum sum_far(const Elements& elements, int64_t n) {
   float top = -kInfinity;
   for_each_piece(elements, n, [&](float* x, int64_t, int64_t count) { top = std::max(top, largest(x, count)); });
@@ -290,7 +291,7 @@ inline PartialSum sum_far(const Elements& elements, int64_t n) {
   return total;
 }
 
-// Whether the row is within reach.
+// False if |x| is too large for an integer exponent, as in sum_near.
 inline bool sum_transformed(const Elements& elements, int64_t n, float* maxima, PartialSum& out) {
   out = {};
   bool near = true;
@@ -332,7 +333,7 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
 }
 
 inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
-  RowSum sums[kMostSummed + kVectorSlack];  // not set: to do so took 1 % of a step of 256 columns
+  RowSum sums[kMostSummed + kVectorSlack];  // uninitialised: clearing it took 1 % of a step of 256 columns
   const auto column = [&](int32_t i) { return reinterpret_cast<const void*>(rows.address(i, rows.first_column)); };
   Elements row = rows.elements;
   for (int32_t i = 0; i < rows.count; ++i) {

@@ -24,7 +24,7 @@ using Floats = hn::Vec<F32>;
 
 inline constexpr int kWidth = static_cast<int>(hn::MaxLanes(F32()));
 
-// a * b + c in one rounding, where the target has no instruction for it: the product of two floats is exact in double,
+// a * b + c with one rounding, for targets without an instruction for it. The product of two floats is exact in double;
 // the sum is rounded to odd (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums"), and only then rounded
 // to float.
 inline float fma_one(float a, float b, float c) {
@@ -55,7 +55,7 @@ HWY_INLINE Floats fma(Floats a, Floats b, Floats c) {
 #endif
 }
 
-// a * b - c in one rounding.
+// a * b - c with one rounding.
 HWY_INLINE Floats fused_mul_sub(Floats a, Floats b, Floats c) {
 #if HWY_TARGET == HWY_SCALAR
   return fma(a, b, hn::Neg(c));
@@ -66,8 +66,8 @@ HWY_INLINE Floats fused_mul_sub(Floats a, Floats b, Floats c) {
 
 inline constexpr float kLog2E = 1.44269502162933349609F;     // the float nearest log2(e)
 inline constexpr float kLn2High = 0.693147182464599609375F;  // the float nearest ln 2
-// Adding 1.5 * 2^23 rounds to an integer (to even), which then stands in the low bits: shifted left by 23 they are the
-// exponent field of a float, and nothing is left of the rest.
+// Adding 1.5 * 2^23 rounds to an integer (ties to even), which is then in the low bits. Shifted left by 23 they become
+// the exponent field of a float, and all other bits are lost.
 inline constexpr float kRoundMagic = 12582912.0F;
 
 // 2^f for |f| <= 1/2, to 1.5e-7: a minimax polynomial of degree 5, its best constant rounded to 1.
@@ -106,8 +106,7 @@ HWY_INLINE Floats tanh(Floats y) {
   return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625F)), near, hn::CopySign(far, y));
 }
 
-// x = inverse_temperature * softcap(v): -inf stays -inf, +inf becomes NaN under a soft-cap, which would otherwise hide
-// it.
+// x = inverse_temperature * softcap(v): -inf stays -inf. Under a soft-cap, which would hide it, +inf becomes NaN.
 HWY_INLINE Floats transform_one(Floats v, float soft_cap, float inverse_temperature) {
   const F32 d;
   if (soft_cap != 0.0F) {

@@ -1,6 +1,6 @@
-// Nodes of several children: their rows, and where a winner's token leads. All beams at once, so that bits are counted
-// by the target's own instruction, in line. (A call per count took 0.2 to 0.4 us of a step of 140 dense nodes, and as
-// much of one of two nodes with 140 winners.)
+// Nodes of several children: finds their rows, and the nodes that winners lead to. All beams are handled in one kernel,
+// so that the target's own instruction for counting bits is inlined. (A call per count took 0.2 to 0.4 us of a step of
+// 140 dense nodes, and as much of a step of two nodes with 140 winners.)
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_NODES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_NODES_INL

@@ -1,4 +1,4 @@
-// Beams with one child each, as most are at deep levels: their code is found without a row of children.
+// Beams with one child each, as most are at deep levels. The code of that child is found without a row of children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sidbeam::cpu {
 
-// In place of a code: the beam has no child or several, or its child is the end.
+// Instead of a code: the beam has no child or several, or its child is the end.
 inline constexpr uint32_t kNotOne = ~0U;
 
 // The node of a beam that must be fed; kUnfed for one that is dead or ended.

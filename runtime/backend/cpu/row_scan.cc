@@ -32,12 +32,13 @@ struct RowScan {
   bool has_end_column() const { return has_end(*plan.index, plan.columns); }
 };
 
-// The element of a code in a mapped level. One without a column is no candidate, and no sum feels it.
+// The element of a code in a mapped level. A code without a column gets -inf: it is no candidate and adds nothing to a
+// sum.
 float mapped_element(const Elements& elements, int32_t column) {
   return column >= 0 ? element_at(elements, column) : -kInfinity;
 }
 
-// x and token of each code of a list; in the workspace.
+// Writes x and the code of each entry of a list into the workspace.
 int32_t gather(const RowScan& scan, const TokenList& list) {
   float* x = scan.workspace.x.data();
   uint32_t* tokens = scan.workspace.tokens.data();
@@ -63,7 +64,7 @@ float end_value(const RowScan& scan) {
   return x[0];
 }
 
-// All codes of the level: in place where the row already holds their x, else in the workspace.
+// All codes of the level: in place if the row holds their x, else in the workspace.
 Slice level_slice(const RowScan& scan) {
   const auto codes = static_cast<int64_t>(scan.level.codes);
   const LevelColumns& columns = scan.plan.columns;
@@ -79,7 +80,7 @@ Slice level_slice(const RowScan& scan) {
   return {x, SIDBEAM_DTYPE_F32, codes, 0, codes, nullptr, nullptr, codes};
 }
 
-// x of a slice, one after the other.
+// The x of a slice as contiguous floats.
 const float* slice_x(const RowScan& scan, const Slice& slice) {
   if (slice.dtype == SIDBEAM_DTYPE_F32) return static_cast<const float*>(slice.data) + slice.first_column;
   scan.kernels.load({slice.data, slice.dtype}, slice.first_column, slice.codes, scan.workspace.x.data());
@@ -91,7 +92,7 @@ RowOutcome use_sum(const PartialSum& sum, RowScore& row) {
   return use_computed(row);
 }
 
-// The sum over a level: its codes, which are copied, and the end. Leaves the maxima with the slice, if one is given.
+// The sum over a level: its codes, which are copied, and the end. Stores the maxima in the slice, if one is given.
 PartialSum sum_level(const RowScan& scan, Slice* slice) {
   const Slice codes = slice != nullptr ? *slice : level_slice(scan);
   float* maxima = slice != nullptr ? scan.workspace.maxima_of(codes.codes) : nullptr;
@@ -101,12 +102,13 @@ PartialSum sum_level(const RowScan& scan, Slice* slice) {
   return merge(sum, sum_of(scan.kernels, scan.elements(scan.plan.columns.end_column), 1));
 }
 
-// The normaliser, except that NORMALIZE_VALID waits for the children. A slice gets the maxima that come with it.
+// Computes the normaliser, except under NORMALIZE_VALID, which needs the children first. A slice gets the maxima of the
+// sum.
 RowOutcome normalize(const RowScan& scan, Slice* slice) {
   RowTask& task = scan.task;
   switch (scan.plan.normalizer) {
     case Normalizer::kAhead:
-      // With FULL and a map the slice is a copy, whose blocks are not the row's.
+      // Under FULL with a map the slice is a copy, whose blocks are not those of the row.
       if (slice != nullptr && scan.plan.columns.map == nullptr) slice->maxima = task.maxima;
       return use_computed(task.row);
     case Normalizer::kByRow:
@@ -136,7 +138,7 @@ RowOutcome append_end(const RowScan& scan) {
   return RowOutcome::kReady;
 }
 
-// The children of a list, and the end where `with_end`.
+// Scores the children of a list and, if `with_end`, the end.
 RowOutcome append_list(const RowScan& scan, const TokenList& list, bool with_end) {
   const SlotPlan& plan = scan.plan;
   if (plan.reads_row() && plan.in_place && plan.elements.dtype == SIDBEAM_DTYPE_F32) {
@@ -153,19 +155,19 @@ RowOutcome append_list(const RowScan& scan, const TokenList& list, bool with_end
   return append_children(scan, n);
 }
 
-// Scores every code of the slice that its mask allows, and the end where `with_end`.
+// Scores every code of the slice that its mask allows and, if `with_end`, the end.
 RowOutcome append_slice(const RowScan& scan, const Slice& slice, bool with_end) {
   scan.counters.candidates += slice.valid;
   if (!scan.plan.reads_row() && is_bad_value(scan.task.row, scan.kernels.largest(slice_x(scan, slice), slice.codes)))
     return RowOutcome::kBad;
   scan.selection.append_slice(scan.task.row, slice);
-  // A copy of the codes, or maxima made here, will be overwritten by the next row.
+  // The next row overwrites a copy of the codes and maxima computed here.
   if (!scan.plan.sums_ahead() || scan.plan.columns.map != nullptr) scan.selection.flush();
   return with_end ? append_end(scan) : RowOutcome::kReady;
 }
 
-// A node above the tail. Where the row has been read anyway, the codes of a dense node, and of one that has all of
-// them, are looked at as they lie in the row; the children of others are gathered by their list.
+// A node above the tail. If the row has been read anyway, the codes of a dense node, or of a node with every code, are
+// scanned in place. The children of other nodes are gathered by their list.
 RowOutcome take_node(const RowScan& scan) {
   const LevelView& level = scan.level;
   const Row& children = scan.task.found->row;
@@ -238,8 +240,8 @@ bool is_valid_code(const RowScan& scan, uint32_t code) {
   return hash_find(index, codes) >= 0;
 }
 
-// The best top_k codes by x, looked up one by one. They are put back in the order of codes, which the selection counts
-// on.
+// The best top_k codes by x, looked up one by one. They are put back in the order of codes, on which the selection
+// relies.
 RowOutcome take_probed(const RowScan& scan) {
   const RowOutcome outcome = normalize(scan, nullptr);
   if (outcome != RowOutcome::kReady) return outcome;

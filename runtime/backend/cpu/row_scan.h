@@ -1,4 +1,4 @@
-// One beam's row by itself: its normaliser, its children, their scores.
+// Scans one beam's row: its normaliser, its children and their scores.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,31 +20,31 @@ namespace sidbeam::cpu {
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
-  Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows do without
+  Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows have none
   Buffer<int32_t> codes;    // [levels] a beam's SID so far, for the hash set
   Selection best;           // the best codes of a row, for the strategies that look only those up
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
   int32_t maxima_rows = 1;
-  int64_t maxima_room = 0;  // floats for each of them
-  // Where the maxima of rows of so many columns go; nullptr where they do not fit.
+  int64_t maxima_room = 0;  // floats per row
+  // Where the maxima of a row of `columns` columns go; nullptr if they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
     return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
   }
 };
 
-// A row to be scanned. (gcc 12 makes one of more than 80 bytes by `rep stos`, which took 3 % of a step.)
+// A row to be scanned. (gcc 12 initialises a struct of more than 80 bytes with `rep stos`, which took 3 % of a step.)
 struct RowTask {
-  const float* maxima = nullptr;    // of the row's sum, where it was summed ahead
+  const float* maxima = nullptr;    // from the row's sum, if it was summed ahead
   const void* data = nullptr;       // column 0
-  const float* lse = nullptr;       // the row's, where the caller gave it
+  const float* lse = nullptr;       // the row's, if the caller gave it
   uint64_t node = 0;                // tail of a trie: the node; sorted: the first ordinal
   const NodeRow* found = nullptr;   // trie above the tail: the node's row
   uint64_t range_end = 0;           // sorted: the end of the ordinals
   const int32_t* prefix = nullptr;  // hash_final at the last level: the codes so far, [levels], the last one free
-  RowScore row;  // score and place of the beam, the normaliser where it was summed ahead; the rest is filled in
+  RowScore row;  // score and place of the beam, the normaliser if it was summed ahead; the rest is filled in
 };
 
 inline float element_at(const Elements& elements, int64_t column) {
@@ -53,7 +53,7 @@ inline float element_at(const Elements& elements, int64_t column) {
   return float_of(static_cast<const Bf16*>(elements.data)[column]);
 }
 
-// Appends a row's candidates by the plan's path; nothing unless the outcome is kReady.
+// Appends a row's candidates by the plan's path. Appends nothing unless the outcome is kReady.
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters);
 

@@ -1,5 +1,5 @@
-// The last steps of row sums and their logarithms, for many rows at once: for a row of 256 columns by itself they take
-// as long as its columns.
+// The last steps of row sums and their logarithms, for many rows at once. For a single row of 256 columns they would
+// take as long as its columns.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_ROW_SUMS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_ROW_SUMS_INL
@@ -20,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-// A row's sum, scaled, relative to 2^exponent. `whole`: not scaled, a PartialSum as it is.
+// A row's sum, scaled, relative to 2^exponent. If `whole`, it is an unscaled PartialSum.
 struct RowSum {
   double sum, exponent;
   float base;
@@ -30,7 +30,7 @@ struct RowSum {
 inline constexpr double kDeficit = 1.3349758171622139e-8;  // log_sum_exp-inl.h
 inline constexpr double kDeficitOfMean = kDeficit * kLn2 * 0.5;
 
-// Twice the mean of x under the softmax, in octaves: the part that does not depend on the sum.
+// The part of twice the mean of x under the softmax, in octaves, that does not depend on the sum.
 inline double mean_of_columns(int64_t n) {
   return static_cast<double>(1 - static_cast<int>(std::bit_width(static_cast<uint64_t>(n))));
 }
@@ -69,9 +69,9 @@ HWY_INLINE Doubles log_of_each(Doubles x) {
   return hn::Add(hn::Mul(exponent, set(kLn2)), hn::Mul(set(2.0), odd));
 }
 
-// AVX-512 gathers into a register that counts as an input. gcc 12 takes any register, mostly the one gathered before,
-// and so waits for the rows before; zeros need no waiting. gcc drops them where it can see that the mask lets
-// everything through. (Chains of beams, which wait for memory, took longer with zeros.)
+// AVX-512 gathers into a register that counts as an input. gcc 12 picks any register, mostly the result of the previous
+// gather, and so waits for the previous rows; zeros avoid that. gcc removes the zeros if it can see that the mask is
+// full. (Chains of beams, which wait for memory, took longer with zeros.)
 HWY_INLINE Doubles gather(const double* base, hn::Vec<I64> index) {
 #if HWY_TARGET == HWY_AVX3
   __mmask8 all = 0xFF;

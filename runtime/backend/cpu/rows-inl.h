@@ -84,7 +84,7 @@ HWY_INLINE void load_block(const void* data, Floats* x) {
   }
 }
 
-// A block of which only n columns are there: the others are -inf.
+// Copies a block of which only n columns exist; the others become -inf.
 template <int32_t kDtype>
 inline void pad_block(const void* data, int64_t n, void* out) {
   constexpr size_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -102,7 +102,7 @@ inline void transform(const Elements& elements, float* x, int64_t n) {
     hn::StoreU(transform_one(hn::LoadU(d, x + i), elements.soft_cap, elements.inverse_temperature), d, x + i);
 }
 
-// Vectors while they are whole and the rest through a padded copy, so that nothing beyond the row is read.
+// Widens whole vectors directly and the rest through a padded copy, so that nothing beyond the row is read.
 template <int32_t kDtype>
 inline void widen_run(const uint16_t* data, int64_t n, float* out) {
   const F32 d;

@@ -15,7 +15,7 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Beams [first, first + n) of a slot, which are scanned together.
+// Beams [first, first + n) of a slot, scanned together.
 struct Group {
   const StepJob& job;
   const SlotPlan& plan;
@@ -27,7 +27,7 @@ struct Group {
   Found& found() const { return *piece.found; }
   Selection& selection() const { return piece.found->selection; }
   const LevelView& level() const { return plan.index->level[plan.level]; }
-  // Scores fall with m and log-probs never rise above 0: neither such a row nor a bad one could be seen in the result.
+  // Scores fall with m and log-probs never exceed 0, so the row could not show in the result, even if it were bad.
   bool may_skip(int32_t m) const { return job.may_skip && slot.scores[m] < selection().threshold(); }
   // Whether no row can be skipped yet.
   bool skips_none() const {
@@ -57,7 +57,7 @@ SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotStep& sl
   return plan;
 }
 
-// Takes note of a beam whose row is bad.
+// Records a beam whose row is bad.
 void note_bad(const Group& group, int32_t m, RowOutcome outcome) {
   if (outcome != RowOutcome::kBad && outcome != RowOutcome::kBadLse) return;
   ++group.lane.counters.rows_bad;
@@ -65,8 +65,9 @@ void note_bad(const Group& group, int32_t m, RowOutcome outcome) {
   raise(outcome == RowOutcome::kBad ? best.row : best.lse, group.slot.scores[m]);
 }
 
-// The normalisers of a group's rows. Beams that are not fed need no row: a map may hold anything. Where all are fed and
-// rows lie one after the other no address is looked up (which took up to 1 % of a step).
+// Computes the normalisers of a group's rows. Beams that are not fed need no row, and their entries of a map may hold
+// anything. If all are fed and the rows are a fixed stride apart, no addresses are looked up (which took up to 1 % of a
+// step).
 void sum_group(const Group& group) {
   const SlotStep& slot = group.slot;
   const StepJob& job = group.job;
@@ -88,7 +89,7 @@ void sum_group(const Group& group) {
   group.lane.maxima = sum_ahead(group.plan, sums, group.lane.workspace, group.lane.logs);
 }
 
-// The row of beam first + i by itself.
+// Scans the row of beam first + i alone.
 void take_row(const Group& group, int32_t i) {
   const SlotStep& slot = group.slot;
   const SlotPlan& plan = group.plan;
@@ -128,8 +129,9 @@ void count_only_children(const Group& group, int32_t n) {
   group.lane.counters.candidates += n;
 }
 
-// Follows the first `count` beams along their only edges, a vector at a time, up to one whose numbers are odd; returns
-// how many. Where a threshold holds, rows may have been left out of the sums: then none.
+// Follows the first `count` beams along their only edges, a vector at a time, up to the first with a number that is not
+// finite; returns the number followed. Follows none if there is a threshold, since rows may then have been left out of
+// the sums.
 int32_t push_chain(const Group& group, const Chain& chain, const uint32_t* edges, int32_t count, int64_t* next) {
   if (count == 0) return 0;
   Selection& selection = group.selection();
@@ -148,7 +150,7 @@ int32_t push_chain(const Group& group, const Chain& chain, const uint32_t* edges
   return done;
 }
 
-// An only child whose x, normaliser or score is not finite is no candidate; its row may be bad.
+// Handles an only child whose x, normaliser or score is not finite: it is no candidate, and its row may be bad.
 void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float* lse, float x) {
   RowScore row{group.slot.scores[m], {}, false, 0};
   if (rows.sums != nullptr) {
@@ -159,9 +161,9 @@ void note_odd(const Group& group, int32_t m, const ChildRows& rows, const float*
   note_bad(group, m, outcome == RowOutcome::kReady && is_bad_value(row, x) ? RowOutcome::kBad : outcome);
 }
 
-// The same one by one, for all dtypes and numbers, from beam first + begin up to the first that does not have one
-// child; returns where. Where all are taken anyway they are put where they belong: each push would wait for the count
-// that the one before left.
+// The same one by one, for all dtypes and numbers, from beam first + begin up to the first that does not have exactly
+// one child; returns that position. If all candidates are accepted, they are written directly, because each push would
+// wait for the count left by the one before.
 template <class Element>
 int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only, const int32_t begin) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -202,9 +204,9 @@ int32_t push_only_children(const Group& group, const ChildRows& rows, const uint
   return push_each<Bf16>(group, rows, only, begin);
 }
 
-// Path kChains: the edges of beams of one child are found before the rows are summed, so that their codes have come by
-// then. Candidates come in the order of beams: vectors of only children first, then, from the first beam that is
-// anything else, one beam after the other.
+// Path kChains. The edges of beams with one child are found before the rows are summed, so that their prefetched codes
+// have arrived by then. Candidates must come in the order of beams: vectors of only children first, then, from the
+// first other beam on, one beam at a time.
 void scan_chains(const Group& group) {
   const IndexView& index = *group.plan.index;
   const int32_t level = group.plan.level, n = group.n;

@@ -1,4 +1,4 @@
-// From the rows of a slot's beams to candidates, by the path that the slot's plan names.
+// Turns the rows of a slot's beams into candidates, by the path in the slot's plan.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

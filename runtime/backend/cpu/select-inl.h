@@ -1,5 +1,5 @@
-// Cutting candidates back to the best, and ranking them: by scores alone, since they stand in the order of places and
-// ties go to the first. No keys, no sort, no branch that depends on a score.
+// Cuts candidates back to the best, and ranks them. Only scores are compared, because candidates are in the order of
+// places and ties go to the first. There are no keys, no sort, and no branch that depends on a score.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_SELECT_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_SELECT_INL
@@ -17,14 +17,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-// Floats in the order of integers, and back. Scores are neither NaN nor -0.
+// Maps floats to integers of the same order, and back. Scores are neither NaN nor -0.
 inline int32_t ordered(float score) {
   const auto bits = std::bit_cast<int32_t>(score);
   return bits >= 0 ? bits : bits ^ 0x7FFFFFFF;
 }
 inline float unordered(int32_t key) { return std::bit_cast<float>(key >= 0 ? key : key ^ 0x7FFFFFFF); }
 
-// Scores above `bound` among n, which is a multiple of kWidth.
+// The number of scores above `bound` among n, a multiple of kWidth.
 HWY_INLINE int32_t count_above(const float* scores, int32_t n, float bound) {
   const F32 d;
   const I32 di;
@@ -40,7 +40,7 @@ HWY_INLINE int32_t count_above(const float* scores, int32_t n, float bound) {
   return hn::GetLane(hn::SumOfLanes(di, hn::Add(low, high)));
 }
 
-// What the k best are: those above `bound`, then the first ones equal to it until there are k.
+// Describes the k best: those above `bound`, then the first ones equal to it until there are k.
 struct Cut {
   float bound = 0.0F;
   int32_t above = 0;
@@ -83,7 +83,7 @@ inline hn::Mask<F32> first_of(hn::Mask<F32> mask, int32_t n) {
   return hn::Ne(hn::Load(d, lanes), hn::Zero(d));
 }
 
-// Pads to whole vectors with scores that are worse than any. Returns how many there are then.
+// Pads to whole vectors with the worst possible scores. Returns the padded number.
 HWY_INLINE int32_t pad_scores(float* scores, int32_t n) {
   for (; n % kWidth != 0; ++n) scores[n] = -std::numeric_limits<float>::infinity();
   return n;
@@ -125,7 +125,7 @@ inline float keep_best(float* scores, uint32_t* places, int32_t n, int32_t k) {
 // Adds 1 where the mask is set.
 HWY_INLINE hn::Vec<I32> count_where(hn::Mask<F32> mask, hn::Vec<I32> count) {
   const I32 di;
-#if HWY_TARGET == HWY_AVX3  // one instruction; a select and an add are two
+#if HWY_TARGET == HWY_AVX3  // one instruction instead of a select and an add
   return hn::IfThenElse(hn::RebindMask(di, mask), hn::Add(count, hn::Set(di, 1)), count);
 #else
   return hn::Sub(count, hn::VecFromMask(di, hn::RebindMask(di, mask)));
@@ -166,8 +166,8 @@ inline void write_each(const Chosen& chosen, const int64_t* next, const BeamsOut
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 
-// Gathered, a vector of beams at a time: scattering takes one store per number. The last vector begins early enough to
-// be whole: a masked store would reach into the next slot's beams, whose loads come next and would wait for it.
+// Gathers a vector of beams at a time, because scattering takes one store per number. The last vector begins early
+// enough to be whole: a masked store would overlap the next slot's beams, whose loads come next and would wait for it.
 inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsOut& out) {
   const F32 d;
   const I32 di;

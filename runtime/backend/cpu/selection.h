@@ -1,16 +1,16 @@
-// The best candidates of a request, in bounded memory.
+// The best candidates of a slot, in bounded memory.
 //
-// A candidate is a score and a place (beam << 20 | token). Candidates come in the order of places, so once `width` are
-// held a later one must beat the worst of them strictly, and appending needs no more than a comparison with a
-// threshold. When twice `width` are held they are cut back to the best, ties to the first, and the threshold rises:
-// exact with all scores equal, and amortised where every candidate beats those before. (Three times means fewer cuts
-// but, simulated for M = 70, two fifths more blocks to look at.) The order of places is kept throughout, so scores
-// alone are compared and no key is ever made.
+// A candidate is a score and a place (beam << 20 | code). Candidates arrive in the order of places. Once `width` are
+// held, a later one must therefore strictly beat the worst of them, and appending is one comparison with a threshold.
+// When twice `width` are held, they are cut back to the best (the first ones among equals) and the threshold rises.
+// This is exact even if all scores are equal, and its cost is amortised even if every candidate beats those before it.
+// (Cutting at three times `width` means fewer cuts but, simulated for M = 70, two fifths more blocks to scan.) The
+// order of places is kept throughout, so only scores are compared and no keys are needed.
 //
-// Slices wait until there are several. From the first ones a threshold is guessed that lets slightly more than `width`
-// candidates through; where fewer come the guess was wrong, and they are looked at again. (Simulated for M = 70, a
-// fifth of 2048 codes valid, sixteen rows: 198 blocks are looked at instead of 344; the final threshold would leave
-// 156. A guess from eight rows leaves 225, and the costlier best codes of parts of eight rows do no better.)
+// Slices wait until there are several. The threshold for the first batch is a guess that should let slightly more than
+// `width` candidates through; if fewer come, the guess was wrong and the batch is scanned again. (Simulated for M = 70,
+// a fifth of 2048 codes valid, sixteen rows: 198 blocks are scanned instead of 344; with the final threshold it would
+// be 156. A guess from eight rows leaves 225, and the costlier best codes of parts of eight rows do no better.)
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,15 +24,15 @@ namespace sidbeam::cpu {
 
 class Selection {
  public:
-  // Room for the best `width` of anything.
+  // The room needed to select the best `width`.
   static int64_t capacity_for(int64_t width) { return width * 2 + kBlock; }
 
   Selection() = default;
   Selection(const Kernels& kernels, const Allocator& allocator, int64_t width);
 
   void reset(int32_t width);
-  // A score that every further candidate must beat; -inf until `width` candidates are certain. Like count(), it does
-  // not know the slices that wait.
+  // The score that every further candidate must beat; -inf until `width` candidates are certain. Like count(), it
+  // ignores waiting slices.
   float threshold() const { return threshold_; }
   int32_t count() const { return count_; }
   // Cuts since reset.
@@ -49,27 +49,27 @@ class Selection {
   void append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n);
   // See Kernels::append_list.
   void append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes);
-  // Takes note of a slice, whose row may be read until flush() or any other call that appends.
+  // Queues a slice. Its row may be read until flush() or any other call that appends.
   void append_slice(const RowScore& row, const Slice& slice) {
     if (waiting_ == kMostSlices) flush();
     slices_[waiting_++] = {row, slice};
     limit_ = 0;
   }
-  // Appends the slices noted.
+  // Appends the queued slices.
   void flush();
-  // Room for n candidates that are taken whatever their scores; none where a threshold holds or they are too many. The
-  // caller puts only scores above -inf there.
+  // Room for n candidates that are accepted whatever their scores; none if there is a threshold or they do not fit. The
+  // caller writes only scores above -inf.
   Room room_for(int32_t n) {
     flush();
     const bool takes_all = threshold_ == -std::numeric_limits<float>::infinity() && n <= capacity_ - count_;
     return takes_all ? room() : Room{};
   }
   void take(int32_t n) { count_ += n; }
-  // Candidates of beams after all of those that are held.
+  // Appends candidates of beams that come after all beams held.
   void append(const Selection& later);
-  // Leaves the best, in the order score falling, place rising. Valid until the next reset.
+  // Returns the best, by falling score, then by rising place. Valid until the next reset.
   Chosen choose();
-  // The same, into scores() and places(); returns how many.
+  // The same, into scores() and places(); returns their number.
   int32_t finish();
   const float* scores() const { return sorted_scores_.data(); }
   const uint32_t* places() const { return sorted_places_.data(); }
@@ -99,7 +99,7 @@ class Selection {
   int32_t capacity_ = 0, width_ = 0, count_ = 0;
   int32_t limit_ = 0;  // where push() makes room: capacity_, or 0 while slices wait
   int32_t waiting_ = 0;
-  int32_t next_raise_ = 0;  // how many are held when the threshold is raised next
+  int32_t next_raise_ = 0;  // number held when the threshold is raised next
   RowSlice slices_[kMostSlices];
   float threshold_ = 0.0F;
   int64_t shrinks_ = 0;

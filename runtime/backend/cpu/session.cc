@@ -50,7 +50,7 @@ void CpuSession::take_arrays(const Allocator& allocator) {
   take(constraints_, allocator, slots, static_cast<Constraint*>(nullptr));
 }
 
-// Keeps a constraint for a slot in place of the one before; nullptr for none.
+// Holds a constraint for a slot instead of the previous one; nullptr for none.
 void CpuSession::hold(int64_t slot, Constraint* constraint) {
   if (constraint != nullptr) constraint->retain();
   Constraint* before = std::exchange(constraints_[slot], constraint);

@@ -20,7 +20,7 @@ RowSettings CpuSession::settings_for(const sidbeam_step_args& args, int32_t slot
   return first_given(own, settings_[slot]);
 }
 
-// Every beam that must be fed has a row.
+// Checks that every beam that must be fed has a row.
 void CpuSession::check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const {
   const int64_t first = int64_t{slot} * shape_.beams;
   if (args.row_map == nullptr && args.rows->rows >= live_[slot]) return;
@@ -48,7 +48,7 @@ void CpuSession::check_columns(const IndexView& index, const sidbeam_rows& rows,
          static_cast<long long>(rows.columns), static_cast<long long>(needed), level, slot);
 }
 
-// In place: a copy of fields that have just been stored one by one would wait for them.
+// Filled in place: copying fields that were just stored one by one would wait for the stores.
 void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step) {
   const int64_t first = int64_t{slot} * shape_.beams, history = history_at(slot);
   step.index = &index;
@@ -68,8 +68,7 @@ void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, S
   step.error = &errors_[slot];
 }
 
-// Adds a slot to the step that is under way; slots that a NULL list passes over are left out. Returns how many there
-// are.
+// Adds a slot to the current step, unless a NULL list skips it. Returns the number of slots so far.
 int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added) {
   const int32_t slot = named_.take(args.slots, batch);
   const bool idle = level_[slot] < 0, done = active_[slot] == 0;
@@ -85,7 +84,7 @@ int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64
   return added + 1;
 }
 
-// A search that goes on by itself would never notice that it does nothing.
+// Throws because there is no slot to step; otherwise a caller's loop would never notice that nothing happens.
 void CpuSession::refuse_idle() const {
   for (int64_t slot = 0; slot < shape_.slots; ++slot)
     if (level_[slot] >= 0)

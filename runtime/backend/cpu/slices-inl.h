@@ -1,5 +1,5 @@
-// Candidates of slices: several rows at a time, so that the loops over blocks and over hits are long ones, and a
-// mispredicted branch is paid for once per batch instead of once per row.
+// Candidates of slices. Several rows are scanned together, so that the loops over blocks and over hits are long and a
+// branch is mispredicted once per batch instead of once per row.
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_SLICES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_SLICES_INL
@@ -18,8 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {
 
-// An x such that neither it nor a smaller one has a score above the threshold. The true bound lies within a few
-// roundings of the guess; where even that fails, -inf, which lets every block through.
+// An x whose score, like that of every smaller x, is not above the threshold. The true bound lies within a few
+// roundings of the guess; if the check fails all the same, the bound is -inf, which lets every block through.
 inline float x_bound(const RowScore& row, float threshold) {
   const double ref = row.normalizer.ref, guess = static_cast<double>(threshold) - row.score + ref + row.normalizer.rest;
   const double magnitude = std::fabs(threshold) + std::fabs(row.score) + std::fabs(ref);
@@ -27,7 +27,7 @@ inline float x_bound(const RowScore& row, float threshold) {
   return score_of_one(row, bound) <= threshold ? bound : -std::numeric_limits<float>::infinity();
 }
 
-// 64 bits of a slice's mask from code `first` on, which may be negative; bits that are no codes are 0.
+// 64 bits of a slice's mask from code `first` on, which may be negative; bits outside the codes are 0.
 HWY_INLINE uint64_t mask_word(const Slice& slice, int64_t first) {
   const int64_t codes = slice.codes;
   if (HWY_LIKELY(first >= 0 && first + 64 <= codes)) {
@@ -52,11 +52,11 @@ HWY_INLINE uint64_t lanes_above(Floats x, Floats bound) {
   return lanes;
 }
 
-// kWidth bits for each of `kCount` vectors, those of vector v from bit v * kWidth on, set where load(v) is above
-// `bound`.
+// kWidth bits for each of `kCount` vectors, those of vector v from bit v * kWidth on. A bit is set if its lane of
+// load(v) is above `bound`.
 template <int kCount, class Load>
 HWY_INLINE uint64_t bits_above(Floats bound, const Load& load) {
-#if HWY_TARGET == HWY_AVX3  // put together as masks: half as many operations
+#if HWY_TARGET == HWY_AVX3  // combined as masks, in half as many operations
   static_assert(kCount == 4);
   const auto above = [&](int v) { return hn::Gt(load(v), bound).raw; };
   return _mm512_kunpackd(_mm512_kunpackw(above(3), above(2)), _mm512_kunpackw(above(1), above(0)));
@@ -76,7 +76,8 @@ HWY_INLINE uint64_t columns_above(const void* data, float bound) {
   });
 }
 
-// Candidates among the 64 columns at `data`, those whose bit in `word` is set; the first stands for `token`.
+// Appends the candidates among those of the 64 columns at `data` whose bit in `word` is set; the first column has the
+// code `token`.
 template <int32_t kDtype>
 HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void* data, uint64_t word, int64_t token,
                                 float* scores, uint32_t* places) {
@@ -97,7 +98,7 @@ HWY_INLINE int32_t append_block(const RowScore& row, float threshold, const void
   return kept;
 }
 
-// Columns of a block whose maximum over the vectors of the block lies in a lane of `lanes`.
+// The columns of a block that lie in the given lanes of its vectors.
 template <int32_t kDtype>
 HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
   if constexpr (kDtype == SIDBEAM_DTYPE_BF16) {  // unpacked out of order
@@ -109,7 +110,7 @@ HWY_INLINE uint64_t columns_of_lanes(uint64_t lanes) {
   }
 }
 
-// A block of a slice: the address of its columns, in `padded` where it reaches beyond the row.
+// The address of a block's columns; a block that reaches beyond the row is copied to `padded`.
 template <int32_t kDtype>
 HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padded) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -119,21 +120,21 @@ HWY_INLINE const void* block_data(const Slice& slice, int64_t column, char* padd
   return padded;
 }
 
-// Where the maxima of a group of blocks are: its own, then those of its blocks.
+// The maxima of a group of blocks: its own, then those of its blocks.
 HWY_INLINE const float* group_maxima(const float* maxima, int64_t group) {
   return maxima + group * (1 + kGroup) * kWidth;
 }
 
-// In place of a mask where all codes count.
+// Used instead of a mask if all codes are valid.
 inline constexpr uint64_t kAll[kGroup] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
 
 // What the loops over blocks need to know about a row.
 struct BlockRow {
   const float* maxima;
   const char* data;
-  const uint64_t* valid;  // words of the mask where they are aligned with the blocks; else kAll
-  int32_t words;          // of those; else 0
-  int32_t valid_stride;   // words from one block to the next: 1, or 0 where all share one
+  const uint64_t* valid;  // the mask, if its words are aligned with the blocks; else kAll
+  int32_t words;          // words of that mask; else 0
+  int32_t valid_stride;   // words from one block to the next: 1, or 0 if all share kAll
   int32_t plain;          // leading blocks that lie within the row and are aligned with the words
   float bound;            // a block whose maxima are no higher holds no candidate
   int32_t first_block;
@@ -159,8 +160,8 @@ struct FoundPlaces {
   uint32_t at[(kMost + 1) * kGroup];
 };
 
-// Finds groups of blocks in which something is above its row's bound. Nothing branches: with a fifth of the columns
-// valid, every fourth group is found.
+// Finds the groups of blocks with a maximum above their row's bound. The test does not branch: with a fifth of the
+// columns valid, every fourth group is found, which cannot be predicted.
 inline SliceCursor find_groups(const BlockRow* rows, int32_t n, SliceCursor at, FoundPlaces& groups) {
   const F32 d;
   for (; at.row < n; at = {at.row + 1, 0}) {
@@ -182,12 +183,12 @@ template <int32_t kDtype>
 HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t* valid, uint32_t first, uint32_t* at) {
   const auto load = [=](int i) { return hn::LoadU(F32(), maxima + i * kWidth); };
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once: 10.5 us of a step of 140 dense nodes, not 11.2
+  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once: a step of 140 dense nodes took 10.5 us instead of 11.2
     const auto bits = static_cast<long long>(bits_above<kGroup>(limit, load));
     const __m256i lanes = _mm256_cvtepu16_epi64(_mm_cvtsi64_si128(bits));
     __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(valid));
     words = _mm256_or_si256(words, _mm256_srli_epi64(words, 32));
-    words = _mm256_or_si256(words, _mm256_srli_epi64(words, 16));  // bit w: whether a column of lane w counts
+    words = _mm256_or_si256(words, _mm256_srli_epi64(words, 16));  // bit w: whether a column of lane w is valid
     const __mmask8 found = _mm256_test_epi64_mask(words, lanes);
     const __m128i number = _mm_add_epi32(_mm_set1_epi32(static_cast<int32_t>(first)), _mm_setr_epi32(0, 1, 2, 3));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(at), _mm_maskz_compress_epi32(found, number));
@@ -202,15 +203,14 @@ HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t*
   return count;
 }
 
-// The blocks of the groups that may hold a valid code; blocks beyond the slice may be among them.
+// Finds the blocks of the groups that may hold a valid code; some of them may lie beyond the slice.
 template <int32_t kDtype>
 HWY_INLINE void find_blocks(const BlockRow* rows, const FoundPlaces& groups, FoundPlaces& blocks) {
   int32_t count = 0;
   for (int32_t g = 0; g < groups.count; ++g) {
     const BlockRow& row = rows[beam_of(groups.at[g])];
     const uint32_t group = number_of(groups.at[g]);
-    // Words of the mask. Blocks before and beyond the mask have none to read; the first and the last group have such
-    // blocks.
+    // The first and the last group may have blocks before or beyond the mask, for which there are no words to read.
     const int64_t word = int64_t{group} * kGroup - row.first_block;
     const uint64_t* valid = HWY_LIKELY(word >= 0 && word + kGroup <= row.words) ? row.valid + word : kAll;
     count += put_blocks<kDtype>(group_maxima(row.maxima, group) + kWidth, hn::Set(F32(), row.bound), valid,
@@ -219,8 +219,8 @@ HWY_INLINE void find_blocks(const BlockRow* rows, const FoundPlaces& groups, Fou
   blocks.count = count;
 }
 
-// Groups are found whole: drops the blocks that were done before. (Where all blocks were passed on, that they may start
-// anywhere cost 2 % of a step.)
+// Drops the blocks that are done already, since groups are always found whole. (Letting the search for blocks itself
+// start anywhere cost 2 % of a step.)
 inline HWY_NOINLINE void drop_before(const SliceCursor& begin, FoundPlaces& blocks) {
   const uint32_t first = place_of(begin.row, static_cast<uint32_t>(begin.block));
   const uint32_t* keep = std::lower_bound(blocks.at, blocks.at + blocks.count, first);
@@ -228,8 +228,8 @@ inline HWY_NOINLINE void drop_before(const SliceCursor& begin, FoundPlaces& bloc
       static_cast<int32_t>(std::copy<const uint32_t*>(keep, blocks.at + blocks.count, blocks.at) - blocks.at);
 }
 
-// Valid codes above `bound` in a block in which the slice begins or ends, with which its mask is not aligned, or which
-// does not belong to it.
+// Valid codes above `bound` in a block in which the slice begins or ends, which is not aligned with the mask, or which
+// lies outside the slice.
 template <int32_t kDtype>
 HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bound) {
   HWY_ALIGN char padded[kBlock * (kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2)];
@@ -238,7 +238,7 @@ HWY_NOINLINE uint64_t codes_at_edge(const Slice& slice, int64_t block, float bou
   return columns_above<kDtype>(block_data<kDtype>(slice, column, padded), bound) & mask_word(slice, token);
 }
 
-// Keeps the blocks that do hold valid codes above the bound, with one bit per code.
+// Keeps the blocks that really hold valid codes above the bound, with one bit per code in `words`.
 template <int32_t kDtype>
 HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, FoundPlaces& blocks, uint64_t* words) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -258,7 +258,7 @@ HWY_INLINE void find_codes(const RowSlice* rows, const BlockRow* block_rows, Fou
   blocks.count = kept;
 }
 
-// Scores those codes while there is room; returns how many blocks are done.
+// Scores those codes while there is room; returns the number of blocks done.
 template <class Element>
 HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const FoundPlaces& blocks, const uint64_t* words,
                                 const Room& room, int32_t& kept) {
@@ -281,7 +281,7 @@ HWY_INLINE int32_t append_codes(const RowSlice* rows, float threshold, const Fou
   return i;
 }
 
-// A row without maxima, or without a bound: block by block.
+// Scans a row without maxima or without a bound, block by block.
 template <int32_t kDtype>
 inline int32_t append_all_blocks(const RowSlice& row, float threshold, SliceCursor& next, const Room& room) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
@@ -330,8 +330,9 @@ inline int32_t append_slices(const RowSlice* rows, int32_t n, float threshold, S
   return append_slices_of<SIDBEAM_DTYPE_BF16, Bf16>(rows, n, threshold, next, room);
 }
 
-// A sample of the groups' maxima, as scores: enough columns for `count` valid ones, if the valid ones are like the
-// others. A group's maximum stands for all of its columns in a lane, of which several may count.
+// Scores a sample of the groups' maxima and cuts it where about `count` valid columns should lie above, assuming that
+// valid columns are like the others. The maximum of a lane stands for several columns, more than one of which may be
+// above the cut.
 inline float likely_threshold(const RowSlice* rows, int32_t n, int32_t count) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   constexpr int64_t kMost = 512;

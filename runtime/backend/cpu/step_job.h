@@ -1,4 +1,4 @@
-// What a step on the CPU is given: the slots, their rows, and the memory that it may need.
+// The input of a step on the CPU: the slots, their rows, and limits on the memory it may need.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,20 +11,20 @@
 
 namespace sidbeam::cpu {
 
-// One slot of a step: the beams of the level before, replaced by those of this level. Arrays are [M].
+// One slot of a step. The beams of this level replace those of the level before. Arrays are [M].
 struct SlotStep {
   const IndexView* index = nullptr;
-  int32_t level = 0;  // that is decided now
+  int32_t level = 0;  // the level being decided
   int32_t width = 0;
-  int64_t slot = 0;   // of the session
-  int64_t batch = 0;  // which rows are its own
+  int64_t slot = 0;   // its number in the session
+  int64_t batch = 0;  // index of its rows in the batch
   RowSettings settings;
-  int32_t rows = 0;  // the stepper's: how many of them there are to scan
+  int32_t rows = 0;  // set by the stepper: the number of rows to scan
   int64_t* states = nullptr;
   uint64_t* range_ends = nullptr;  // sorted strategies: the end of a beam's ordinals
   float* scores = nullptr;
   int32_t *parents = nullptr, *tokens = nullptr;
-  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M] by level, which the step adds to
+  int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M]; the step adds a level
   int32_t *live = nullptr, *active = nullptr, *error = nullptr;   // one each
 };
 
@@ -41,10 +41,10 @@ struct StepJob {
   const float* lse = nullptr;
 };
 
-// What a stepper must be able to hold.
+// The sizes for which a stepper must have memory.
 struct StepLimits {
   int32_t beams = 0, levels = 0, top_k = 0;
-  uint32_t codes = 0;  // widest level of any constraint, the end not counted
+  uint32_t codes = 0;  // of the widest level of any constraint, without the end
 };
 
 }  // namespace sidbeam::cpu

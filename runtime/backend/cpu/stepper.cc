@@ -13,7 +13,7 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Adds a lane's counters to the session's and zeroes them, so that the next step need not: gcc 12 would clear them by
+// Adds a lane's counters to the session's and zeroes them here, because gcc 12 would clear them at the next step with
 // `rep stos`.
 void move_counters(StepCounters& from, StepCounters& to) {
   using Stats = StepCounters;
@@ -64,9 +64,9 @@ int64_t CpuStepper::memory_bytes() const {
 int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   const bool reads_rows = job.lse == nullptr &&
                           (job.normalization == SIDBEAM_NORMALIZE_FULL || job.normalization == SIDBEAM_NORMALIZE_LEVEL);
-  constexpr int64_t kChildrenOnly = 64;  // elements that a row costs where only its children are read
-  // What a request costs beyond its rows: its first level is one row, yet takes 1.9 us (M = 70, V = 2048). The thread
-  // that did it has the beams in its cache at the next level, which was 5 % slower without this.
+  constexpr int64_t kChildrenOnly = 64;  // the cost of a row, in elements, if only its children are read
+  // The cost of a slot beyond its rows: the first level is one row, yet takes 1.9 us (M = 70, V = 2048). The thread
+  // that did it has the beams in its cache for the next level, which was 5 % slower without this.
   constexpr int64_t kRequest = 32768;
   constexpr int64_t kLongest = int64_t{1} << 28;  // worth any number of threads, and no product overflows
   const int64_t elements =

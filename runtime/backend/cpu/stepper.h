@@ -1,15 +1,15 @@
-// Steps the slots of a session on the CPU, on one thread or several. The way of the data:
+// Steps the slots of a session on the CPU, on one thread or several. The flow of data:
 //
 //   logits       of every slot, one row per live beam (step_job.h), are divided evenly among lanes, one per thread
-//   plan         decide() names, once per slot and level, how children are found and whence normalisers come (plan.h)
-//   normalisers  of neighbouring rows that lie in place are summed in one go (sum_ahead.h), those of others by row
-//   candidates   come from the plan's path: many beams of one child each at once (scan.cc), or row by row, by list,
+//   plan         decide() chooses, once per slot and level, how children are found and how rows are normalised (plan.h)
+//   normalisers  of neighbouring rows in place are computed together (sum_ahead.h), the others row by row
+//   candidates   come from the plan's path: many beams with one child each at once (scan.cc), or row by row, by list,
 //                mask, run, range or lookup (row_scan.cc); a row that cannot reach the threshold is not read
 //   selection    keeps the best of a slot in bounded memory and raises the threshold (selection.h)
-//   merging      a slot that lanes share has a selection from each; they are put together in the order of beams
+//   merging      a slot shared by lanes has a selection from each; they are joined in the order of beams
 //   beams        the best candidates replace the beams of the level before (write_beams.h)
 //
-// Which candidates win depends on their scores and places alone, so the result has the same bits whatever the number of
+// Which candidates win depends only on their scores and places, so the result has the same bits for any number of
 // lanes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -25,11 +25,11 @@ namespace sidbeam::cpu {
 
 class CpuStepper {
  public:
-  // `executor` may be null; `grain` elements of logits are worth a thread.
+  // `executor` may be null. A step uses one thread per `grain` elements of logits.
   CpuStepper(const Kernels& kernels, const Allocator& allocator, Executor* executor, int64_t grain)
       : kernels_(kernels), allocator_(allocator), executor_(executor), grain_(grain) {}
 
-  // Takes memory; on failure what was there is still usable.
+  // Allocates memory. If it fails, the previous memory remains usable.
   void reserve(const StepLimits& limits);
   void step(const StepJob& job, StepCounters& counters);
   int64_t memory_bytes() const;

@@ -1,5 +1,5 @@
-// The normalisers of rows that are scanned together, ahead of their scan: the end of one row's sum is hidden behind the
-// next one.
+// Computes the normalisers of rows that are scanned together before their scan, so that the end of one row's sum
+// overlaps with the next row.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace sidbeam::cpu {
 
-// Where plan.sums_ahead(): the normalisers of rows, of which the columns to be summed are still to be filled in.
-// Returns the maxima that came with the first of them, those of others each maxima_room on; or nullptr.
+// Requires plan.sums_ahead(). Computes the normalisers of `sums`, whose columns it fills in first. Returns the maxima
+// of the first row, with those of each further row maxima_room later; or nullptr.
 const float* sum_ahead(const SlotPlan& plan, RowsToSum sums, RowWorkspace& workspace, LogSum* logs);
 
 }  // namespace sidbeam::cpu

@@ -11,8 +11,8 @@
 namespace sidbeam::cpu {
 namespace {
 
-// The state of a beam after a step of the other strategies; an ended one stays. On a damaged index a token may turn out
-// to lead nowhere: that beam is dead to the next step.
+// The state of a beam after a step of the other strategies; an ended beam stays as it is. On a damaged index a code may
+// lead nowhere; the next step then treats the beam as dead.
 BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent, int32_t& token) {
   const int64_t before = slot.states[parent];
   const uint64_t range_end = uses_columns(job.strategy) ? slot.range_ends[parent] : 0;
@@ -24,7 +24,7 @@ BeamState continue_beam(const StepJob& job, const SlotStep& slot, int32_t parent
                            static_cast<uint32_t>(token));
 }
 
-// With the trie: the states of beams whose parents had several children or were ended; these have no token.
+// With the trie: fills in the states of beams whose parents had several children or had ended; ended ones have no code.
 void follow_others(const Kernels& kernels, const SlotStep& slot, const Found& found, const Winners& winners) {
   const IndexView& index = *slot.index;
   const bool is_tail = is_tail_level(index, slot.level);

@@ -1,4 +1,4 @@
-// Writing what a step chose: parents, tokens, scores and states of a slot.
+// Writes the result of a step: parents, tokens, scores and states of a slot.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace sidbeam::cpu {
 
-// Finishes the selection and replaces the slot's beams by what it holds; returns how many. `states` and `range_ends`
-// [M] are scratch: the new ones are made while the old ones are read.
+// Finishes the selection and replaces the slot's beams by its candidates; returns their number. `states` and
+// `range_ends` [M] are scratch memory for new values while the old ones are still read.
 int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& slot, Found& found, int64_t* states,
                     uint64_t* range_ends);
 

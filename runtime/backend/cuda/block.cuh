@@ -1,7 +1,7 @@
-// What the threads of a block do together: reductions and scans, by CUB's primitives. Every function is called by all
-// threads of the block, and may be called again at once with the same storage.
+// Collective operations of a block: reductions and scans, by CUB's primitives. Every function is called by all threads
+// of the block, and may be called again immediately with the same storage.
 //
-// Shared memory is dynamic throughout, so that the emulator can check what is read before it was written.
+// All shared memory is dynamic, so that the emulator can detect reads of uninitialised memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <cub/warp/warp_scan.cuh>
 #endif
 
-// A function that is called once or twice per row and should have registers of its own.
+// For a function that is called once or twice per row and should have its own registers.
 #if defined(SIDBEAM_EMULATED)
 #define SIDBEAM_APART
 #else
@@ -42,7 +42,7 @@ __device__ __forceinline__ Shared& shared_memory() {
 #endif
 }
 
-// The fold of every thread's value, in an order that depends on the number of threads alone.
+// Folds every thread's value, in an order that depends only on the number of threads.
 template <class T, int kThreads>
 struct BlockFold {
 #if defined(SIDBEAM_EMULATED)
@@ -75,7 +75,7 @@ struct BlockFold {
   }
 };
 
-// Sums of the values of the threads before.
+// Each thread gets the sum of the values of the threads before it.
 template <class T, int kThreads>
 struct BlockScan {
 #if defined(SIDBEAM_EMULATED)

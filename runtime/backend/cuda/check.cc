@@ -32,7 +32,7 @@ bool is_sticky(cudaError_t status) {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // so that it is not found again by who did not cause it
+  cudaGetLastError();  // cleared, so that it does not surface in an unrelated call
   const char *name = cudaGetErrorName(status), *text = cudaGetErrorString(status);
   if (status == cudaErrorMemoryAllocation) fail(SIDBEAM_OUT_OF_MEMORY, "%s: out of device memory", what);
   if (is_of_capture(status))
@@ -63,7 +63,7 @@ void check_stream(int32_t device_id, void* stream) {
   if (owner != device_id)
     fail(SIDBEAM_INVALID_ARGUMENT, "stream belongs to CUDA device %d, expected %d", owner, device_id);
 #else
-  (void)device_id, (void)stream;  // a launch finds it, with an error that names it less well
+  (void)device_id, (void)stream;  // a launch will fail instead, with a less specific error
 #endif
 }
 

@@ -1,4 +1,4 @@
-// What the CUDA runtime says, as failures of this library.
+// Turns errors of the CUDA runtime into failures of this library.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace sidbeam::cuda {
 
-// Throws where a call of the CUDA runtime, or a launch, has failed; `what` was to be done.
+// Throws if a call of the CUDA runtime, or a launch, has failed; `what` names the operation.
 void check(cudaError_t status, const char* what);
 
-// Errors that a kernel leaves behind; every later call of the process gets them.
+// Whether every later call of the process will return this error too, as after a fault in a kernel.
 bool is_sticky(cudaError_t status);
 
-// For a scope, lets this thread allocate, wait and ask about events while a stream is captured: in a thread's usual
-// mode such calls fail, and end every capture that another thread began in global mode. Only
-// what is enqueued on the caller's stream belongs to anybody's graph, and that is captured as usual.
+// For a scope, lets this thread allocate, wait and query events while a stream is being captured. In a thread's usual
+// mode such calls fail, and invalidate every capture that another thread began in global mode. Relaxing is safe because
+// only work on the caller's stream belongs in a graph, and that is captured as usual.
 class Relaxed {
  public:
   Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -28,7 +28,7 @@ class Relaxed {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // the other one, from the first exchange to the second
 };
 
-// What every call that reaches a device begins with: the device is current, and the thread relaxed, for a scope.
+// For a scope, makes the device current and relaxes the thread. Every call that reaches a device begins with one.
 class Current {
  public:
   explicit Current(int32_t device_id);
@@ -38,16 +38,16 @@ class Current {
 
  private:
   const Relaxed relaxed_;
-  int before_ = -1;  // to be restored; -1: nothing to do
+  int before_ = -1;  // the device to restore; -1: none
 };
 
-// Throws where a stream belongs to another device. The device is current.
+// Throws if a stream belongs to another device. The device must be current.
 void check_stream(int32_t device_id, void* stream);
-// Throws where a stream is being captured, since `what` cannot be.
+// Throws if a stream is being captured, because `what` cannot be captured.
 void check_not_captured(void* stream, const char* what);
-// Throws where an address is not in the memory of the device; nullptr is in any.
+// Throws if an address is not in the memory of the device; nullptr passes.
 void check_address(int32_t device_id, const void* address, const char* name);
-// Throws where an address is in the memory of a device.
+// Throws if an address is in the memory of a device.
 void check_host(const void* address, const char* name);
 
 }  // namespace sidbeam::cuda

@@ -1,13 +1,13 @@
-// What may follow a beam, as an enumeration [0, count) in the order of codes. Any thread can ask about any entry:
+// The children of a beam, as an enumeration [0, count) in the order of codes. Any thread can ask for any entry:
 //
 //   edges     of a node of the trie with a list
 //   run       ordinals of a node of the trie's tail; those where the code changes count
 //   codes     of the level, the end last: all of them, or those of a row's best top_k that exist
 //   ordinals  of a range of the sorted columns; those where the code changes count
-//   search    codes of the level, each looked up in the range: where the range is longer than the level has codes
+//   search    codes of the level, each looked up in the range, if the range is longer than the level has codes
 //
-// A candidate's place is its beam and its number in this enumeration, beam * 2^20 + number: places come in the order of
-// beam and code, and the number leads to the code and to the next state without a search.
+// A candidate's place is beam * 2^20 + its number in this enumeration. Places therefore follow the order of beam and
+// code, and the number leads to the code and the next state without a search.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace sidbeam::cuda {
 
-// Candidates in the order of keys: score rising, place falling. No candidate has key 0.
+// Keys order candidates by rising score, then falling place. No candidate has key 0.
 __device__ inline uint32_t ordered(float score) {
   const uint32_t bits = __float_as_uint(score);
   return (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
@@ -41,14 +41,14 @@ struct Children {
   const LevelView* at = nullptr;
   int32_t level = 0, strategy = 0;
   Ways ways = Ways::kNone;
-  bool ends = false;    // the end may be among them
+  bool ends = false;    // the end may be a child
   bool probes = false;  // codes are looked up one by one: those whose key is at least `least`
   uint32_t count = 0, codes = 0;
   uint64_t first = 0, last = 0;     // edges or ordinals
-  uint64_t least = 0;               // set by whoever has read the row; see row_key()
-  const int32_t* prefix = nullptr;  // the codes before, where they are looked up in the hash set
+  uint64_t least = 0;               // set once the row has been read; see row_key()
+  const int32_t* prefix = nullptr;  // the codes so far, if they are looked up in the hash set
 
-  // The code of child i < count; false where there is none. A code that has to be looked up is not.
+  // Gets the code of child i < count; false if there is none. Does not check codes that have to be looked up.
   __device__ bool at_number(uint32_t i, uint32_t& token) const {
     switch (ways) {
       case Ways::kEdges:
@@ -73,7 +73,7 @@ struct Children {
     }
   }
 
-  // Whether a code among a row's best exists.
+  // Whether a code of a row's best exists.
   SIDBEAM_APART __device__ bool exists(uint32_t token) const {
     if (strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
       const OrdinalRange found = column_range(*index, level, {first, last}, token);
@@ -107,7 +107,7 @@ struct Children {
   }
 };
 
-// The counter of rows with such children. (No children are found by a mask on a device.)
+// The counter of rows with such children. (On a device no children are found by a mask.)
 __device__ inline Counter kind_of(const Children& children) {
   if (children.probes) return kProbedRows;
   if (children.ways == Ways::kCodes) return kUnconstrainedRows;
@@ -115,7 +115,7 @@ __device__ inline Counter kind_of(const Children& children) {
   return of_trie && children.count == 1 ? kSingleRows : kListRows;
 }
 
-// The children of a beam that is live, not ended, and at `level`, which is one of the index's.
+// The children of a live beam that has not ended and is at `level`, a level of the index.
 __device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level,
                                        const LevelColumns& columns, int64_t state, uint64_t range_end) {
   Children children;

@@ -24,7 +24,7 @@ DeviceHandle::DeviceHandle(int32_t device_id, const sidbeam_device_allocator* gi
 
 DeviceHandle::~DeviceHandle() {
   const cuda::Relaxed relaxed;
-  // Destroying a stream does not wait: what is in it is still done.
+  // Destroying a stream does not wait; its work still completes.
   cudaStreamDestroy(work);
   cudaStreamDestroy(release);
 }

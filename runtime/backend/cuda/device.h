@@ -19,21 +19,21 @@ struct DeviceHandle {
 
   int32_t id;
   sidbeam_device_allocator allocator{};  // functions null: CUDA's own
-  cudaStream_t work = nullptr;           // of uploads and creations: what is enqueued here is waited for
-  // Memory goes back here, after what used it, so that nobody waits for that.
+  cudaStream_t work = nullptr;           // for uploads and creations; the host waits for this stream
+  // Memory is freed on this stream, after the work that used it, so that nothing has to wait.
   cudaStream_t release = nullptr;
 };
 
 namespace cuda {
 
-// Throws NO_DEVICE with what is missing.
+// Throws NO_DEVICE naming what is missing.
 void check_device(int32_t id);
 
-// Memory that belongs to its owner; the device is current whenever it is made or goes.
+// Device memory with one owner. The device must be current when it is allocated and freed.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  // Usable at once in the order of `stream`; goes back in the order of `release`.
+  // Usable immediately in the order of `stream`; freed in the order of `release`.
   DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release);
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept;
@@ -48,7 +48,7 @@ class DeviceMemory {
   cudaStream_t release_ = nullptr;
 };
 
-// Pinned memory of the host.
+// Pinned host memory.
 class PinnedMemory {
  public:
   PinnedMemory() = default;

@@ -1,9 +1,9 @@
-// The end of a slot's step, by one block: the best of what the rows left, in order, written as the new beams.
+// The end of a slot's step, by one block: selects the best of what the rows left and writes them, in order, as the new
+// beams.
 //
 // Every candidate among the best `width` lies in a group whose key is at least the width-th largest key, and there are
-// at most `width` such groups. Groups of one child are their own candidates; the others are gone through again, and
-// what reaches the bound is collected. So the selection is exact, and what it needs is bounded however many candidates
-// tie.
+// at most `width` such groups. Groups of one child are candidates themselves; the others are scanned again for children
+// that reach the bound. So the selection is exact, and its memory is bounded however many candidates tie.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace sidbeam::cuda {
 
-// Rounds of a warp over the children of a group between two checks of how full the workspace is.
+// Rounds that a warp makes over a group's children between two checks of how full the workspace is.
 inline constexpr int kRounds = 8;
 
 template <int kThreads, int kMostBeams>
 struct FinishShared {
-  uint64_t keys[kMostBeams];  // of candidates, at the end; then the new states
+  uint64_t keys[kMostBeams];  // finally those of the candidates; then the new states
   SelectStorage select;
   uint32_t count, chosen, most_groups, total, worst_bad, worst_bad_lse, ended, worst;
   int32_t no_row;
@@ -83,8 +83,8 @@ class Finish {
     __syncthreads();
   }
 
-  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: a row per thread where rows left
-  // few, a row per warp where they left many.
+  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: one row per thread if rows left
+  // few keys, one row per warp if they left many.
   template <class Visit>
   __device__ void for_each_key(const Visit& visit) const {
     const uint32_t stride = keys_of_row(session_.beams, entry_.live);
@@ -101,7 +101,7 @@ class Finish {
     }
   }
 
-  // Candidates into shared memory where all of them are known at once; else into the workspace.
+  // Puts the candidates into shared memory if all of them are known at once, otherwise into the workspace.
   __device__ void find_candidates() {
     const auto width = static_cast<uint32_t>(entry_.width);
     uint64_t bound = 1;
@@ -121,7 +121,7 @@ class Finish {
         if (at < kMostBeams) shared_.keys[at] = key;
       } else {
         const uint32_t at = atomicAdd(&shared_.chosen, 1U);
-        // A place needs 12 bits of a beam; groups of a row that has several children each are no more than 2^18.
+        // The beam takes 12 bits of a place; a row has at most 2^18 groups of several children.
         if (at < static_cast<uint32_t>(session_.beams)) work_.chosen[at] = m << kNumberBits | group;
       }
     });
@@ -134,7 +134,7 @@ class Finish {
     open_groups(bound);
   }
 
-  // Keys that are not 0.
+  // Counts the keys that are not 0.
   __device__ uint32_t count_keys() {
     uint32_t count = 0;
     for_each_key([&](uint64_t, uint32_t, uint32_t, bool) { ++count; });
@@ -143,8 +143,8 @@ class Finish {
     return shared_.count;
   }
 
-  // Goes through the chosen groups, one per warp, and collects what reaches the bound; cuts the workspace back to the
-  // best where it could overflow, which raises the bound.
+  // Scans the chosen groups, one per warp, and collects the candidates that reach the bound. If the workspace could
+  // overflow, it is cut back to the best, which raises the bound.
   __device__ void open_groups(uint64_t bound) {
     const auto width = static_cast<uint32_t>(entry_.width);
     const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
@@ -168,7 +168,7 @@ class Finish {
       }
       if (!__syncthreads_or(next < chosen)) break;
       const uint32_t count = shared_.count;
-      __syncthreads();  // before anybody adds to it
+      __syncthreads();  // before any thread adds to it
       if (count + kThreads * kRounds <= capacity) continue;
       bound = keep_best(width);
       for (uint32_t i = own(); i < width; i += kThreads) work_.candidates[i] = shared_.keys[i];
@@ -176,7 +176,7 @@ class Finish {
     }
   }
 
-  // A group that a warp goes through.
+  // A group that a warp scans.
   struct OpenedGroup {
     BeamRow beam;
     Children children;
@@ -194,7 +194,7 @@ class Finish {
     out.children = children_of_beam(session_, entry_, m);
     out.children.least = note.least;
     out.at = note.begin(group);
-    // A slot that was named twice may have gone on since the note was made.
+    // If the slot was named twice, it may have advanced since the note was made.
     out.end = std::min(note.begin(group + 1), out.children.count);
     if (!out.children.probes || session_.strategy != SIDBEAM_STRATEGY_HASH_FINAL) return;
     int32_t* prefix = shared_.prefix[warp_id()];
@@ -206,7 +206,7 @@ class Finish {
     out.children.prefix = prefix;
   }
 
-  // Leaves the best k of more candidates in the workspace in shared memory; returns a bound that those reach.
+  // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.
   __device__ uint64_t keep_best(uint32_t k) {
     const uint32_t count = std::min(shared_.count, static_cast<uint32_t>(work_.candidate_capacity));
     const auto keys = [&](const auto& visit) {
@@ -239,7 +239,7 @@ class Finish {
     return count;
   }
 
-  // The state after a candidate; writes what no other beam needs any more.
+  // Returns the state after a candidate, and writes what no other beam needs any more.
   __device__ BeamState write_beam(uint32_t i, uint64_t key) {
     const uint32_t place = place_of_key(key);
     const int32_t parent = beam_of(place);
@@ -262,7 +262,7 @@ class Finish {
     return next;
   }
 
-  // All old states are read before any is overwritten: the new ones wait in shared memory and in the workspace.
+  // All old states are read before any is overwritten, so the new ones wait in shared memory and in the workspace.
   __device__ void write_beams(uint32_t count) {
     if (thread_id() == 0) shared_.worst = count > 0 ? static_cast<uint32_t>(shared_.keys[count - 1] >> 32) : 0;
     __syncthreads();

@@ -22,7 +22,7 @@ SIDBEAM_HD inline uint64_t xxh3_secret(int at) {
   return bits == 0 ? kSecret[word] : kSecret[word] >> bits | kSecret[word + 1] << (64 - bits);
 }
 
-// The input: 32-bit words, read as 64 bits from byte `at`, a multiple of 4.
+// The input: 32-bit words. Reads 64 bits from byte `at`, a multiple of 4.
 struct Xxh3Input {
   const int32_t* codes;
   uint64_t seed;
@@ -91,14 +91,14 @@ SIDBEAM_HD inline uint64_t xxh3_up_to_240(const Xxh3Input& in, int bytes) {
   return xxh3_avalanche(sum + xxh3_mix16(in, bytes - 16, 136 - 17));
 }
 
-// The same of a secret that the seed has changed, as inputs of more than 240 bytes have it.
+// The same for the secret modified by the seed, which inputs of more than 240 bytes use.
 SIDBEAM_HD inline uint64_t xxh3_seeded_secret(const Xxh3Input& in, int at) {
   const auto word = [&](int i) { return xxh3_secret(8 * i) + (i % 2 == 0 ? in.seed : 0 - in.seed); };
   const int bits = at % 8 * 8;
   return bits == 0 ? word(at / 8) : word(at / 8) >> bits | word(at / 8 + 1) << (64 - bits);
 }
 
-// Up to 1024 bytes: one block, not full, of stripes of 64.
+// Up to 1024 bytes: one partial block of 64-byte stripes.
 SIDBEAM_HD inline uint64_t xxh3_stripes(const Xxh3Input& in, int bytes) {
   uint64_t lanes[8] = {kXxhPrime32_3, kXxhPrime1,    kXxhPrime2, kXxhPrime3,
                        kXxhPrime4,    kXxhPrime32_2, kXxhPrime5, kXxhPrime32_1};

@@ -5,7 +5,7 @@ namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-// What one launch takes: arguments of a kernel have room for 4 KB on every device.
+// The capacity of one launch: kernel arguments may take 4 KB on every device.
 constexpr int kSlots = 512;
 struct SlotBatch {
   int32_t slots[kSlots];
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
   const IndexView* index = session.table[slot].index;
   const int64_t limit = items.limit > 0 ? items.limit : std::numeric_limits<int64_t>::max();
-  int64_t filled = 0;  // item rows of the beams before, were there no limit on all
+  int64_t filled = 0;  // item rows of earlier beams, without the overall limit
   bool truncated = false;
   for (int32_t first = 0; first < session.beams; first += kThreads) {
     const int32_t m = first + thread_id();

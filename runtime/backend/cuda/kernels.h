@@ -1,7 +1,8 @@
-// What the host side of the CUDA plugin asks of its kernels. All work is enqueued on the stream that is given; nothing
-// here allocates, synchronises or reads device memory on the host. Views are kernel arguments: they hold what is fixed
-// for the life of a session or a call, device addresses included, so that a captured graph stays valid whatever slots
-// start, stop or change their index. SPDX-License-Identifier: Apache-2.0
+// The interface between the host side of the CUDA plugin and its kernels. All work is enqueued on the given stream;
+// nothing here allocates, synchronises or reads device memory on the host. Views are kernel arguments. They hold what
+// is fixed for the life of a session or a call, including device addresses, so that a captured graph stays valid when
+// slots start, stop or change their index.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +17,7 @@
 
 namespace sidbeam::cuda {
 
-// An entry of a session's slot table, on the device. Kernels reach an index through it alone.
+// An entry of a session's slot table, on the device. Kernels reach an index only through it.
 struct Slot {
   const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
   int32_t width = 0;
@@ -30,7 +31,7 @@ struct SessionView {
   const LevelColumns* columns = nullptr;                                            // [L], maps on the device
   Slot* table = nullptr;                                                            // [S]
   int64_t* states = nullptr;                                                        // [S, M]
-  uint64_t* range_ends = nullptr;                                                   // [S, M], of the sorted strategies
+  uint64_t* range_ends = nullptr;                                                   // [S, M], for the sorted strategies
   float* scores = nullptr;                                                          // [S, M]
   int32_t *parents = nullptr, *tokens = nullptr;                                    // [S, M]
   int32_t *history_parents = nullptr, *history_tokens = nullptr;                    // [S, L, M]
@@ -41,20 +42,20 @@ struct SessionView {
 
 inline constexpr int kCounters = 16;
 
-// Before anything of a session, or a set, is captured: CUDA loads a kernel when it is first launched, which in a
-// capture is an error or a stall. For the current device.
+// Called before a session or set is captured, for the current device: CUDA loads a kernel at its first launch, which
+// during a capture is an error or a stall.
 cudaError_t load_step_kernels();
 cudaError_t load_start_kernels();
 cudaError_t load_items_kernels();
 cudaError_t load_set_kernels();
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
-// Clears the workspace and the counters, once, before the first step. The host side has set everything else.
+// Clears the workspace and the counters once, before the first step. The host side initialises everything else.
 cudaError_t launch_reset(const SessionView& session, cudaStream_t stream);
 
 // One step. Pointers are device addresses.
 struct StepView {
-  const int32_t* slots = nullptr;  // [count] -1: none; nullptr: entry i is slot i. Idle and done slots are passed over
+  const int32_t* slots = nullptr;  // [count] -1: none; nullptr: entry i is slot i. Idle and done slots are skipped
   int64_t count = 0;
   const void* data = nullptr;  // rows, as in sidbeam_rows
   int32_t dtype = 0;
@@ -63,26 +64,27 @@ struct StepView {
       nullptr;                 // [count, M]; a beam that must be fed and has no row puts its slot in error, and so
                                // do rows with fewer columns than LevelColumns::needed() says
   const float* lse = nullptr;  // [count, rows], with a row map [rows]
-  // For all, or by entry of `slots`; 0: the slot's.
+  // For all slots, or per entry of `slots`; 0: the slot's own.
   RowSettings settings{0.0F, 0.0F};
   const float *inverse_temperatures = nullptr, *soft_caps = nullptr;
 };
 cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);
 
-// Starting and stopping. Arrays are the host's: what they say travels as kernel arguments, so that there is neither a
-// staging buffer nor a copy to wait for.
+// Starting and stopping. Arrays are in host memory; their contents travel as kernel arguments, so there is no staging
+// buffer or copy to wait for.
 struct StartEntry {
   int32_t slot = 0, width = 0;
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   RowSettings settings{0.0F, 0.0F};
   const IndexView* index = nullptr;  // device address
 };
-// Starts all of them or, where a launch fails, none. `turn` differs from call to call and is never 0.
+// Starts all slots or, if a launch fails, none. `turn` differs from call to call and is never 0.
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
                          uint32_t turn, cudaStream_t stream);
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);
 
-// What beams stand for; fields as in sidbeam_items, device addresses, any may be nullptr. `slots` is the host's.
+// The items of beams. Fields are as in sidbeam_items: device addresses, any of which may be nullptr. `slots` is in host
+// memory.
 struct ItemsView {
   int64_t limit_per_sid = 0, limit = 0;  // 0: none
   int64_t* ordinals = nullptr;
@@ -93,11 +95,11 @@ struct ItemsView {
 cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
                          cudaStream_t stream);
 
-// The stateless forms. Tables of constraints are on the device: [constraints] addresses of views.
+// The stateless calls. Tables of constraints, [constraints] addresses of views, are on the device.
 struct ConstraintTable {
   const IndexView* const* indexes = nullptr;  // device array
   int32_t count = 0;
-  const int32_t* which = nullptr;  // [rows]; nullptr: all follow indexes[0]; out of range: a dead row
+  const int32_t* which = nullptr;  // [rows]; nullptr: all rows follow indexes[0]; out of range: the row is dead
 };
 cudaError_t launch_prefix_states(const ConstraintTable& table, const PrefixArray& prefixes, const int32_t* lengths,
                                  int64_t count, int64_t* out, cudaStream_t stream);
@@ -108,14 +110,14 @@ cudaError_t launch_mask(const ConstraintTable& table, const LevelColumns* column
                         const StepView& rows, cudaStream_t stream);
 cudaError_t launch_bitmask(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
                            int64_t count, uint32_t* words, int64_t words_per_row, cudaStream_t stream);
-// `codes`: of the widest level of all the table's indexes, the end not counted; the same for both.
+// `codes` is the width of the widest level of all indexes in the table, without the end; the same for both calls.
 int64_t topk_workspace_bytes(int64_t rows, int32_t k, uint32_t codes);
 cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
                         const StepView& rows, int32_t normalization, int32_t k, uint32_t codes, int32_t* tokens,
                         float* log_probs, int64_t* next, void* workspace, cudaStream_t stream);
 
-// Checks the structure of an uploaded index as verify=full does of its sections that are on the device; adds to
-// *damage (device) the number of faults found.
+// Checks the structure of an uploaded index, as verify=full does for the sections that are on the device. Adds the
+// number of faults to *damage (on the device).
 cudaError_t launch_verify(const IndexView* index, uint64_t* damage, cudaStream_t stream);
 
 }  // namespace sidbeam::cuda

@@ -7,14 +7,14 @@
 
 namespace sidbeam::cuda {
 
-// Shared memory that a block has on every device without asking for more.
+// Shared memory that every device gives a block without a special request.
 inline constexpr size_t kSharedBytes = 48 * 1024;
 
 struct LaunchShape {
   int64_t blocks = 0;
   int threads = 0;
   size_t shared_bytes = 0;
-  // May begin while the kernel before it on the stream drains; that one's writes are waited for by wait_for_kernel().
+  // May begin while the previous kernel on the stream drains; wait_for_kernel() waits for that kernel's writes.
   bool overlaps = false;
   unsigned rows = 1;  // of blocks
 };
@@ -26,8 +26,8 @@ inline bool device_overlaps() {
          cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
 }
 
-// Brings kernels to the current device, as CUDA would at their first launch; that must not be while a stream is
-// captured.
+// Loads kernels on the current device, as CUDA would at their first launch, which must not happen while a stream is
+// being captured.
 template <class... Kernels>
 cudaError_t load(Kernels*... kernels) {
   cudaFuncAttributes unused;
@@ -54,7 +54,7 @@ cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cuda
   return cudaLaunchKernelEx(&config, kernel, static_cast<Arguments&&>(arguments)...);
 }
 
-// Lets a kernel that overlaps begin; what this one writes is nevertheless seen by it only after wait_for_kernel().
+// Lets an overlapping kernel begin. It sees the writes of this kernel only after wait_for_kernel().
 __device__ inline void let_next_begin() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   cudaTriggerProgrammaticLaunchCompletion();

@@ -1,24 +1,24 @@
-// The sum of exp over a row, by one block, in one read.
+// The sum of exp over a row, computed by one block in one read.
 //
-// Every thread sums its columns relative to a power of two of its own, 2^exponent with exponent = round(L * the largest
-// x it has met), so that no barrier is needed before the end; a move is exact. A term is ex2(fma(x, L, -exponent)).
-// Which thread has which column depends on the number of columns, the dtype and the number of threads alone, and the
-// number of threads on that of the columns: so do the bits of the sum.
+// Every thread sums its columns relative to its own power of two, 2^exponent with exponent = round(L * the largest x so
+// far), so that no barrier is needed before the end. Changing the exponent is exact. A term is ex2(fma(x, L,
+// -exponent)). Which thread sums which column depends only on the number of columns, the dtype and the number of
+// threads, and so do the bits of the sum.
 //
-// Error, relative to the whole sum, however the terms conspire:
+// Worst-case error, relative to the whole sum:
 //   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has
 //              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 per thread: all at -8 they weigh 16 times the
 //              largest with 2^-21 ln 2 each, and at twice the argument 1/16 of it: at most 3.4e-7.
-//   ex2.approx 2^-22: 2.4e-7, of the PTX manuals (some say 2^-22.5); CUDA's guide gives exp2f, which is made of it, 2
-//              ulp, the same. What underflows is flushed: 4096 terms below 2^-126 of the largest weigh nothing.
+//   ex2.approx 2^-22 = 2.4e-7 by the PTX manuals (some say 2^-22.5). CUDA's guide gives 2 ulp for exp2f, which is built
+//              on it: the same. Underflow is flushed to 0: 4096 terms below 2^-126 of the largest do not matter.
 //   sum        trees of 8 terms in f32: 3 * 2^-24 = 1.8e-7; then in double.
 //   L          the float nearest log2(e), 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x), which one
-//              multiplication puts right as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
-// Together 8.6e-7 (kBound), of the 1e-6 that README.md promises. It would still hold if ex2.approx were
-// wrong by 3 ulp. The emulator's exp2 is not the device's: tests/gpu/log_sum_exp.cc measures it where there is one.
+//              multiplication corrects as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
+// Together 8.6e-7 (kBound), within the 1e-6 that README.md promises, which would still hold if ex2.approx were wrong by
+// 3 ulp. The emulator's exp2 is not the device's; tests/gpu/log_sum_exp.cc measures the error on a device.
 //
-// Where the largest |x| of the row passes 2^20 no integer power of two can be told from its neighbours; such a row is
-// read again relative to its maximum. Rows whose masked elements alone are so low (-1e9) are not such rows.
+// If |largest x| of a row passes 2^20, L * x is too coarse to choose an integer power of two. Such a row is read again
+// relative to its maximum. Very low masked elements (-1e9) alone do not make a row such a row.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,11 +30,11 @@ namespace sidbeam::cuda {
 inline constexpr float kLog2E = 1.44269502162933349609F;
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
-inline constexpr int kColumnsOfThread = 16;                                // of a tile
+inline constexpr int kColumnsOfThread = 16;                                // per tile
 inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 9.3e-8;  // as above
 static_assert(kColumnsOfThread % 8 == 0 && kBound <= 1e-6);
 
-// 2^octaves for octaves <= 0; 0 far below.
+// 2^octaves for octaves <= 0; 0 below -1022.
 __device__ inline double power_of_two(int octaves) {
   return octaves < -1022 ? 0.0 : __longlong_as_double(static_cast<long long>(1023 + octaves) << 52);
 }
@@ -49,14 +49,14 @@ __device__ inline float exp2_approximate(float x) {
 #endif
 }
 
-// round(L * x), for x of any size: a number of octaves that an int holds.
+// round(L * x), clamped so that it fits an int for any x.
 __device__ inline int octaves_of(float x) { return static_cast<int>(rintf(fminf(fmaxf(x, -kHuge), kHuge) * kLog2E)); }
 
-// What a thread, or a block, has summed: exp(x) of so many x is sum * 2^octaves_of(largest).
+// What a thread or a block has summed: the exp(x) add up to sum * 2^octaves_of(largest).
 struct Terms {
   double sum = 0.0;
-  float largest = -kInfinity;  // NaN does not count, but makes the sum NaN
-  uint32_t count = 0;          // of those that were added alone
+  float largest = -kInfinity;  // ignores NaN, which makes the sum NaN
+  uint32_t count = 0;          // of terms added by add_alone()
 
   __device__ void raise(float x) {
     sum *= power_of_two(octaves_of(largest) - octaves_of(x));
@@ -79,7 +79,8 @@ struct Terms {
       sum += static_cast<double>(((p[i] + p[i + 1]) + (p[i + 2] + p[i + 3])) +
                                  ((p[i + 4] + p[i + 5]) + (p[i + 6] + p[i + 7])));
   }
-  // One that may be another thread's next time: rounded relative to itself, so that the order does not show in an f32.
+  // Adds an x that may belong to another thread in another step. It is rounded relative to itself, so that the order of
+  // summation does not show in an f32.
   __device__ void add_alone(float x) {
     if (x > largest) raise(x);
     const int octaves = octaves_of(x);
@@ -99,7 +100,7 @@ struct JoinTerms {
   }
 };
 
-// Whether the row must be summed again relative to its largest x; then the sum says nothing, not even by being NaN.
+// Whether the row must be summed again relative to its largest x. The sum is then meaningless, even if it is NaN.
 __device__ inline bool is_far(const Terms& terms) {
   return terms.largest < kInfinity && terms.largest > -kInfinity && !(fabsf(terms.largest) <= kHuge);
 }
@@ -114,9 +115,9 @@ __device__ inline PartialSum partial_sum(const Terms& terms, int64_t n, float ba
   return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
-// The columns of this thread; keeps the row's x in `held`, where that is given. A function apart, called once a row, so
-// that its registers are its own. With a soft-cap one element is transformed after the other: sixteen tanh side by side
-// would not fit.
+// Sums the columns of this thread, and stores the row's x in `held` if that is given. Not inlined: it is called once
+// per row, and so has registers of its own. With a soft-cap, elements are transformed one by one, because sixteen tanh
+// side by side would not fit in registers.
 template <int kDtype, bool kSoftCap, int kThreads>
 SIDBEAM_APART __device__ Terms sum_row_of(const LogitsRow& given, float* held) {
   constexpr int kPer = Chunk<kDtype>::kColumns, kChunks = kColumnsOfThread / kPer;
@@ -161,8 +162,8 @@ __device__ Terms sum_row(const LogitsRow& row, float* held) {
   return sum_row_of<SIDBEAM_DTYPE_BF16, kThreads>(row, held);
 }
 
-// The sum of exp over what `sum(origin)` sums, n terms (0: as many as were added alone), relative to an origin: by all
-// threads, to all threads.
+// The sum of exp over the n terms (0: as many as add_alone() added) that `sum(origin)` sums relative to an origin.
+// Called by all threads, and returned to all of them.
 template <int kThreads, class Sum>
 __device__ PartialSum block_sum_exp(int64_t n, const Sum& sum, typename BlockFold<Terms, kThreads>::Storage& storage) {
   Terms terms = BlockFold<Terms, kThreads>::all(sum(0.0F), JoinTerms(), storage);

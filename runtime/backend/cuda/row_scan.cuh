@@ -8,7 +8,7 @@
 
 namespace sidbeam::cuda {
 
-// Rows of so many columns are kept, as x, for the children.
+// The most columns whose x are kept for the children.
 inline constexpr int64_t kMostHeld = 8192;
 
 template <int kThreads>
@@ -16,7 +16,7 @@ struct RowShared {
   typename BlockFold<Terms, kThreads>::Storage fold;
   SelectStorage select;
   int32_t prefix[kMaxLevels];
-  alignas(16) float held[4];  // as many as the launch says
+  alignas(16) float held[4];  // the launch sets the real size
 };
 
 __device__ inline RowOutcome use_sum(const PartialSum& sum, RowScore& score) {
@@ -30,7 +30,7 @@ __device__ inline LogitsRow relative(LogitsRow row, float origin) {
   return row;
 }
 
-// The sum over columns that follow each other; keeps their x where there is room.
+// The sum over contiguous columns. Keeps their x if there is room.
 template <int kThreads>
 __device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
                                   RowShared<kThreads>& shared) {
@@ -41,7 +41,7 @@ __device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, i
   const PartialSum sum = block_sum_exp<kThreads>(
       count, [&](float origin) { return sum_row<kThreads>(relative(part, origin), origin == 0.0F ? held : nullptr); },
       shared.fold);
-  if (held != nullptr) {  // whole: folding had a barrier
+  if (held != nullptr) {  // complete, since folding has a barrier
     beam.held = held;
     beam.held_first = first;
     beam.held_count = count;
@@ -49,8 +49,8 @@ __device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, i
   return sum;
 }
 
-// The sum over x(i), i < n; x(i) is -inf where child i has none. Except for the last bit in double it does not depend
-// on which numbers have an x, so that strategies which number the same children differently agree.
+// The sum over x(i), i < n, where x(i) is -inf if there is no child i. Except for the last bit in double, the sum does
+// not depend on how children are numbered, so that strategies which number the same children differently agree.
 template <int kThreads, class X>
 __device__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
@@ -89,7 +89,7 @@ SIDBEAM_APART __device__ RowOutcome normalize(const SessionView& session, BeamRo
   return use_sum(sum, beam.score);
 }
 
-// Finds the best top_k codes, for the strategies that look up only those; false where the row has a bad element.
+// Finds the best top_k codes, for the strategies that look up only those. False if the row has a bad element.
 template <int kThreads>
 SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children,
                                               RowShared<kThreads>& shared) {
@@ -117,7 +117,7 @@ SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam
   return true;
 }
 
-// NORMALIZE_VALID: over the children themselves.
+// NORMALIZE_VALID: the sum over the children themselves.
 template <int kThreads>
 SIDBEAM_APART __device__ RowOutcome normalize_children(BeamRow& beam, const Children& children,
                                                        RowShared<kThreads>& shared) {
@@ -154,7 +154,7 @@ SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& ch
   return __syncthreads_or(bad) != 0;
 }
 
-// Scans a row whose beam and children are known; the note says what was found.
+// Scans a row whose beam and children are known, and records the findings in the note.
 template <int kThreads>
 __device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children,
                                          const float* lse, int64_t room, uint32_t most_keys, uint64_t* keys,

@@ -1,5 +1,6 @@
-// Elements of a row to x: conversion, soft-cap, inverse temperature; one at a time, or 16 bytes at a time whatever the
-// row's alignment. The operations on f32 are those of the CPU (math-inl.h), in their order: the same bits.
+// Turns elements of a row into x (conversion, soft-cap, inverse temperature), one at a time or 16 bytes at a time for
+// any alignment of the row. The operations on f32 are those of the CPU (math-inl.h), in the same order, so the bits
+// agree.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +17,7 @@ inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 struct Transform {
   float inverse_temperature = 1.0F, soft_cap = 0.0F;
-  float origin = 0.0F;  // taken from x
+  float origin = 0.0F;  // subtracted from x
   bool active = false;
 };
 
@@ -76,7 +77,7 @@ __device__ inline float float_of_bits(uint32_t bits, int32_t dtype) {
 #endif
 }
 
-// The x of a column. A column that the row lacks (a damaged or foreign map) is no candidate.
+// The x of a column. A column that the row lacks (because of a damaged or foreign map) is no candidate.
 __device__ inline float x_at(const LogitsRow& row, int64_t column) {
   if (column < 0 || column >= row.columns) return -kInfinity;
   const float value = row.dtype == SIDBEAM_DTYPE_F32
@@ -91,7 +92,7 @@ struct Chunk {
                        kColumns = kBytes / kElementBytes;
 
   // Elements [kColumns * chunk, ... + kColumns) of a row as floats; -inf beyond its end. An aligned word is read only
-  // where all of it is the row's: who else writes into the first or last one is not our business, nor whether it is
+  // if all of it belongs to the row: others may be writing to the rest of the first or last word, or it may not be
   // mapped.
   __device__ static void load(const LogitsRow& row, int64_t chunk, float* x) {
     const char* begin = static_cast<const char*>(row.data);
@@ -119,8 +120,8 @@ struct Chunk {
     }
   }
 
-  // 16 bytes from byte `shift` on of two words that follow each other. By halves: an index that is not known at compile
-  // time would put the words into local memory.
+  // 16 bytes from byte `shift` on of two consecutive words. Works by halves, because an index unknown at compile time
+  // would put the words into local memory.
   __device__ static uint4 joined(const uint4& low, const uint4& high, unsigned shift) {
     uint32_t v[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
 #pragma unroll

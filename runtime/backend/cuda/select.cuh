@@ -14,7 +14,7 @@ struct SelectStorage {
   uint32_t digit, left, in_bin;
 };
 
-// The digit that the left-th largest key has, by the first warp.
+// Finds the digit of the left-th largest key; called by the first warp.
 __device__ inline void find_digit(SelectStorage& storage, uint32_t left) {
   constexpr int kOfLane = kBins / kWarp;
   const int top = kBins - 1 - lane_id() * kOfLane;  // lane 0 has the largest digits
@@ -36,11 +36,11 @@ __device__ inline void find_digit(SelectStorage& storage, uint32_t left) {
 }
 
 // A bound that k keys reach, k at least 1 and at most the number of keys that are not 0. `keys(visit)` calls visit(key)
-// for the keys of this thread, the same ones every time. Bits in which all keys agree are passed over: scores share
-// their sign and most of their exponent, and a digit that all have would make every thread wait for the same bin.
+// for this thread's keys, the same ones every time. Bits in which all keys agree are skipped: scores share their sign
+// and most of their exponent, and a digit shared by all keys would make every thread wait for the same bin.
 template <int kThreads, class Keys>
 __device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& storage) {
-  __syncthreads();  // the storage may still be read from a call before
+  __syncthreads();  // the previous call may still be reading the storage
   if (thread_id() == 0) {
     storage.least = ~0ULL;
     storage.most = 0;
@@ -59,7 +59,7 @@ __device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& st
   __syncthreads();
   most = storage.most;
   least = storage.least;
-  int above = 64 - __clzll(static_cast<long long>(most ^ least));  // bits that are not decided
+  int above = 64 - __clzll(static_cast<long long>(most ^ least));  // bits not decided yet
   uint64_t prefix = above == 64 ? 0 : most >> above;
   uint32_t left = k;
   while (above > 0) {
@@ -81,9 +81,9 @@ __device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& st
   return prefix << above;
 }
 
-// Sorts keys [0, padded) falling; padded is a power of two, at least 64. Pairs that lie 32 or fewer apart are a
-// warp's own, so that most steps need no barrier of the block. (CUB's BlockRadixSort takes sixteen passes over 64-bit
-// keys, with several barriers each, whatever their number; here 128 keys take 28 steps, of which 7 have one.)
+// Sorts keys [0, padded) in falling order; padded is a power of two, at least 64. Pairs at most 32 apart belong to one
+// warp, so most steps need no barrier of the block. (CUB's BlockRadixSort takes sixteen passes over 64-bit keys, with
+// several barriers each, whatever their number; here 128 keys take 28 steps, 7 of them with a barrier.)
 template <int kThreads>
 __device__ void sort_falling(uint64_t* keys, int padded) {
   for (int size = 2; size <= padded; size *= 2) {

@@ -1,4 +1,4 @@
-// Making a session on a device, and what the host reads of it.
+// Makes a session on a device, and reads it for the host.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/session.h"
 
@@ -37,7 +37,7 @@ T* at(uint8_t* base, int64_t offset) {
   return reinterpret_cast<T*>(base + offset);
 }
 
-// What every slot looks like before it is started, made in the mirror.
+// Fills the mirror with the state of slots that have not been started.
 void fill_idle(const BeamArrays& arrays, int64_t slots, int64_t beams, uint8_t* base) {
   std::fill_n(at<int32_t>(base, arrays.parents), beams, -1);
   std::fill_n(at<int32_t>(base, arrays.tokens), beams, -1);
@@ -71,7 +71,7 @@ SessionView view_of(const SessionShape& shape) {
   return view;
 }
 
-// Places, takes and fills a session's memory.
+// Lays out, allocates and initialises a session's memory.
 void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t slots = shape.slots, beams = slots * shape.beams;
   Layout layout;
@@ -177,7 +177,7 @@ void session_destroy(DeviceSessionHandle* session) {
   guarded(nullptr, [&] {
     const std::unique_ptr<DeviceSessionHandle> owned(session);
     const Current current(session->device->id);
-    cudaDeviceSynchronize();  // its error belongs to whoever enqueued the work, and reaches them
+    cudaDeviceSynchronize();  // an error belongs to whoever enqueued the work, and reaches them
     session->memory = DeviceMemory();
     session->mirror = PinnedMemory();
   });

@@ -1,4 +1,4 @@
-// What both kernels of a step know of a slot, and what the first leaves for the second.
+// What both kernels of a step need to know about a slot, and what the first leaves for the second.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace sidbeam::cuda {
 
-// An entry of the list of slots that is stepped.
+// An entry of the list of slots to be stepped.
 struct Entry {
-  int64_t batch = 0;  // which rows are its own
+  int64_t batch = 0;  // index of the slot's rows in the batch
   int32_t slot = 0, level = 0, width = 0, live = 0;
   const IndexView* index = nullptr;
   Transform transform;
 };
 
-// A value that is not allowed, which a captured graph cannot refuse, makes every x NaN, so that all rows are bad.
+// A captured graph cannot refuse an invalid value. Instead such a value makes every x NaN, so that all rows are bad.
 __device__ inline Transform transform_of(const StepView& step, const Slot& slot, int64_t batch) {
   const RowSettings own{
       step.inverse_temperatures != nullptr ? step.inverse_temperatures[batch] : step.settings.inverse_temperature,
@@ -31,7 +31,7 @@ __device__ inline Transform transform_of(const StepView& step, const Slot& slot,
           settings.inverse_temperature != 1.0F || settings.soft_cap != 0.0F};
 }
 
-// False where there is nothing to step. Values that a captured graph cannot check are clamped.
+// False if there is nothing to step. Values that a captured graph cannot check are clamped.
 __device__ inline bool find_entry(const SessionView& session, const StepView& step, int64_t batch, Entry& entry) {
   const int64_t slot = step.slots != nullptr ? step.slots[batch] : batch;
   if (slot < 0 || slot >= session.slots) return false;
@@ -51,7 +51,7 @@ __device__ inline void add_to_counter(const SessionView& session, int counter, u
   atomicAdd(reinterpret_cast<unsigned long long*>(session.counters) + counter, static_cast<unsigned long long>(by));
 }
 
-// The places of a slot in the session's arrays.
+// Offsets of a slot in the session's arrays.
 __device__ inline int64_t beams_at(const SessionView& session, int32_t slot) { return int64_t{slot} * session.beams; }
 __device__ inline int64_t history_at(const SessionView& session, int32_t slot) {
   return beams_at(session, slot) * session.levels;
@@ -61,8 +61,8 @@ __device__ inline History history_of(const SessionView& session, int32_t slot) {
   return {session.history_parents + at, session.history_tokens + at, session.beams};
 }
 
-// What was found of a beam's row. Its keys are those of groups of children, the best of each group: key g of children
-// [g * count / groups, (g + 1) * count / groups).
+// What was found in a beam's row. Its keys are the best of each group of children: key g of children [g * count /
+// groups, (g + 1) * count / groups).
 enum class RowFound : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {
   LogSum normalizer;
@@ -77,12 +77,12 @@ struct Note {
 };
 static_assert(sizeof(Note) == 32);  // the end of a step reads one per beam
 
-// Workspace of a slot: notes [M], keys of groups, keys of candidates, groups that were chosen [M]; how many of its
-// blocks have arrived at the end of a step in one launch; and the turn of the start that waits where the candidates
-// are.
+// Workspace of a slot: notes [M], keys of groups, keys of candidates, chosen groups [M]; the number of its blocks that
+// have finished their rows, for a step in one launch; and the turn of a waiting start, which shares the memory of the
+// candidates.
 inline constexpr int64_t kKeysOfBeam = 64;
 #if defined(SIDBEAM_EMULATED)
-inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small cases cut back too
+inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small tests cut back too
 #else
 inline constexpr int64_t kCandidatesOfBeam = 32, kMoreCandidates = 8192;
 #endif
@@ -113,40 +113,40 @@ __device__ inline Workspace workspace_of(const SessionView& session, int32_t slo
   return work;
 }
 
-// Keys that a row may leave: a power of two, the more the fewer rows there are.
+// The number of keys that a row may leave: a power of two, larger when there are fewer rows.
 __device__ inline uint32_t keys_of_row(int32_t beams, int32_t live) {
   const auto share = static_cast<uint32_t>(beams * kKeysOfBeam / (live > 0 ? live : 1));
   return 1U << (31 - __clz(static_cast<int>(share)));
 }
-// Groups of n children: each is its own group where there is room. Otherwise a group has about a warp of children, with
-// enough groups to keep every warp busy and to tell the best of all by the best of each.
+// The number of groups of n children. If there is room, each child is its own group. Otherwise a group has about a warp
+// of children, and there are enough groups to keep every warp busy and to find the best of all from the best of each.
 __device__ inline uint32_t groups_of(uint32_t n, uint32_t keys) {
   if (n <= keys) return n;
   const uint32_t groups = 1U << (31 - __clz(static_cast<int>(n / kWarp | 8)));
   return groups < keys ? groups : keys;
 }
 
-// A beam's row, and what its children are worth.
+// A beam's row, with what is needed to score its children.
 struct BeamRow {
   LogitsRow row;
   LevelColumns columns;
   const float* held = nullptr;  // x of columns [held_first, held_first + held_count), in shared memory
   int64_t held_first = 0, held_count = 0;
   RowScore score;
-  bool reads_row = false;  // the normaliser has met every element: none of a child is bad
+  bool reads_row = false;  // the normaliser has read every element, so no child's is bad
 
   __device__ float x(uint32_t token, uint32_t codes) const {
     const int64_t column = token == codes ? columns.end_column : columns.column(token);
-    if (column < 0) return -kInfinity;  // no candidate, and no sum feels it
+    if (column < 0) return -kInfinity;  // no candidate, and adds nothing to a sum
     const int64_t at = column - held_first;
     return at >= 0 && at < held_count ? held[at] : x_at(row, column);
   }
 };
 
-// The key of a code among a row's best, for strategies that look only those up. -0 counts as 0; -inf has no key.
+// The key of a code for ranking a row's best, for strategies that look up only those. -0 counts as 0; -inf has no key.
 __device__ inline uint64_t code_key(float x, uint32_t token) { return x > -kInfinity ? key_of(x + 0.0F, token) : 0; }
 
-// The key of child i, 0 where it is no candidate; sets `bad` where it makes its row bad.
+// The key of child i, 0 if it is no candidate. Sets `bad` if it makes its row bad.
 __device__ inline uint64_t candidate_key(const BeamRow& beam, const Children& children, uint32_t i, bool& bad) {
   uint32_t token = 0;
   if (!children.at_number(i, token)) return 0;
@@ -160,7 +160,7 @@ __device__ inline uint64_t candidate_key(const BeamRow& beam, const Children& ch
   return score > -kInfinity ? key_of(score, beam.score.place_base | i) : 0;
 }
 
-// The row of a beam that must be fed; false where it has none.
+// Finds the row of a beam that must be fed; false if it has none.
 __device__ inline bool find_row(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
                                 BeamRow& out, const float*& lse) {
   const bool mapped = step.row_map != nullptr;

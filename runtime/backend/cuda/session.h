@@ -13,7 +13,7 @@ struct DeviceSessionHandle {
   cuda::PinnedMemory mirror;  // of the first mirror.bytes() of the memory: what sidbeam_beams shows
   cuda::SessionView view;
   uint32_t turn = 0;  // of starts; see launch_start()
-  // Addresses of the last step that were found to be the device's; loops use the same ones again.
+  // Addresses of the last step that were found to be in the device's memory; loops pass the same ones again.
   const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr, *inverse_temperatures = nullptr,
              *soft_caps = nullptr;
 };

@@ -1,4 +1,4 @@
-// The stateless forms on a device.
+// The stateless calls on a device.
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <vector>
@@ -28,7 +28,7 @@ struct Address {
   const char* name;
 };
 
-// Checks what a call was given, and calls launch(table, stream).
+// Checks the arguments of a call, then calls launch(table, stream).
 template <class Launch>
 sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::initializer_list<Address> addresses,
                        const char* name, sidbeam_error* err, const Launch& launch) {
@@ -123,7 +123,7 @@ sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const i
       *set, *call,
       {{states, "states"}, {rows->data, "logits.data"}, {codes, "codes"}, {log_probs, "log_probs"}, {next, "next"}},
       "sidbeam topk", err, [&](const ConstraintTable& constraints, cudaStream_t work) {
-        // In the order of the caller's stream, so that neither a wait nor a lock is needed, and graphs may hold it.
+        // Allocated in the order of the caller's stream, so that no wait or lock is needed and graphs may capture it.
         const DeviceMemory workspace(*set->device, topk_workspace_bytes(rows->rows, k, widest), work, work);
         check(launch_topk(constraints, set->columns, states, rows_view(*rows), normalization, k, widest, codes,
                           log_probs, next, workspace.data(), work),

@@ -5,7 +5,7 @@ namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = 128;
-// What one launch takes: arguments of a kernel have room for 4 KB on every device.
+// The capacity of one launch: kernel arguments may take 4 KB on every device.
 constexpr int kEntries = 44, kCodes = 416;
 struct StartBatch {
   StartEntry entries[kEntries];
@@ -45,7 +45,7 @@ __device__ void start_slot(const SessionView& session, const StartEntry& entry, 
     session.scores[first] = 0.0F;
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
-  *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left some
+  *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left a count
   session.table[slot] = {entry.index, entry.width, entry.settings};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
@@ -59,8 +59,9 @@ __global__ void __launch_bounds__(kThreads)
   start_slot(session, entry, batch.codes + entry.prefix_at);
 }
 
-// More slots than one launch takes begin in the last of several, all at once: a launch that fails leaves entries of
-// this turn that no other will look at, and no slot started that the host does not know of.
+// If one launch cannot take all slots, several launches store entries, and the last one starts all slots at once. If a
+// launch fails, it leaves only entries of this turn, which no other turn reads, and no slot has started without the
+// host's knowledge.
 struct Waiting {
   StartEntry entry;
   int32_t codes[kMaxLevels];

@@ -6,13 +6,13 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The index that row i follows; nullptr where there is none.
+// The index that row i follows; nullptr if there is none.
 __device__ const IndexView* index_of(const ConstraintTable& table, int64_t i) {
   const int32_t which = table.which != nullptr ? table.which[i] : 0;
   return which >= 0 && which < table.count ? table.indexes[which] : nullptr;
 }
 
-// Whether something may follow in a state; a strange one is as good as dead.
+// Whether a code may follow a state. An invalid state counts as dead.
 __device__ bool may_go_on(const IndexView* index, int64_t state) {
   return index != nullptr && is_trie_state(*index, state) && !is_ended(state) &&
          decode_state(state).level < index->levels;
@@ -62,7 +62,7 @@ __device__ void for_each_valid_column(const IndexView* index, const LevelColumns
   }
 }
 
-// Columns of a row whose validity is held at a time.
+// The number of columns whose valid bits are held at a time.
 constexpr int64_t kMaskedColumns = 65536;
 struct MaskShared {
   uint32_t valid[kMaskedColumns / 32];
@@ -78,7 +78,7 @@ __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_in
 // The valid columns of [first, first + n) of a row as bits.
 __device__ void set_valid(const IndexView* index, const LevelColumns* columns, int64_t state, int64_t first, int64_t n,
                           MaskShared& shared) {
-  __syncthreads();  // the bits before are done with
+  __syncthreads();  // all threads are done with the previous bits
   for (int64_t w = thread_id(); w < (n + 31) / 32; w += kThreads) shared.valid[w] = 0;
   __syncthreads();
   for_each_valid_column(index, columns, state, [&](int64_t column) {
@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Top-k: the row's keys, one per child, in the workspace; those that reach the k-th, moved to its front and sorted.
-constexpr int kSorted = 2048;  // keys that are sorted in shared memory
+// Top-k: the workspace holds the row's keys, one per child; those that reach the k-th are collected and sorted.
+constexpr int kSorted = 2048;  // most keys sorted in shared memory
 struct SortShared {
   SelectStorage select;
   uint64_t keys[kSorted];
@@ -141,7 +141,7 @@ struct TopkOut {
   int64_t* next;
 };
 
-// A merge of bitonic runs in memory of any size: for k beyond what shared memory holds.
+// A bitonic sort in global memory, for a k beyond what shared memory holds.
 __device__ void sort_in_memory(uint64_t* keys, uint32_t padded) {
   for (uint32_t size = 2; size <= padded; size *= 2)
     for (uint32_t apart = size / 2; apart > 0; apart /= 2) {
@@ -163,7 +163,7 @@ SIDBEAM_HD inline uint32_t power_of_two_from(uint32_t n) {
   return power;
 }
 
-// The best k of n keys, sorted; returns where they are, and their number in shared.sort.count.
+// Returns the best k of n keys, sorted; their number is in shared.sort.count.
 __device__ const uint64_t* best_keys(const uint64_t* all, uint32_t n, uint32_t k, uint64_t* sorted,
                                      TopkShared& shared) {
   const auto keys = [&](const auto& visit) {
@@ -171,7 +171,7 @@ __device__ const uint64_t* best_keys(const uint64_t* all, uint32_t n, uint32_t k
       if (all[i] != 0) visit(all[i]);
   };
   auto& sort = shared.sort;
-  __syncthreads();  // the row's part of the union is done with
+  __syncthreads();  // all threads are done with the row's part of the union
   if (thread_id() == 0) sort.count = 0;
   __syncthreads();
   uint32_t own = 0;
@@ -216,7 +216,7 @@ __device__ void write_topk(const TopkOut& out, int64_t i, const Children& childr
   }
 }
 
-// Keys of a row: one for each number that a child may have, then room to sort the best k of them.
+// A row's keys: one for each number that a child may have, followed by room to sort the best k.
 SIDBEAM_HD inline uint32_t most_children(uint32_t codes) { return codes < kMaxRun ? kMaxRun : codes + 1; }
 SIDBEAM_HD inline int64_t topk_keys(int32_t k, uint32_t codes) {
   const uint32_t children = most_children(codes), wanted = static_cast<uint32_t>(k);

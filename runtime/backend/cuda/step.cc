@@ -1,4 +1,4 @@
-// What a session enqueues.
+// The work that a session enqueues.
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 

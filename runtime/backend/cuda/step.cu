@@ -1,4 +1,4 @@
-// One step of a session: a block per row, then a block per slot; in one launch where the rows are few.
+// One step of a session: one block per row, then one block per slot; in a single launch if there are few rows.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/finish.cuh"
 #include "backend/cuda/row_scan.cuh"
@@ -7,10 +7,10 @@
 namespace sidbeam::cuda {
 namespace {
 
-// The same number of threads per row whatever the rows are like, since the bits of a sum depend on it: a row gives the
-// same bits in any step, and in topk.
+// All rows get the same number of threads, because the bits of a sum depend on it. So a row gives the same bits in any
+// step, and in topk.
 constexpr int kRowThreads = 256;
-// The end of a step, for sessions of few beams and of many.
+// Threads for the end of a step, in sessions of few beams and of many.
 constexpr int kFewBeams = 256, kFewThreads = 256, kManyThreads = 512;
 static_assert(kFewThreads == kRowThreads, "a step in one launch has both");
 static_assert(sizeof(RowShared<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
@@ -67,10 +67,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
 }
 
-// Whether this block is the last of its slot's to get here; every thread of it then sees what the others wrote: the
-// barriers order a block's threads with the first, and its fences that one with the first of every other block. The
-// count goes back to 0 by the last block, when no other will look at it: a replay of a graph finds what the first run
-// found.
+// Whether this block is the last of its slot's blocks to arrive. If so, all of its threads see what the other blocks
+// wrote: barriers order the threads of a block with its first thread, and fences order the first threads of all blocks.
+// The last block resets the count to 0, when no other block will read it, so that a replay of a graph starts like the
+// first run.
 __device__ bool is_last(const SessionView& session, const Entry& entry) {
   __syncthreads();
   bool last = false;
@@ -84,8 +84,8 @@ __device__ bool is_last(const SessionView& session, const Entry& entry) {
   return __syncthreads_or(last) != 0;
 }
 
-// Both in one launch: the block that comes last ends the slot's step. Blocks of beams that are not there arrive too, or
-// one that begins late would meet the beams of the next level.
+// Both parts in one launch: the last block to arrive ends the slot's step. Blocks of absent beams arrive too; otherwise
+// one that begins late would find the beams of the next level.
 template <int kThreads, int kMostBeams>
 __global__ void __launch_bounds__(kThreads, 2)
     step_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
 }
 
-// Floats of a row that are kept for the children.
+// The number of a row's floats that are kept for the children.
 int64_t held_columns(const SessionView& session, const StepView& step) {
   if (step.lse != nullptr) return 0;
   if (session.normalization == SIDBEAM_NORMALIZE_FULL) return step.columns <= kMostHeld ? step.columns : 0;
@@ -131,10 +131,11 @@ cudaError_t launch_whole(const SessionView& session, const StepView& step, cudaS
   return launch(step_kernel<kThreads, kMostBeams>, shape, stream, session, step, room);
 }
 
-// Two blocks on each of an H200's multiprocessors: so many run at a time, and a launch less is worth more than the
-// registers that the rows' part of the kernel then takes. (Reasoned, not measured: no GPU yet.)
+// Two blocks per multiprocessor of an H200, which can run at the same time. Up to there, saving a launch should be
+// worth more than the additional registers that the rows' part of the kernel takes. (Reasoned, not measured: no GPU
+// yet.)
 #if defined(SIDBEAM_EMULATED)
-constexpr int64_t kFewRows = 24;  // so that small cases take either way
+constexpr int64_t kFewRows = 24;  // so that small tests take both ways
 #else
 constexpr int64_t kFewRows = 264;
 #endif

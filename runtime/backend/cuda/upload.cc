@@ -67,7 +67,7 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
     const cudaStream_t stream = upload->staging->stream();
     auto* damage_there = reinterpret_cast<uint64_t*>(upload->memory.data() + sizeof(IndexView));
     uint64_t faults = 0;
-    // Small copies from memory that is not pinned: they are taken before the call returns.
+    // Small copies from pageable memory are staged before the call returns.
     check(cudaMemcpyAsync(upload->memory.data(), view, sizeof *view, cudaMemcpyHostToDevice, stream),
           "copy to the device");
     check(cudaMemsetAsync(damage_there, 0, sizeof faults, stream), "clear device memory");
@@ -84,7 +84,7 @@ namespace {
 
 bool record(cudaEvent_t mark, cudaStream_t stream) { return cudaEventRecord(mark, stream) == cudaSuccess; }
 
-// Marks that have passed serve again, so that there are no more of them than work in flight.
+// Reuses a mark that has passed, so that there are no more marks than work in flight.
 bool mark_again(const std::vector<cudaEvent_t>& marks, cudaStream_t stream) {
   for (const cudaEvent_t mark : marks) {
     if (cudaEventQuery(mark) == cudaSuccess) return record(mark, stream);
@@ -116,7 +116,7 @@ void upload_mark(UploadHandle* upload, void* stream) {
     marked = mark_again(upload->marks, work) || add_mark(upload->marks, work);
   });
   const Relaxed relaxed;
-  if (!marked) cudaStreamSynchronize(work);  // no memory for a mark: wait here for what it would have marked
+  if (!marked) cudaStreamSynchronize(work);  // no memory for a mark: wait for the work instead
 }
 
 void upload_free(UploadHandle* upload) {

@@ -12,13 +12,13 @@
 namespace sidbeam {
 namespace cuda {
 
-// Two buffers of pinned memory that a copy goes through by turns.
+// Two buffers of pinned memory that a copy uses alternately.
 class Staging {
  public:
   Staging(int64_t chunk_bytes, cudaStream_t stream);
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
-  // Waits for the copies: the buffers, and where they lead, must not go before.
+  // Waits for the copies, because the buffers and their destination must outlive them.
   ~Staging();
   void copy(uint8_t* to, const void* from, int64_t bytes);
   cudaStream_t stream() const { return stream_; }
@@ -35,9 +35,9 @@ class Staging {
 struct UploadHandle {
   DeviceHandle* device = nullptr;
   cuda::DeviceMemory memory;               // view, damage, sections
-  std::unique_ptr<cuda::Staging> staging;  // while it is under way
+  std::unique_ptr<cuda::Staging> staging;  // while the upload is under way
   std::mutex mutex;
-  std::vector<cudaEvent_t> marks;  // after which the memory may go
+  std::vector<cudaEvent_t> marks;  // events after which the memory may be freed
 
   const IndexView* view() const { return reinterpret_cast<const IndexView*>(memory.data()); }
 };

@@ -1,6 +1,7 @@
-// The structure of an index on the device: what verify=full checks of a file, less the checksums, the counts and the
-// fingerprint, which are the file's. Every element is checked by itself against its neighbours, in parallel; a sound
-// index has no damage, and how much a damaged one has is not promised. SPDX-License-Identifier: Apache-2.0
+// Checks the structure of an index on the device: everything that verify=full checks except the checksums, the counts
+// and the fingerprint, which belong to the file. Every element is checked by itself against its neighbours, in
+// parallel; a sound index has no damage, and how much a damaged one has is not promised.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/block.cuh"
 #include "backend/cuda/hash_key.cuh"
 #include "backend/cuda/kernels.h"
@@ -12,18 +13,18 @@ namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = 256, kBlocks = 64;
-// Rows of blocks: levels are dealt out to all but the last, which checks what belongs to no level. The host cannot see
-// how many levels there are.
+// Rows of blocks. Levels are distributed over all but the last row, which checks what belongs to no level. The number
+// is fixed because the host cannot see how many levels there are.
 constexpr unsigned kRows = 9;
 
-// What a thread has found; elements are dealt out to all threads of the grid.
+// The faults that a thread has found. Elements are distributed over all threads of the grid.
 struct Damage {
   uint64_t count = 0;
   __device__ bool need(bool holds) {
     count += holds ? 0 : 1;
     return holds;
   }
-  // The Report of checks.h: which rule does not hold is not said.
+  // The Report of checks.h; it does not say which rule is broken.
   template <class Kind, class... Numbers>
   __device__ bool need(bool holds, Kind, int, Message<Numbers...>, Numbers...) {
     return need(holds);
@@ -45,14 +46,14 @@ __device__ void check_rows(const IndexView& index, int l, Damage& damage) {
   for_each(level.nodes, [&](uint64_t node) {
     const uint64_t before = level.row_pointers[node], pointer = level.row_pointers[node + 1];
     check_row_pointer(damage, level, l, node + 1, before, pointer);
-    // Of more children than the bound one breaks a rule, and long rows are few, or none.
+    // Beyond the bound on children one breaks a rule anyway, and long rows are rare.
     const uint64_t begin = std::min(before, level.edges);
     const uint64_t end = std::clamp(pointer, begin, std::min(level.edges, begin + tokens_of(index, l) + 1));
     check_row(damage, index, l, node, begin, end, level.tokens);
   });
 }
 
-// The list of ends names every end once: as many as there are, each an end, rising.
+// The list of ends names every end once: it has the right length, its entries are ends, and they rise.
 __device__ void check_ends(const IndexView& index, int l, Damage& damage) {
   const LevelView& level = index.level[l];
   if (!index.variable_length) return;
@@ -61,7 +62,7 @@ __device__ void check_ends(const IndexView& index, int l, Damage& damage) {
     damage.need(edge < level.edges && level.tokens[edge] == level.codes);
     damage.need(i == 0 || (rises(level.end_edges[i - 1], edge) && rises(level.end_ordinals[i - 1], ordinal)));
     damage.need(ordinal < index.sids);
-    // As many ends as all levels together have are in the list of all: that each level's are there makes them the same.
+    // The list has as many ends as all levels together, so it is the same set if every level's ends are in it.
     const uint64_t before = first_where(0, index.ends, [&](uint64_t k) { return index.end_ordinals[k] >= ordinal; });
     damage.need(index.ends == 0 || (before < index.ends && index.end_ordinals[before] == ordinal));
   });
@@ -83,7 +84,7 @@ __device__ void check_dense(const LevelView& level, int l, Damage& damage) {
   if (level.dense_nodes == 0) return;
   const uint64_t groups = (level.nodes + kRankBits - 1) / kRankBits, words = (level.nodes + 63) / 64;
   for_each(groups, [&](uint64_t g) {
-    // Ranks follow from those before: each group's is the one before and the bits between.
+    // Ranks are checked one by one: each group's is the previous rank plus the bits in between.
     uint64_t dense = level.dense_ranks[g];
     if (g == 0) check_dense_rank(damage, level, l, 0, 0);
     for (uint64_t w = g * (kRankBits / 64); w < (g + 1) * (kRankBits / 64) && w < words; ++w)
@@ -121,7 +122,7 @@ __device__ void check_tail(const IndexView& index, Damage& damage) {
   for_each(1, [&](uint64_t) { damage.need(!has_tail_padding(index)); });
 }
 
-// With a trie, columns are the trie's.
+// With a trie, the columns must agree with it.
 __device__ void check_columns(const IndexView& index, Damage& damage) {
   for_each(index.sids, [&](uint64_t i) {
     bool differs = i == 0, ended = false;
@@ -141,7 +142,7 @@ __device__ void check_columns(const IndexView& index, Damage& damage) {
   });
 }
 
-// Every SID is found in the hash set, and no more are there.
+// Every SID is in the hash set, which holds nothing else.
 __device__ void check_hash(const IndexView& index, Damage& damage) {
   if (!index.has_columns) return;
   for_each(index.sids, [&](uint64_t i) {

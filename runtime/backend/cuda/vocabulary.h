@@ -1,4 +1,4 @@
-// Where codes stand in a row, in a device's memory.
+// The columns of codes in a logits row, in a device's memory.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,7 +14,7 @@ class VocabularyBlock {
  public:
   VocabularyBlock(const VocabularyView& given, Layout& layout);
   // Fills its part of the block at `base`, in the order of the stream; returns the columns there. The object must live
-  // until the stream has got there.
+  // until the stream has reached the copy.
   const LevelColumns* copy_to(uint8_t* base, cudaStream_t stream);
 
  private:
