@@ -120,6 +120,18 @@ void change_word(Bytes& bytes, Random& random) {
   std::memcpy(bytes.data() + at, &word, sizeof word);
 }
 
+// A shape whose product overflows, or is 0 beside a huge extent.
+void change_shape(Bytes& header, Random& random) {
+  const std::string kShapes[] = {"(4611686018427387904, 4)", "(3037000500, 3037000500)", "(9223372036854775807,)",
+                                 "(0, 9223372036854775807)", "(18446744073709551615, 3)"};
+  const auto open = std::find(header.begin(), header.end(), '(');
+  const auto close = std::find(open, header.end(), ')');
+  if (close == header.end()) return;
+  const std::string& shape = random.pick(kShapes);
+  const auto at = header.erase(open, close + 1);
+  header.insert(at, shape.begin(), shape.end());
+}
+
 void change_npy_header(Bytes& bytes, Random& random) {
   constexpr size_t kLengthAt = 8, kTextAt = 10;
   uint16_t length = 0;
@@ -129,7 +141,9 @@ void change_npy_header(Bytes& bytes, Random& random) {
   if (header.empty()) return;
   const std::string kTexts[] = {"<i4", "<i8",  "<u8",   "|u1", "<f4",    "<f2",
                                 ">i4", "True", "False", "()",  "(0, 3)", "(3,)"};
-  if (random.one_in(2)) {
+  if (random.one_in(4)) {
+    change_shape(header, random);
+  } else if (random.one_in(2)) {
     change_number(header, random);
   } else {
     const size_t at = random.below(header.size());
