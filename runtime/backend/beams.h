@@ -125,7 +125,7 @@ struct SidRows {
   int64_t count = 0, wanted = 0;
 };
 SIDBEAM_HD inline SidRows rows_of_sid(const IndexView* index, int64_t ordinal, int64_t limit_per_sid) {
-  if (ordinal < 0) return {};
+  if (index == nullptr || ordinal < 0) return {};
   const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
   const auto count = static_cast<int64_t>(all.hi - all.lo);
   return {all.lo, count, limit_per_sid > 0 ? std::min(count, limit_per_sid) : count};
