@@ -24,8 +24,16 @@ def cannot_be_broken(line):
     return line.startswith("|") or len(words) == 1 or len(words) == 2 and words[0] in "-*>"
 
 
+def sources():
+    """What git tracks; without a repository, every file except what was built."""
+    listed = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True)
+    if listed.returncode == 0:
+        return listed.stdout.split("\0")
+    return [str(path) for path in pathlib.Path(".").rglob("*") if path.is_file() and path.parts[0] != "build"]
+
+
 wide = 0
-for path in subprocess.check_output(["git", "ls-files", "-z"], text=True).split("\0"):
+for path in sources():
     if not is_checked(path):
         continue
     for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").split("\n"), 1):

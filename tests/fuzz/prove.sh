@@ -107,7 +107,7 @@ checks_unpatched=1
 mapfile -t names < <(cd tests/fuzz/faults && printf '%s\n' *.patch | sed 's/\.patch$//')
 if [ "${1:-}" = --one ]; then
   checks_unpatched=0
-  hash=$(git rev-parse --short=8 HEAD)
+  hash=$(git rev-parse --short=8 HEAD 2>/dev/null || echo 0)
   names=("${names[$((16#${hash:0:8} % ${#names[@]}))]}")
 elif [ $# -gt 0 ]; then
   names=("$@")
