@@ -169,9 +169,9 @@ HWY_INLINE double fold(const double* x) {
 inline constexpr RowSum kBadSum = {std::numeric_limits<double>::quiet_NaN(), 0.0, 0.0F, true};
 
 // Prefetches the rest of this row and then the next row, because the loop is too long for the core to start misses in
-// time by itself. The first-level cache has too few outstanding misses to keep the memory busy (prefetching only into
-// it, 2 KB ahead: 13.0 GB/s on adjacent rows), so lines are also fetched into the second level from further ahead (16.3
-// GB/s). If rows are not adjacent, the prefetch jumps to the next row instead of running 8 KB past the end of this one.
+// time by itself. The first-level cache has too few outstanding misses to keep the memory busy, so lines are also
+// fetched into the second level from further ahead (table floors of the benchmark, rows from memory). If rows are not
+// adjacent, the prefetch jumps to the next row instead of running 8 KB past the end of this one.
 struct Ahead {
   uintptr_t end, jump;  // of the row; from there to the next row
   uintptr_t near = 4096, far = 8192;

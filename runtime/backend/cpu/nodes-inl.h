@@ -1,6 +1,5 @@
 // Nodes of several children: finds their rows, and the nodes that winners lead to. All beams are handled in one kernel,
-// so that the target's own instruction for counting bits is inlined. (A call per count took 0.2 to 0.4 us of a step of
-// 140 dense nodes, and as much of a step of two nodes with 140 winners.)
+// so that the target's own instruction for counting bits is inlined. (One call per count was slower.)
 // SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_NODES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_NODES_INL

@@ -10,8 +10,7 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Up to this number, n^2 / 16 comparisons are faster than four passes over digits (AVX-512: 192 scores in 1.1 us
-// against 1.4, 256 in 1.9 against 1.7).
+// Up to about this number, n^2 / 16 comparisons are faster than four passes over digits.
 constexpr int32_t kMostRanked = 224;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();

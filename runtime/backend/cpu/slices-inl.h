@@ -183,7 +183,7 @@ template <int32_t kDtype>
 HWY_INLINE int32_t put_blocks(const float* maxima, Floats limit, const uint64_t* valid, uint32_t first, uint32_t* at) {
   const auto load = [=](int i) { return hn::LoadU(F32(), maxima + i * kWidth); };
 #if HWY_TARGET == HWY_AVX3
-  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once: a step of 140 dense nodes took 10.5 us instead of 11.2
+  if constexpr (kDtype != SIDBEAM_DTYPE_BF16) {  // all at once, which is faster where most nodes are dense
     const auto bits = static_cast<long long>(bits_above<kGroup>(limit, load));
     const __m256i lanes = _mm256_cvtepu16_epi64(_mm_cvtsi64_si128(bits));
     __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(valid));

@@ -65,8 +65,8 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
   const bool reads_rows = job.lse == nullptr &&
                           (job.normalization == SIDBEAM_NORMALIZE_FULL || job.normalization == SIDBEAM_NORMALIZE_LEVEL);
   constexpr int64_t kChildrenOnly = 64;  // the cost of a row, in elements, if only its children are read
-  // The cost of a slot beyond its rows: the first level is one row, yet takes 1.9 us (M = 70, V = 2048). The thread
-  // that did it has the beams in its cache for the next level, which was 5 % slower without this.
+  // The cost of a slot beyond its rows, in elements. Without it one thread would do the first level, of one row per
+  // slot, and the others would not have their slots' beams in their caches at the next level.
   constexpr int64_t kRequest = 32768;
   constexpr int64_t kLongest = int64_t{1} << 28;  // worth any number of threads, and no product overflows
   const int64_t elements =

@@ -160,7 +160,7 @@ typedef struct sidbeam_beams {
   /* [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before. */
   const int32_t* codes;
   const float* scores;         /* [S, M] cumulative log-probability, falling; -inf dead */
-  const sidbeam_state* states; /* [S, M] */
+  const sidbeam_state* states; /* [S, M]; -1 dead, 0 the beginning, others opaque: constraint.h */
   const int32_t* live;         /* [S] beams that are not dead; they come first */
   const int32_t* active;       /* [S] live beams that the model must be fed for; 0: the slot is done */
   const int32_t* level;        /* [S] codes decided so far; -1 idle */

@@ -4,7 +4,8 @@
  * names the constraint that each entry follows by its number in the set (`which`; NULL: all follow constraint 0), so
  * that one batch mixes catalogues. Calls keep nothing between them and may run on many threads at once. A logits row
  * whose state is dead, or has nothing after it, has no valid code: it is masked throughout. In an index of variable
- * length the end is one more code, V_l, with vocabulary.end_column. States carry their level.
+ * length the end is one more code, V_l, with vocabulary.end_column. A state is one 64-bit word that carries its level:
+ * -1 is dead, 0 is the beginning, and any other value is safe to pass (see constraint.h).
  *
  * On the CPU a call is done when it returns, and `stream` is ignored. On CUDA the set keeps what kernels need in the
  * device's memory; calls enqueue their work on `stream` without waiting and may be captured in a CUDA graph, and all
