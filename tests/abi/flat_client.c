@@ -1,6 +1,6 @@
-/* What a language of ABI version 1 ships: the flat layer as it was frozen (v1/flat), over the headers as they were
- * (v1/sidbeam). CMake runs it with today's library and with one whose structs have each grown by a field. It builds,
- * plans, opens, steps, asks and masks through every file of the layer. SPDX-License-Identifier: Apache-2.0 */
+/* What a language of ABI version 1 ships: the flat layer over the headers as they were frozen (v1/sidbeam). CMake runs
+ * it with today's library and with one whose structs have each grown by a field. It builds, plans, asks, steps and
+ * masks. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <sidbeam/sidbeam.h>
 #include <stdatomic.h>
