@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,12 +11,7 @@
 #include "script.h"
 #include "search.h"
 
-enum { STEP_THREADS = 4, LOADERS = 2, SECONDS = 60 };
-#if defined(__SANITIZE_ADDRESS__)
-enum { FORKS = 40 };
-#else
-enum { FORKS = 150 };
-#endif
+enum { STEP_THREADS = 4, LOADERS = 2, FORKS = 150, SECONDS = 60 };
 
 /* What a child inherits. */
 static sidbeam_runtime* inherited;
@@ -55,6 +51,30 @@ static int threads_of_this_process(void) {
   while (tasks != NULL && (task = readdir(tasks)) != NULL) count += task->d_name[0] != '.';
   if (tasks != NULL) closedir(tasks);
   return count;
+}
+
+/* Whether a thread other than the caller's runs or may soon: all but S (waits for something) in its stat. */
+static int another_thread_runs(void) {
+  DIR* tasks = opendir("/proc/self/task");
+  struct dirent* task;
+  int runs = 0;
+  while (tasks != NULL && (task = readdir(tasks)) != NULL) {
+    char path[300], state = 'S';
+    if (task->d_name[0] == '.' || atoi(task->d_name) == (int)getpid()) continue;
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+    FILE* stat = fopen(path, "r");
+    if (stat == NULL) continue; /* it has just ended */
+    if (fscanf(stat, "%*d %*s %c", &state) == 1) runs |= state != 'S';
+    fclose(stat);
+  }
+  if (tasks != NULL) closedir(tasks);
+  return runs;
+}
+
+/* AddressSanitizer's allocator has locks that a child inherits as they are (before LLVM 18), and a thread that starts
+ * takes them: no fork before the pool's threads wait for work. */
+static void await_pool_threads(void) {
+  while (another_thread_runs()) sched_yield();
 }
 
 static sidbeam_status make_threaded(sidbeam_runtime** out, sidbeam_error* error) {
@@ -168,6 +188,7 @@ static void set_up(void) {
   search own = expected;
   CHECK_OK(make_search_session(&own, &idle));
   sidbeam_runtime_release(alone);
+  await_pool_threads();
 }
 
 static void tear_down(void) {
@@ -189,54 +210,66 @@ static void a_child_of_an_idle_parent_uses_and_releases_what_it_inherits(void) {
   tear_down();
 }
 
-/* Steps on the pool without end. Sessions are made before, since some sanitizers' allocators do not survive a fork. */
+/* The load: threads that step on the pool, and one that asks for uploads, until they are told to stop. */
+static int stop, at_work; /* threads that have done something once */
+
+static int goes_on(int* rounds) {
+  if ((*rounds)++ == 1) __atomic_fetch_add(&at_work, 1, __ATOMIC_RELEASE);
+  return !__atomic_load_n(&stop, __ATOMIC_RELAXED);
+}
+
+/* Its memory and its session's threads are made before the first fork: see await_pool_threads. */
 typedef struct loader {
   search search;
   sidbeam_session* session;
   float (*logits)[COLUMNS];
-  int* stop;
 } loader;
+
+static void make_loader(loader* l) {
+  l->search = expected;
+  l->logits = malloc(sizeof *l->logits * SLOTS * BEAMS);
+  CHECK(l->logits != NULL);
+  CHECK_OK(make_search_session(&l->search, &l->session));
+}
+
+static void free_loader(loader* l) {
+  CHECK_INT(l->search.status, SIDBEAM_OK);
+  CHECK(memcmp(&l->search.found, &expected.found, sizeof expected.found) == 0);
+  sidbeam_session_destroy(l->session);
+  free(l->logits);
+}
 
 static void* step_without_end(void* argument) {
   loader* l = argument;
-  while (l->search.status == SIDBEAM_OK && !__atomic_load_n(l->stop, __ATOMIC_RELAXED))
+  int rounds = 0;
+  while (goes_on(&rounds) && l->search.status == SIDBEAM_OK)
     l->search.status = search_in(&l->search, l->session, l->logits);
   return NULL;
 }
 
 static void* ask_without_end(void* argument) {
   sidbeam_upload_info info = SIDBEAM_UPLOAD_INFO_INIT;
-  while (!__atomic_load_n((int*)argument, __ATOMIC_RELAXED)) {
+  int rounds = 0;
+  while (goes_on(&rounds)) {
     (void)!sidbeam_index_get_upload(index_of_constraint, 0, &info, NULL);
     sidbeam_index_unload(index_of_constraint, 0);
   }
-  return NULL;
+  return argument;
 }
 
 static void a_child_of_a_parent_under_load_uses_and_releases_what_it_inherits(void) {
   static loader loaders[LOADERS];
   pthread_t threads[LOADERS + 1];
-  int stop = 0;
   set_up();
-  for (int i = 0; i < LOADERS; ++i) {
-    loader* l = &loaders[i];
-    l->search = expected;
-    l->stop = &stop;
-    l->logits = malloc(sizeof *l->logits * SLOTS * BEAMS);
-    CHECK(l->logits != NULL);
-    CHECK_OK(make_search_session(&l->search, &l->session));
-    CHECK_INT(pthread_create(&threads[i], NULL, step_without_end, l), 0);
-  }
-  CHECK_INT(pthread_create(&threads[LOADERS], NULL, ask_without_end, &stop), 0);
+  for (int i = 0; i < LOADERS; ++i) make_loader(&loaders[i]);
+  await_pool_threads();
+  for (int i = 0; i < LOADERS; ++i) CHECK_INT(pthread_create(&threads[i], NULL, step_without_end, &loaders[i]), 0);
+  CHECK_INT(pthread_create(&threads[LOADERS], NULL, ask_without_end, NULL), 0);
+  while (__atomic_load_n(&at_work, __ATOMIC_ACQUIRE) < LOADERS + 1) sched_yield();
   for (size_t i = 0; i < FORKS; ++i) in_child(children[i % COUNT(children)]);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   for (int i = 0; i <= LOADERS; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
-  for (int i = 0; i < LOADERS; ++i) {
-    CHECK_INT(loaders[i].search.status, SIDBEAM_OK);
-    CHECK(memcmp(&loaders[i].search.found, &expected.found, sizeof expected.found) == 0);
-    sidbeam_session_destroy(loaders[i].session);
-    free(loaders[i].logits);
-  }
+  for (int i = 0; i < LOADERS; ++i) free_loader(&loaders[i]);
   tear_down();
 }
 
