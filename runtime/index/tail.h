@@ -87,7 +87,7 @@ SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   const LevelView& at = index.level[level];
   if (node >= at.nodes) return {};
   const uint64_t lo = std::min(at.ordinals[node], index.sids);
-  uint64_t hi = std::clamp(at.ordinals[node + 1], lo, std::min(lo + kMaxRun + kMaxLevels, index.sids));
+  uint64_t hi = clamped(at.ordinals[node + 1], lo, std::min(lo + kMaxRun + kMaxLevels, index.sids));
   // SIDs that ended above may lie before the next node.
   while (hi > lo + 1 && ended_above_tail(index, hi - 1)) --hi;
   return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};

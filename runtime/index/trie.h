@@ -22,7 +22,7 @@ struct Row {
 SIDBEAM_HD inline Row row_of(const LevelView& level, uint64_t node) {
   if (node >= level.nodes) return {};
   const uint64_t begin = std::min(level.row_pointers[node], level.edges);
-  const uint64_t end = std::clamp(level.row_pointers[node + 1], begin, level.edges);
+  const uint64_t end = clamped(level.row_pointers[node + 1], begin, level.edges);
   return {begin, static_cast<uint32_t>(std::min<uint64_t>(end - begin, uint64_t{level.codes} + 1))};
 }
 

@@ -15,13 +15,6 @@
 #include <cub/warp/warp_scan.cuh>
 #endif
 
-// For a function that is called once or twice per row and should have its own registers.
-#if defined(SIDBEAM_EMULATED)
-#define SIDBEAM_APART
-#else
-#define SIDBEAM_APART __noinline__
-#endif
-
 namespace sidbeam::cuda {
 
 inline constexpr int kWarp = 32;

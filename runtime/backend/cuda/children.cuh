@@ -34,6 +34,14 @@ __device__ inline uint64_t key_of(float score, uint32_t place) {
 __device__ inline float score_of_key(uint64_t key) { return unordered(static_cast<uint32_t>(key >> 32)); }
 __device__ inline uint32_t place_of_key(uint64_t key) { return ~static_cast<uint32_t>(key); }
 
+// A prefix and one code more. (A copy that a code is added to would be in local memory.)
+struct Extended {
+  const int32_t* prefix;
+  int length;
+  int32_t code;
+  __device__ int32_t operator[](int l) const { return l < length ? prefix[l] : code; }
+};
+
 enum class Ways : int32_t { kNone, kEdges, kRun, kCodes, kOrdinals, kSearch };
 
 struct Children {
@@ -74,15 +82,12 @@ struct Children {
   }
 
   // Whether a code of a row's best exists.
-  SIDBEAM_APART __device__ bool exists(uint32_t token) const {
+  __device__ bool exists(uint32_t token) const {
     if (strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
       const OrdinalRange found = column_range(*index, level, {first, last}, token);
       return found.lo < found.hi;
     }
-    int32_t sid[kMaxLevels];
-    for (int l = 0; l < level; ++l) sid[l] = prefix[l];
-    sid[level] = static_cast<int32_t>(token);
-    return hash_find(*index, sid, HashKey()) >= 0;
+    return hash_find(*index, Extended{prefix, level, static_cast<int32_t>(token)}, HashKey()) >= 0;
   }
 
   // The state after child i, with its code.

@@ -16,6 +16,13 @@ namespace sidbeam::cuda {
 // Rounds that a warp makes over a group's children between two checks of how full the workspace is.
 inline constexpr int kRounds = 8;
 
+// A group that a warp scans, in shared memory as in RowShared.
+struct OpenedGroup {
+  BeamRow beam;
+  Children children;
+  int32_t prefix[kMaxLevels];
+};
+
 template <int kThreads, int kMostBeams>
 struct FinishShared {
   uint64_t keys[kMostBeams];  // finally those of the candidates; then the new states
@@ -23,7 +30,7 @@ struct FinishShared {
   uint32_t count, chosen, most_groups, total, worst_bad, worst_bad_lse, ended, worst;
   int32_t no_row;
   uint32_t counters[kCounters];
-  int32_t prefix[kThreads / kWarp][kMaxLevels];
+  OpenedGroup groups[kThreads / kWarp];
 };
 
 template <int kThreads, int kMostBeams>
@@ -150,13 +157,14 @@ class Finish {
     const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
     const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams));
     uint32_t next = own() / kWarp;
-    OpenedGroup group;
-    if (next < chosen) open(work_.chosen[next], group);
+    Share group;
+    if (next < chosen) group = open(work_.chosen[next]);
     for (;;) {
       for (int round = 0; round < kRounds && next < chosen; ++round) {
         const uint32_t i = group.at + own() % kWarp;
+        const OpenedGroup& opened = shared_.groups[warp_id()];
         bool bad = false;
-        const uint64_t key = i < group.end ? candidate_key(group.beam, group.children, i, bad) : 0;
+        const uint64_t key = i < group.end ? candidate_key(opened.beam, opened.children, i, bad) : 0;
         if (key >= bound) {
           const uint32_t at = atomicAdd(&shared_.count, 1U);
           if (at < capacity) work_.candidates[at] = key;
@@ -164,7 +172,7 @@ class Finish {
         group.at += kWarp;
         if (group.at < group.end) continue;
         next += kThreads / kWarp;
-        if (next < chosen) open(work_.chosen[next], group);
+        if (next < chosen) group = open(work_.chosen[next]);
       }
       if (!__syncthreads_or(next < chosen)) break;
       const uint32_t count = shared_.count;
@@ -176,34 +184,36 @@ class Finish {
     }
   }
 
-  // A group that a warp scans.
-  struct OpenedGroup {
-    BeamRow beam;
-    Children children;
+  // The children [at, end) of a group that are to be scanned.
+  struct Share {
     uint32_t at = 0, end = 0;
   };
-  __device__ void open(uint32_t chosen, OpenedGroup& out) const {
+  __device__ Share open(uint32_t chosen) {
     const auto m = static_cast<int32_t>(chosen >> kNumberBits);
-    const uint32_t group = number_of(chosen);
     const Note& note = work_.notes[m];
-    const float* lse = nullptr;
-    find_row(session_, step_, entry_, m, out.beam, lse);
-    out.beam.reads_row = true;  // its elements have been checked
-    out.beam.score.normalizer = note.normalizer;
-    out.beam.score.clamp = note.clamp;
-    out.children = children_of_beam(session_, entry_, m);
-    out.children.least = note.least;
-    out.at = note.begin(group);
+    OpenedGroup& out = shared_.groups[warp_id()];
+    __syncwarp();  // all lanes are done with the previous group
+    if (lane_id() == 0) fill(m, note, out);
+    __syncwarp();
+    const uint32_t group = number_of(chosen);
     // If the slot was named twice, it may have advanced since the note was made.
-    out.end = std::min(note.begin(group + 1), out.children.count);
-    if (!out.children.probes || session_.strategy != SIDBEAM_STRATEGY_HASH_FINAL) return;
-    int32_t* prefix = shared_.prefix[warp_id()];
-    __syncwarp();
-    if (lane_id() == 0) {
-      tokens_of_beam(history_of(session_, entry_.slot), entry_.level, m, prefix);
+    return {note.begin(group), std::min(note.begin(group + 1), out.children.count)};
+  }
+  __device__ void fill(int32_t m, const Note& note, OpenedGroup& out) const {
+    const float* lse = nullptr;
+    BeamRow beam;
+    find_row(session_, step_, entry_, m, beam, lse);
+    beam.reads_row = true;  // its elements have been checked
+    beam.score.normalizer = note.normalizer;
+    beam.score.clamp = note.clamp;
+    Children children = children_of_beam(session_, entry_, m);
+    children.least = note.least;
+    if (children.probes && session_.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
+      tokens_of_beam(history_of(session_, entry_.slot), entry_.level, m, out.prefix);
+      children.prefix = out.prefix;
     }
-    __syncwarp();
-    out.children.prefix = prefix;
+    out.beam = beam;
+    out.children = children;
   }
 
   // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.

@@ -30,9 +30,9 @@ namespace sidbeam::cuda {
 inline constexpr float kLog2E = 1.44269502162933349609F;
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
-inline constexpr int kColumnsOfThread = 16;                                // per tile
+inline constexpr int kColumnsOfTree = 8;                                   // summed in f32
 inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 9.3e-8;  // as above
-static_assert(kColumnsOfThread % 8 == 0 && kBound <= 1e-6);
+static_assert(kBound <= 1e-6);
 
 // 2^octaves for octaves <= 0; 0 below -1022.
 __device__ inline double power_of_two(int octaves) {
@@ -65,19 +65,16 @@ struct Terms {
   __device__ float term(float x, float minus_octaves) const {
     return exp2_approximate(__fmaf_rn(x, kLog2E, minus_octaves));
   }
-  __device__ void add(const float (&x)[kColumnsOfThread]) {
+  __device__ void add(const float (&x)[kColumnsOfTree]) {
     float top = x[0];
 #pragma unroll
-    for (int i = 1; i < kColumnsOfThread; ++i) top = fmaxf(top, x[i]);
+    for (int i = 1; i < kColumnsOfTree; ++i) top = fmaxf(top, x[i]);
     if (top > largest) raise(top);
     const auto minus_octaves = static_cast<float>(-octaves_of(largest));
-    float p[kColumnsOfThread];
+    float p[kColumnsOfTree];
 #pragma unroll
-    for (int i = 0; i < kColumnsOfThread; ++i) p[i] = term(x[i], minus_octaves);
-#pragma unroll
-    for (int i = 0; i < kColumnsOfThread; i += 8)
-      sum += static_cast<double>(((p[i] + p[i + 1]) + (p[i + 2] + p[i + 3])) +
-                                 ((p[i + 4] + p[i + 5]) + (p[i + 6] + p[i + 7])));
+    for (int i = 0; i < kColumnsOfTree; ++i) p[i] = term(x[i], minus_octaves);
+    sum += static_cast<double>(((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7])));
   }
   // Adds an x that may belong to another thread in another step. It is rounded relative to itself, so that the order of
   // summation does not show in an f32.
@@ -115,48 +112,88 @@ __device__ inline PartialSum partial_sum(const Terms& terms, int64_t n, float ba
   return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
-// Sums the columns of this thread, and stores the row's x in `held` if that is given. Not inlined: it is called once
-// per row, and so has registers of its own. With a soft-cap, elements are transformed one by one, because sixteen tanh
-// side by side would not fit in registers.
-template <int kDtype, bool kSoftCap, int kThreads>
-SIDBEAM_APART __device__ Terms sum_row_of(const LogitsRow& given, float* held) {
-  constexpr int kPer = Chunk<kDtype>::kColumns, kChunks = kColumnsOfThread / kPer;
-  constexpr int64_t kTile = int64_t{kThreads} * kColumnsOfThread;
-  const LogitsRow row = given;
-  Terms terms;
-  for (int64_t tile = 0; tile < row.columns; tile += kTile) {
-    float x[kColumnsOfThread];
+// Adds the columns of a thread's first chunks, as many as make a tree and kApart columns from each other; `left` columns
+// of the row are left from the first on. Stores their x in `held` if that is given.
+template <int kDtype, bool kSoftCap, int kApart>
+__device__ __forceinline__ void add_tree(const Transform& transform, const uint4* chunks, int32_t left, float* held,
+                                         Terms& terms) {
+  constexpr int kPer = Chunk<kDtype>::kColumns;
+  float x[kColumnsOfTree];
 #pragma unroll
-    for (int c = 0; c < kChunks; ++c) Chunk<kDtype>::load(row, tile / kPer + c * kThreads + thread_id(), x + c * kPer);
-    if constexpr (kSoftCap) {
-#pragma unroll 1
-      for (int i = 0; i < kColumnsOfThread; ++i) x[i] = transformed(x[i], row.transform);
-    } else if (row.transform.active) {
+  for (int c = 0; c < kColumnsOfTree / kPer; ++c) Chunk<kDtype>::unpack(chunks[c], x + c * kPer);
+  if constexpr (kSoftCap) {
 #pragma unroll
-      for (int i = 0; i < kColumnsOfThread; ++i) x[i] = x[i] * row.transform.inverse_temperature - row.transform.origin;
+    for (float& value : x) value = transformed(value, transform);
+  } else if (transform.active) {
+#pragma unroll
+    for (float& value : x) value = value * transform.inverse_temperature - transform.origin;
+  }
+  if (held != nullptr) {
+#pragma unroll
+    for (int i = 0; i < kColumnsOfTree; ++i) {
+      const int at = i / kPer * kApart + i % kPer;
+      if (at < left) held[at] = x[i];
     }
-    if (held != nullptr) {
+  }
+  terms.add(x);
+}
+
+// Sums the columns of this thread, and stores the row's x in `held` if that is given. With a soft-cap the trees are
+// taken one after the other, because the code of all tanh side by side would be long.
+template <int kDtype, bool kAligned, int kThreads>
+__device__ __forceinline__ Terms sum_row_of(const LogitsRow& row, float* held) {
+  using Reader = Tile<kDtype, kAligned, kThreads>;
+  constexpr int kPer = Chunk<kDtype>::kColumns, kChunksOfTree = kColumnsOfTree / kPer;
+  constexpr int kElementBytes = Chunk<kDtype>::kElementBytes, kApart = kThreads * kPer;
+  constexpr int kTileBytes = Reader::kApart * kChunksOfThread;
+  const Transform transform = row.transform;
+  const char* at = static_cast<const char*>(row.data) + thread_id() * Reader::kBytes;
+  if (held != nullptr) held += thread_id() * kPer;
+  bool first = thread_id() == 0, later = false;
+  Terms terms;
+#pragma unroll 1
+  for (int64_t bytes = row.columns * kElementBytes; bytes > 0; bytes -= kTileBytes) {
+    const Reader tile{at, Reader::left_of_thread(bytes), first};
+    uint4 chunks[kChunksOfThread];
+    if ((kAligned || later) && bytes >= kTileBytes + (kAligned ? 0 : Reader::kBytes)) {
+      tile.read_whole(chunks);
+    } else {
+      tile.read_any(chunks);
+    }
+    const auto has_tree = [&](int c) { return c * Reader::kApart < bytes; };  // of any thread
+    const int32_t left = tile.left / kElementBytes;
+    if (transform.soft_cap == 0.0F) {
 #pragma unroll
-      for (int c = 0; c < kChunks; ++c) {
-        const int64_t column = tile + (int64_t{c} * kThreads + thread_id()) * kPer;
+      for (int c = 0; c < kChunksOfThread; c += kChunksOfTree)
+        if (has_tree(c))
+          add_tree<kDtype, false, kApart>(transform, chunks + c, left - c * kApart,
+                                          held != nullptr ? held + c * kApart : nullptr, terms);
+    } else {
+#pragma unroll 1
+      for (int c = 0; c < kChunksOfThread && has_tree(c); c += kChunksOfTree) {
+        add_tree<kDtype, true, kApart>(transform, chunks, left - c * kApart,
+                                       held != nullptr ? held + c * kApart : nullptr, terms);
 #pragma unroll
-        for (int i = 0; i < kPer; ++i)
-          if (column + i < row.columns) held[column + i] = x[c * kPer + i];
+        for (int i = 0; i < kChunksOfTree; ++i) turn(chunks);
       }
     }
-    terms.add(x);
+    at += kTileBytes;
+    if (held != nullptr) held += kTileBytes / kElementBytes;
+    first = false;
+    later = true;
   }
   return terms;
 }
 
 template <int kDtype, int kThreads>
-__device__ Terms sum_row_of(const LogitsRow& row, float* held) {
-  return row.transform.soft_cap != 0.0F ? sum_row_of<kDtype, true, kThreads>(row, held)
-                                        : sum_row_of<kDtype, false, kThreads>(row, held);
+__device__ __forceinline__ Terms sum_row_of(const LogitsRow& row, float* held) {
+  return reinterpret_cast<uintptr_t>(row.data) % Chunk<kDtype>::kBytes == 0
+             ? sum_row_of<kDtype, true, kThreads>(row, held)
+             : sum_row_of<kDtype, false, kThreads>(row, held);
 }
 
 template <int kThreads>
-__device__ Terms sum_row(const LogitsRow& row, float* held) {
+__device__ __forceinline__ Terms sum_row(const LogitsRow& row, float* held) {
   if (row.dtype == SIDBEAM_DTYPE_F32) return sum_row_of<SIDBEAM_DTYPE_F32, kThreads>(row, held);
   if (row.dtype == SIDBEAM_DTYPE_F16) return sum_row_of<SIDBEAM_DTYPE_F16, kThreads>(row, held);
   return sum_row_of<SIDBEAM_DTYPE_BF16, kThreads>(row, held);
@@ -165,13 +202,15 @@ __device__ Terms sum_row(const LogitsRow& row, float* held) {
 // The sum of exp over the n terms (0: as many as add_alone() added) that `sum(origin)` sums relative to an origin.
 // Called by all threads, and returned to all of them.
 template <int kThreads, class Sum>
-__device__ PartialSum block_sum_exp(int64_t n, const Sum& sum, typename BlockFold<Terms, kThreads>::Storage& storage) {
-  Terms terms = BlockFold<Terms, kThreads>::all(sum(0.0F), JoinTerms(), storage);
-  const int64_t all = n > 0 ? n : terms.count;
-  if (!is_far(terms)) return partial_sum(terms, all, 0.0F);
-  const float base = terms.largest;
-  terms = BlockFold<Terms, kThreads>::all(sum(base), JoinTerms(), storage);
-  return partial_sum(terms, all, base);
+__device__ __forceinline__ PartialSum block_sum_exp(int64_t n, const Sum& sum,
+                                                    typename BlockFold<Terms, kThreads>::Storage& storage) {
+  float origin = 0.0F;
+#pragma unroll 1
+  for (;;) {  // at most twice: `sum` is long and should be there once
+    const Terms terms = BlockFold<Terms, kThreads>::all(sum(origin), JoinTerms(), storage);
+    if (origin != 0.0F || !is_far(terms)) return partial_sum(terms, n > 0 ? n : terms.count, origin);
+    origin = terms.largest;
+  }
 }
 
 }  // namespace sidbeam::cuda

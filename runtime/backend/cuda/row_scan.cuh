@@ -11,8 +11,15 @@ namespace sidbeam::cuda {
 // The most columns whose x are kept for the children.
 inline constexpr int64_t kMostHeld = 8192;
 
+// A row's beam and children are the same for all threads, so they are in shared memory, written by the first thread: in
+// every thread's registers they would leave room for fewer blocks.
 template <int kThreads>
 struct RowShared {
+  BeamRow beam;
+  Children children;
+  const float* lse;    // the row's, if it was given
+  uint64_t* keys;      // [most_keys] of the row's groups, on the device
+  uint32_t most_keys;  // a power of two
   typename BlockFold<Terms, kThreads>::Storage fold;
   SelectStorage select;
   int32_t prefix[kMaxLevels];
@@ -32,27 +39,28 @@ __device__ inline LogitsRow relative(LogitsRow row, float origin) {
 
 // The sum over contiguous columns. Keeps their x if there is room.
 template <int kThreads>
-__device__ PartialSum sum_columns(BeamRow& beam, int64_t first, int64_t count, int64_t room,
-                                  RowShared<kThreads>& shared) {
-  LogitsRow part = beam.row;
+__device__ __forceinline__ PartialSum sum_columns(int64_t first, int64_t count, int64_t room,
+                                                  RowShared<kThreads>& shared) {
+  LogitsRow part = shared.beam.row;
   part.data = static_cast<const char*>(part.data) + first * element_bytes(part.dtype);
   part.columns = count;
   float* held = count <= room ? shared.held : nullptr;
   const PartialSum sum = block_sum_exp<kThreads>(
       count, [&](float origin) { return sum_row<kThreads>(relative(part, origin), origin == 0.0F ? held : nullptr); },
       shared.fold);
-  if (held != nullptr) {  // complete, since folding has a barrier
-    beam.held = held;
-    beam.held_first = first;
-    beam.held_count = count;
+  if (held != nullptr && thread_id() == 0) {
+    shared.beam.held = held;
+    shared.beam.held_first = first;
+    shared.beam.held_count = count;
   }
+  __syncthreads();
   return sum;
 }
 
 // The sum over x(i), i < n, where x(i) is -inf if there is no child i. Except for the last bit in double, the sum does
 // not depend on how children are numbered, so that strategies which number the same children differently agree.
 template <int kThreads, class X>
-__device__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
+__device__ __forceinline__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& shared) {
   return block_sum_exp<kThreads>(
       0,
       [&](float origin) {
@@ -63,125 +71,138 @@ __device__ PartialSum sum_values(uint32_t n, const X& x, RowShared<kThreads>& sh
       shared.fold);
 }
 
-template <int kThreads>
-SIDBEAM_APART __device__ PartialSum sum_level(BeamRow& beam, const Children& children, int64_t room,
-                                              RowShared<kThreads>& shared) {
-  const uint32_t codes = children.codes;
-  const PartialSum sum = beam.columns.map == nullptr
-                             ? sum_columns<kThreads>(beam, beam.columns.offset, codes, room, shared)
-                             : sum_values<kThreads>(
-                                   codes, [&](uint32_t i) { return beam.x(i, codes); }, shared);
+// Where the terms of a row's normaliser are: in contiguous columns, or at children (of the level, or of the beam).
+enum class SumOver : int32_t { kNothing, kColumns, kCodes, kChildren };
+__device__ inline SumOver sum_over(int32_t normalization, bool has_lse, const BeamRow& beam) {
+  if (has_lse || normalization == SIDBEAM_NORMALIZE_NONE) return SumOver::kNothing;
+  if (normalization == SIDBEAM_NORMALIZE_VALID) return SumOver::kChildren;
+  return normalization == SIDBEAM_NORMALIZE_LEVEL && beam.columns.map != nullptr ? SumOver::kCodes : SumOver::kColumns;
+}
+
+// Adds the end of a level, which lies apart from its codes.
+__device__ inline PartialSum with_end(const PartialSum& sum, const BeamRow& beam, const Children& children) {
   if (!children.ends) return sum;
   Terms end;
-  const float x = beam.x(codes, codes);
+  const float x = beam.x(children.codes, children.codes);
   end.add_alone(x);
   if (!is_far(end)) return merge(sum, partial_sum(end, 1, 0.0F));
   return merge(sum, {x, 0, 1.0});
 }
 
-template <int kThreads>
-SIDBEAM_APART __device__ RowOutcome normalize(const SessionView& session, BeamRow& beam, const Children& children,
-                                              const float* lse, int64_t room, RowShared<kThreads>& shared) {
-  if (!sums_rows(session.normalization, lse != nullptr)) return use_given(lse, beam.score);
-  const PartialSum sum = session.normalization == SIDBEAM_NORMALIZE_FULL
-                             ? sum_columns<kThreads>(beam, 0, beam.row.columns, room, shared)
-                             : sum_level<kThreads>(beam, children, room, shared);
-  return use_sum(sum, beam.score);
-}
-
 // Finds the best top_k codes, for the strategies that look up only those. False if the row has a bad element.
 template <int kThreads>
-SIDBEAM_APART __device__ bool find_best_codes(int32_t top_k, const BeamRow& beam, Children& children,
-                                              RowShared<kThreads>& shared) {
+__device__ __forceinline__ bool find_best_codes(int32_t top_k, RowShared<kThreads>& shared) {
+  const BeamRow& beam = shared.beam;
+  const uint32_t count = shared.children.count, codes = shared.children.codes;
   const auto keys = [&](const auto& visit) {
-    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads)
-      visit(code_key(beam.x(i, children.codes), i));
+    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads)
+      visit(code_key(beam.x(i, codes), i));
   };
   bool bad = false;
-  uint32_t count = 0;
-  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
-    const float x = beam.x(i, children.codes);
+  uint32_t finite = 0;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) {
+    const float x = beam.x(i, codes);
     bad = bad || !(x < kInfinity);
-    count += x > -kInfinity ? 1 : 0;
+    finite += x > -kInfinity ? 1 : 0;
   }
   if (__syncthreads_or(bad)) return false;
-  for (int i = thread_id(); i < kBins; i += kThreads) shared.select.bins[i] = 0;
+  if (thread_id() == 0) shared.select.bins[0] = 0;
   __syncthreads();
-  atomicAdd(&shared.select.bins[0], count);
+  atomicAdd(&shared.select.bins[0], finite);
   __syncthreads();
-  const uint32_t all = shared.select.bins[0];
+  const uint32_t all = shared.select.bins[0], wanted = static_cast<uint32_t>(top_k);
+  const uint64_t least = all <= wanted ? 1 : select_bound<kThreads>(keys, wanted, shared.select);
   __syncthreads();
-  children.least = all <= static_cast<uint32_t>(top_k)
-                       ? 1
-                       : select_bound<kThreads>(keys, static_cast<uint32_t>(top_k), shared.select);
+  if (thread_id() == 0) shared.children.least = least;
+  __syncthreads();
   return true;
 }
 
-// NORMALIZE_VALID: the sum over the children themselves.
-template <int kThreads>
-SIDBEAM_APART __device__ RowOutcome normalize_children(BeamRow& beam, const Children& children,
-                                                       RowShared<kThreads>& shared) {
-  const auto x = [&](uint32_t i) {
-    uint32_t token = 0;
-    if (!children.at_number(i, token)) return -kInfinity;
-    const float value = beam.x(token, children.codes);
-    if (children.probes && (code_key(value, token) < children.least || !children.exists(token))) return -kInfinity;
-    return value;
-  };
-  return use_sum(sum_values<kThreads>(children.count, x, shared), beam.score);
+// The x of child i as a term of a normaliser.
+__device__ inline float term_of(SumOver over, const BeamRow& beam, const Children& children, uint32_t i) {
+  uint32_t token = i;
+  if (over == SumOver::kChildren && !children.at_number(i, token)) return -kInfinity;
+  const float x = beam.x(token, children.codes);
+  const bool looked_up = over == SumOver::kChildren && children.probes;
+  if (looked_up && (code_key(x, token) < children.least || !children.exists(token))) return -kInfinity;
+  return x;
 }
 
-// Writes the keys of the row's groups; returns whether a child makes the row bad.
+// Finds the normaliser of a row and, for the strategies that look up only the best codes, those.
 template <int kThreads>
-SIDBEAM_APART __device__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note,
-                                         uint64_t* keys) {
+__device__ __forceinline__ RowOutcome normalize(int32_t normalization, int32_t top_k, int64_t room,
+                                                RowShared<kThreads>& shared, RowScore& score) {
+  const BeamRow& beam = shared.beam;
+  const Children& children = shared.children;
+  const SumOver over = sum_over(normalization, shared.lse != nullptr, beam);
+  RowOutcome outcome = RowOutcome::kReady;
+  if (over == SumOver::kNothing) outcome = use_given(shared.lse, score);
+  if (over == SumOver::kColumns) {
+    const bool full = normalization == SIDBEAM_NORMALIZE_FULL;
+    const PartialSum sum =
+        sum_columns<kThreads>(full ? 0 : beam.columns.offset, full ? beam.row.columns : children.codes, room, shared);
+    outcome = use_sum(full ? sum : with_end(sum, beam, children), score);
+  }
+  if (outcome != RowOutcome::kReady) return outcome;
+  if (children.probes && !find_best_codes<kThreads>(top_k, shared)) return RowOutcome::kBad;
+  if (over != SumOver::kCodes && over != SumOver::kChildren) return outcome;
+  const PartialSum sum = sum_values<kThreads>(
+      over == SumOver::kCodes ? children.codes : children.count,
+      [&](uint32_t i) { return term_of(over, beam, children, i); }, shared);
+  return use_sum(over == SumOver::kCodes ? with_end(sum, beam, children) : sum, score);
+}
+
+// Writes the keys of the row's groups, a group or a warp of children that are groups themselves at a time; returns
+// whether a child makes the row bad.
+template <int kThreads>
+__device__ __forceinline__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note,
+                                           uint64_t* keys) {
+  const bool single = note.single();
+  const uint32_t units = single ? (note.count + kWarp - 1) / kWarp : note.groups;
   bool bad = false;
-  if (note.single()) {
-    for (uint32_t i = static_cast<uint32_t>(thread_id()); i < note.count; i += kThreads)
-      keys[i] = candidate_key(beam, children, i, bad);
-  } else {
-    for (uint32_t g = static_cast<uint32_t>(warp_id()); g < note.groups; g += kThreads / kWarp) {
-      uint64_t best = 0;
-      const uint32_t end = note.begin(g + 1);
-      for (uint32_t i = note.begin(g) + static_cast<uint32_t>(lane_id()); i < end; i += kWarp) {
-        const uint64_t key = candidate_key(beam, children, i, bad);
-        best = key > best ? key : best;
-      }
-      best = warp_max(best);
-      if (lane_id() == 0) keys[g] = best;
+  for (uint32_t u = static_cast<uint32_t>(warp_id()); u < units; u += kThreads / kWarp) {
+    const uint32_t begin = single ? u * kWarp : note.begin(u);
+    const uint32_t end = single ? std::min(begin + kWarp, note.count) : note.begin(u + 1);
+    const uint32_t first = begin + static_cast<uint32_t>(lane_id());
+    uint64_t best = 0;
+    for (uint32_t i = first; i < end; i += kWarp) {
+      const uint64_t key = candidate_key(beam, children, i, bad);
+      best = key > best ? key : best;
     }
+    if (!single) best = warp_max(best);
+    if (single ? first < end : lane_id() == 0) keys[single ? first : u] = best;
   }
   return __syncthreads_or(bad) != 0;
 }
 
-// Scans a row whose beam and children are known, and records the findings in the note.
+// Scans the row of shared.beam, whose children are shared.children, and returns the findings.
 template <int kThreads>
-__device__ __forceinline__ Note scan_row(const SessionView& session, BeamRow& beam, Children& children,
-                                         const float* lse, int64_t room, uint32_t most_keys, uint64_t* keys,
+__device__ __forceinline__ Note scan_row(int32_t normalization, int32_t top_k, int64_t room,
                                          RowShared<kThreads>& shared) {
   Note note;
   note.read = true;
-  RowOutcome outcome = normalize<kThreads>(session, beam, children, lse, room, shared);
-  if (outcome == RowOutcome::kReady && children.probes &&
-      !find_best_codes<kThreads>(session.top_k, beam, children, shared))
-    outcome = RowOutcome::kBad;
-  if (outcome == RowOutcome::kReady && lse == nullptr && session.normalization == SIDBEAM_NORMALIZE_VALID) {
-    outcome = normalize_children<kThreads>(beam, children, shared);
-    beam.reads_row = true;
-  }
+  RowScore score = shared.beam.score;
+  const RowOutcome outcome = normalize<kThreads>(normalization, top_k, room, shared, score);
   if (outcome != RowOutcome::kReady) {
     note.found = outcome == RowOutcome::kBad      ? RowFound::kBad
                  : outcome == RowOutcome::kBadLse ? RowFound::kBadLse
                                                   : RowFound::kNothing;
     return note;
   }
-  note.normalizer = beam.score.normalizer;
-  note.clamp = beam.score.clamp;
-  note.least = children.least;
-  note.kind = kind_of(children);
-  note.count = children.count;
-  note.groups = groups_of(children.count, most_keys);
-  note.found = write_keys<kThreads>(beam, children, note, keys) ? RowFound::kBad : RowFound::kCandidates;
+  __syncthreads();  // all threads have read the score as it was
+  if (thread_id() == 0) {
+    shared.beam.score = score;
+    if (shared.lse == nullptr && normalization == SIDBEAM_NORMALIZE_VALID) shared.beam.reads_row = true;
+  }
+  __syncthreads();
+  note.normalizer = score.normalizer;
+  note.clamp = score.clamp;
+  note.least = shared.children.least;
+  note.kind = kind_of(shared.children);
+  note.count = shared.children.count;
+  note.groups = groups_of(note.count, shared.most_keys);
+  note.found =
+      write_keys<kThreads>(shared.beam, shared.children, note, shared.keys) ? RowFound::kBad : RowFound::kCandidates;
   return note;
 }
 

@@ -6,10 +6,10 @@
 
 namespace sidbeam::cuda {
 
-inline constexpr int kDigitBits = 8, kBins = 1 << kDigitBits;
+inline constexpr int kDigitBits = 8, kBins = 1 << kDigitBits, kMostWarps = 16;
 
 struct SelectStorage {
-  unsigned long long least, most;
+  uint64_t least[kMostWarps], most[kMostWarps];  // of each warp
   uint32_t bins[kBins];
   uint32_t digit, left, in_bin;
 };
@@ -35,30 +35,41 @@ __device__ inline void find_digit(SelectStorage& storage, uint32_t left) {
   }
 }
 
+// The least and the largest of the keys that are not 0. (There is no native minimum of 64 bits in shared memory:
+// atomicMin() is a loop of compare-and-swap there.)
+struct KeyRange {
+  uint64_t least = ~uint64_t{0}, most = 0;
+};
+template <int kThreads>
+__device__ KeyRange range_of_block(const KeyRange& own, SelectStorage& storage) {
+  static_assert(kThreads / kWarp <= kMostWarps);
+  const uint64_t least = ~warp_max(~own.least), most = warp_max(own.most);
+  if (lane_id() == 0) {
+    storage.least[warp_id()] = least;
+    storage.most[warp_id()] = most;
+  }
+  __syncthreads();
+  KeyRange all;
+  for (int w = 0; w < kThreads / kWarp; ++w) {
+    all.least = storage.least[w] < all.least ? storage.least[w] : all.least;
+    all.most = storage.most[w] > all.most ? storage.most[w] : all.most;
+  }
+  return all;
+}
+
 // A bound that k keys reach, k at least 1 and at most the number of keys that are not 0. `keys(visit)` calls visit(key)
 // for this thread's keys, the same ones every time. Bits in which all keys agree are skipped: scores share their sign
 // and most of their exponent, and a digit shared by all keys would make every thread wait for the same bin.
 template <int kThreads, class Keys>
-__device__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& storage) {
+__device__ __forceinline__ uint64_t select_bound(const Keys& keys, uint32_t k, SelectStorage& storage) {
   __syncthreads();  // the previous call may still be reading the storage
-  if (thread_id() == 0) {
-    storage.least = ~0ULL;
-    storage.most = 0;
-  }
-  __syncthreads();
-  unsigned long long least = ~0ULL, most = 0;
+  KeyRange own;
   keys([&](uint64_t key) {
     if (key == 0) return;
-    least = key < least ? key : least;
-    most = key > most ? key : most;
+    own.least = key < own.least ? key : own.least;
+    own.most = key > own.most ? key : own.most;
   });
-  if (most != 0) {
-    atomicMin(&storage.least, least);
-    atomicMax(&storage.most, most);
-  }
-  __syncthreads();
-  most = storage.most;
-  least = storage.least;
+  const auto [least, most] = range_of_block<kThreads>(own, storage);
   int above = 64 - __clzll(static_cast<long long>(most ^ least));  // bits not decided yet
   uint64_t prefix = above == 64 ? 0 : most >> above;
   uint32_t left = k;

@@ -62,7 +62,7 @@ __device__ inline History history_of(const SessionView& session, int32_t slot) {
 }
 
 // What was found in a beam's row. Its keys are the best of each group of children: key g of children [g * count /
-// groups, (g + 1) * count / groups).
+// groups, (g + 1) * count / groups). There are as many groups as children, or a power of two.
 enum class RowFound : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {
   LogSum normalizer;
@@ -73,7 +73,9 @@ struct Note {
   bool clamp = false, read = false;
 
   __device__ bool single() const { return groups == count; }
-  __device__ uint32_t begin(uint32_t group) const { return static_cast<uint32_t>(uint64_t{group} * count / groups); }
+  __device__ uint32_t begin(uint32_t group) const {
+    return single() ? group : static_cast<uint32_t>(uint64_t{group} * count >> (31 - __clz(static_cast<int>(groups))));
+  }
 };
 static_assert(sizeof(Note) == 32);  // the end of a step reads one per beam
 

@@ -229,25 +229,30 @@ __global__ void __launch_bounds__(kThreads)
   auto& shared = shared_memory<TopkShared>();
   const int64_t i = blockIdx.x, state = states[i];
   const IndexView* index = index_of(table, i);
-  Children children;
-  if (!may_go_on(index, state)) return write_topk(out, i, children, nullptr, 0, false);
+  if (!may_go_on(index, state)) return write_topk(out, i, {}, nullptr, 0, false);
   const int32_t level = decode_state(state).level;
-  BeamRow beam;
-  beam.columns = columns[level];
-  beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype),
-              rows.columns,
-              rows.dtype,
-              {}};
-  beam.reads_row = sums_rows(normalization, false);
-  children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns, state, 0);
-  SessionView session;
-  session.normalization = normalization;
-  uint64_t* keys = workspace + i * topk_keys(out.k, codes);
-  const Note note = scan_row<kThreads>(session, beam, children, nullptr, room, most_children(codes), keys, shared.row);
+  if (thread_id() == 0) {
+    BeamRow beam;
+    beam.columns = columns[level];
+    beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype),
+                rows.columns,
+                rows.dtype,
+                {}};
+    beam.reads_row = sums_rows(normalization, false);
+    shared.row.beam = beam;
+    shared.row.children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns, state, 0);
+    shared.row.lse = nullptr;
+    shared.row.keys = workspace + i * topk_keys(out.k, codes);
+    shared.row.most_keys = most_children(codes);
+  }
+  __syncthreads();
+  const Note note = scan_row<kThreads>(normalization, 0, room, shared.row);
+  const Children children = shared.row.children;  // the keys are sorted in the same memory
   const bool good = note.found == RowFound::kCandidates;
   const uint64_t* best = nullptr;
   uint32_t count = 0;
   if (good) {
+    uint64_t* keys = workspace + i * topk_keys(out.k, codes);
     best = best_keys(keys, note.count, static_cast<uint32_t>(out.k), keys + most_children(codes), shared);
     count = shared.sort.count;
   }

@@ -17,38 +17,50 @@ static_assert(sizeof(RowShared<kRowThreads>) + kMostHeld * sizeof(float) <= kSha
 static_assert(sizeof(FinishShared<kFewThreads, kFewBeams>) <= kSharedBytes);
 static_assert(sizeof(FinishShared<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedBytes);
 
+__device__ uint64_t* keys_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
+  return workspace_of(session, entry.slot).keys + int64_t{m} * keys_of_row(session.beams, entry.live);
+}
+
+// Finds the row and the children of a live beam: its first thread, for all. False if the beam has no row.
+template <int kThreads>
+__device__ bool prepare_row(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
+                            RowShared<kThreads>& shared) {
+  bool found = false;
+  if (thread_id() == 0) {
+    BeamRow beam;
+    found = find_row(session, step, entry, m, beam, shared.lse);
+    shared.beam = beam;
+    shared.keys = keys_of_beam(session, entry, m);
+    shared.most_keys = keys_of_row(session.beams, entry.live);
+    Children children = children_of_beam(session, entry, m);
+    if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
+      tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
+      children.prefix = shared.prefix;
+    }
+    shared.children = children;
+  }
+  return __syncthreads_or(found) != 0;
+}
+
 template <int kThreads>
 __device__ void scan_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t m, int64_t room,
                           RowShared<kThreads>& shared) {
-  const Workspace work = workspace_of(session, entry.slot);
-  const uint32_t most_keys = keys_of_row(session.beams, entry.live);
-  uint64_t* keys = work.keys + int64_t{m} * most_keys;
   const int64_t at = beams_at(session, entry.slot) + m, state = session.states[at];
   Note note;
   if (is_ended(state)) {
     note.found = RowFound::kCandidates;
     note.count = note.groups = 1;
-    if (thread_id() == 0) keys[0] = key_of(session.scores[at], place_of(m, 0));
+    if (thread_id() == 0) *keys_of_beam(session, entry, m) = key_of(session.scores[at], place_of(m, 0));
   } else if (is_live(state)) {
-    BeamRow beam;
-    const float* lse = nullptr;
-    if (find_row(session, step, entry, m, beam, lse)) {
-      Children children = children_of_beam(session, entry, m);
-      if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
-        if (thread_id() == 0) tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
-        __syncthreads();
-        children.prefix = shared.prefix;
-      }
-      note = scan_row<kThreads>(session, beam, children, lse, room, most_keys, keys, shared);
-    } else {
-      note.found = RowFound::kNoRow;
-    }
+    note.found = RowFound::kNoRow;
+    if (prepare_row<kThreads>(session, step, entry, m, shared))
+      note = scan_row<kThreads>(session.normalization, session.top_k, room, shared);
   }
-  if (thread_id() == 0) work.notes[m] = note;
+  if (thread_id() == 0) workspace_of(session, entry.slot).notes[m] = note;
 }
 
 template <int kThreads>
-__global__ void __launch_bounds__(kThreads, 1024 / kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     row_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
   let_next_begin();
   Entry entry;

@@ -48,7 +48,7 @@ __device__ void check_rows(const IndexView& index, int l, Damage& damage) {
     check_row_pointer(damage, level, l, node + 1, before, pointer);
     // Beyond the bound on children one breaks a rule anyway, and long rows are rare.
     const uint64_t begin = std::min(before, level.edges);
-    const uint64_t end = std::clamp(pointer, begin, std::min(level.edges, begin + tokens_of(index, l) + 1));
+    const uint64_t end = clamped(pointer, begin, std::min(level.edges, begin + tokens_of(index, l) + 1));
     check_row(damage, index, l, node, begin, end, level.tokens);
   });
 }

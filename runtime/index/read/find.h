@@ -83,7 +83,7 @@ SIDBEAM_HD inline uint64_t sid_ordinal(const IndexView& index, const State& stat
 SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordinal) {
   if (!index.item_offsets) return {ordinal, ordinal + 1};
   const uint64_t lo = std::min(index.item_offsets[ordinal], index.items);
-  return {lo, std::clamp(index.item_offsets[ordinal + 1], lo, index.items)};
+  return {lo, clamped(index.item_offsets[ordinal + 1], lo, index.items)};
 }
 
 SIDBEAM_HD inline int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
@@ -100,7 +100,8 @@ SIDBEAM_HD inline int64_t find_sid_in_columns(const IndexView& index, const int3
   return range.lo < range.hi ? static_cast<int64_t>(range.lo) : -1;
 }
 
-SIDBEAM_HD inline bool matches(const IndexView& index, uint64_t ordinal, const int32_t* codes) {
+template <class Codes>
+SIDBEAM_HD bool matches(const IndexView& index, uint64_t ordinal, const Codes& codes) {
   for (int l = 0; l < index.levels; ++l) {
     if (index.level[l].column[ordinal] != static_cast<uint32_t>(codes[l])) return false;
   }
@@ -108,9 +109,9 @@ SIDBEAM_HD inline bool matches(const IndexView& index, uint64_t ordinal, const i
 }
 
 // Walks the slots of the hash set. The walk is bounded, so SIDs that crowd at one slot cannot make it long.
-// hash_key(index, codes) returns the key of a SID.
-template <class Key>
-SIDBEAM_HD int64_t hash_find(const IndexView& index, const int32_t* codes, const Key& hash_key) {
+// codes[l] is the code of level l (an array, or what computes it); hash_key(index, codes) returns the key of a SID.
+template <class Codes, class Key>
+SIDBEAM_HD int64_t hash_find(const IndexView& index, const Codes& codes, const Key& hash_key) {
   for (int l = 0; l < index.levels; ++l) {
     // Mixed radix is unambiguous only for codes in range.
     const uint32_t most = index.level[l].codes - (index.variable_length ? 0 : 1);
