@@ -217,6 +217,7 @@ void probe_cuda(const Probe& probe) {
 
 int main() {
   if (!gpu::has_device()) return 77;
+  std::cout << std::unitbuf;  // a time limit may end this
   try {
     Probe probe;
     const int failed = probe_library(probe);

@@ -24,8 +24,8 @@ holder() {
 CPATH=${CPATH:-}
 rm -rf "$folder/flatbuffers" "$folder/hwy" "$folder/schemas" "$folder/programs"
 mkdir -p "$folder/schemas"
-cp -rL "$(holder flatbuffers/flatbuffers.h)/flatbuffers" "$(holder hwy/highway.h)/hwy" "$folder/"
-cp -L "$(holder xxhash.h)"/xxh*.h "$folder/"
+cp -rLp "$(holder flatbuffers/flatbuffers.h)/flatbuffers" "$(holder hwy/highway.h)/hwy" "$folder/"
+cp -Lp "$(holder xxhash.h)"/xxh*.h "$folder/"
 flatc --cpp --scoped-enums -o "$folder/schemas" schemas/index.fbs
 cp schemas/index.fbs "$folder/schemas/"
 git describe --always --dirty --abbrev=40 --exclude='*' >"$folder/COMMIT"

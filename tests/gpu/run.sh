@@ -9,7 +9,7 @@
 # SIDBEAM_DEPS  folder that dependencies.sh filled: headers, the commit, perhaps the programs
 # GPU_OUTPUT    where results go (build/gpu/results)
 # GPU_PYTHON    a Python with torch, triton and numpy (python3)
-# GPU_SECONDS   limit of the whole (540); GPU_PART_SECONDS: of a part, where its own is longer
+# GPU_SECONDS   limit of the whole (530); GPU_PART_SECONDS: of a part, where its own is longer
 # Exit status: 0; 1 if something failed or was left out; 2 if it was called wrongly or cannot build here; 77 if nothing
 # has run, for the lack of a GPU.
 # SPDX-License-Identifier: Apache-2.0
@@ -22,7 +22,7 @@ case $what in tests | bench) ;; *) sed -n '5,6s/^# *//p' "${BASH_SOURCE[0]}" >&2
 export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin PYTHONDONTWRITEBYTECODE=1
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} bin=build/gpu
 folder=$(mktemp -d) && logs=$folder/$what
-end=$((SECONDS + ${GPU_SECONDS:-540})) most=${GPU_PART_SECONDS:-600}
+end=$((SECONDS + ${GPU_SECONDS:-530})) most=${GPU_PART_SECONDS:-600}
 failed=0 ran=0 child='' child_name='' child_begin=0
 mkdir -p "$output" "$logs"
 touch "$logs/parts.tsv" "$logs/parts.txt" "$logs/lines.jsonl"
@@ -130,7 +130,7 @@ run_tests() {
   part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
   part cuda-host 30 "$bin/samples/cuda_host"
   if ! command -v compute-sanitizer >/dev/null; then
-    echo 'compute-sanitizer is not there: left out'
+    ended sanitizers 'left out' 0 'compute-sanitizer is not there'
     return
   fi
   sanitize memcheck
@@ -156,7 +156,7 @@ run_bench() {
   local budget
   part bench 240 "$bin/tests/gpu/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$logs/lines.jsonl"
   if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-    echo "rivals: $python has no PyTorch that sees a GPU: left out"
+    ended rivals 'left out' 0 "$python has no PyTorch that sees a GPU"
     return
   fi
   part warm-rivals 150 warm_rivals
