@@ -166,9 +166,9 @@ int probe_library(Probe& probe) {
                                                                {"constraint_set_bitmask", &Probe::bitmask},
                                                                {"constraint_set_topk", &Probe::topk}};
   int failed = 0;
-  for (const auto& [name, entry] : entries) {
-    const Outcome outcome = capture(probe.stream(), [&] { (probe.*entry)(); });
-    std::cout << (outcome.wrong.empty() ? "ok      " : "FAILED  ") << name
+  for (const auto& entry : entries) {
+    const Outcome outcome = capture(probe.stream(), [&] { (probe.*entry.second)(); });
+    std::cout << (outcome.wrong.empty() ? "ok      " : "FAILED  ") << entry.first
               << (outcome.wrong.empty() ? "" : ": " + outcome.wrong) << '\n';
     failed += !outcome.wrong.empty();
   }
