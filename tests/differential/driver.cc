@@ -79,7 +79,7 @@ std::string failure(const Machine& machine, const Case& c) {
   return "";
 }
 
-char current[2048];  // the case being run, to be printed if the library dies
+char current[2048];  // the case being run, to be printed if the library dies or a time limit ends it
 
 void set_current(const Case& c) { std::snprintf(current, sizeof current, "\ncase: %s\n", to_line(c).c_str()); }
 
@@ -158,7 +158,7 @@ struct Options {
   int64_t cases = 3000, seed = 1;
   double seconds = 1e9;
   std::string line;
-  bool coverage = false;
+  bool coverage = false, shrink = true;
 };
 
 int run(const Machine& machine, const std::vector<Floor>& floors, const Options& options, Case (*adjusted)(Case)) {
@@ -178,7 +178,7 @@ int run(const Machine& machine, const std::vector<Floor>& floors, const Options&
     try {
       check_case(machine, c, &coverage);
     } catch (const Mismatch& error) {
-      return report(machine, c, error.what(), true);
+      return report(machine, c, error.what(), options.shrink);
     }
     count_case(c, &coverage);
   }
@@ -195,9 +195,13 @@ Options parse(int argc, char** argv) {
       options.coverage = true;
       continue;
     }
+    if (name == "--no-shrink") {
+      options.shrink = false;
+      continue;
+    }
     if (i + 1 == argc)
-      throw std::invalid_argument("expected --cases N, --seed S, --seconds S, --case LINE or --coverage, got '" + name +
-                                  "'");
+      throw std::invalid_argument(
+          "expected --cases N, --seed S, --seconds S, --case LINE, --coverage or --no-shrink, got '" + name + "'");
     const std::string value = argv[++i];
     if (name == "--cases") {
       options.cases = std::stoll(value);
@@ -208,7 +212,8 @@ Options parse(int argc, char** argv) {
     } else if (name == "--case") {
       options.line = value;
     } else {
-      throw std::invalid_argument("expected --cases, --seed, --seconds, --case or --coverage, got '" + name + "'");
+      throw std::invalid_argument("expected --cases, --seed, --seconds, --case, --coverage or --no-shrink, got '" +
+                                  name + "'");
     }
   }
   return options;
@@ -220,7 +225,7 @@ int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Fl
   struct sigaction action = {};
   action.sa_handler = report_death;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM}) sigaction(number, &action, nullptr);
   try {
     const Options options = parse(argc, argv);
     return run(make_machine(), floors, options, adjusted);

@@ -1,6 +1,7 @@
 // The command line of a differential test.
 //
 //   --cases N --seed S    cases of seeds S .. S+N-1; the first that fails is shrunk to a line
+//   --no-shrink           it is not: after an error that sticks, every smaller case fails too
 //   --seconds S           no further case after this many seconds
 //   --case 'LINE'         that line
 //   --coverage            also fail if a path was reached less often than the test or the list here demands

@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Fills a folder with the third-party headers that a build needs, and flatc's output for the schema, for a machine that
-# lacks them and cannot fetch them. Give the folder to CMake there as -DSIDBEAM_DEPS=FOLDER, or to run.sh as
-# SIDBEAM_DEPS.
-#   bash tests/gpu/dependencies.sh FOLDER
+# Fills a folder for a machine that cannot fetch anything: the third-party headers that a build needs, flatc's output
+# for the schema, and the commit that this tree is at. run.sh there takes the folder as SIDBEAM_DEPS, CMake as
+# -DSIDBEAM_DEPS=FOLDER.
+#   bash tests/gpu/dependencies.sh FOLDER              3 MB
+#   bash tests/gpu/dependencies.sh FOLDER --programs   and what run.sh would build there
+# GPU_ARCHITECTURE   the GPU that programs are for, as CMAKE_CUDA_ARCHITECTURES (this machine's; 90-real without one)
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-folder=${1:?usage: bash tests/gpu/dependencies.sh FOLDER}
+. tests/gpu/programs.sh
+folder=${1:?usage: bash tests/gpu/dependencies.sh FOLDER [--programs]}
 
 # The folder that holds a header.
 holder() {
@@ -19,10 +22,17 @@ holder() {
 }
 
 CPATH=${CPATH:-}
-rm -rf "$folder/flatbuffers" "$folder/hwy" "$folder/schemas"
+rm -rf "$folder/flatbuffers" "$folder/hwy" "$folder/schemas" "$folder/programs"
 mkdir -p "$folder/schemas"
-cp -rL "$(holder flatbuffers/flatbuffers.h)/flatbuffers" "$(holder hwy/highway.h)/hwy" "$folder/"
-cp -L "$(holder xxhash.h)"/xxh*.h "$folder/"
+cp -rLp "$(holder flatbuffers/flatbuffers.h)/flatbuffers" "$(holder hwy/highway.h)/hwy" "$folder/"
+cp -Lp "$(holder xxhash.h)"/xxh*.h "$folder/"
 flatc --cpp --scoped-enums -o "$folder/schemas" schemas/index.fbs
 cp schemas/index.fbs "$folder/schemas/"
+git describe --always --dirty --abbrev=40 --exclude='*' >"$folder/COMMIT"
+if [ "${2:-}" = --programs ]; then
+  export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
+  architecture=${GPU_ARCHITECTURE:-$(gpu_architecture)}
+  SIDBEAM_DEPS=$(realpath "$folder") build_programs build/gpu "$architecture"
+  carry_programs build/gpu "$architecture" "$folder/programs"
+fi
 du -sh "$folder"

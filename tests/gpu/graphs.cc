@@ -386,6 +386,7 @@ constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
 
 int main(int argc, char** argv) {
   if (!gpu::has_device()) return 77;
+  std::cout << std::unitbuf;  // a time limit may end this
   int failed = 0;
   for (const Test& test : kTests) {
     if (argc > 1 && std::string(test.name).find(argv[1]) == std::string::npos) continue;

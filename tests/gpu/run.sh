@@ -1,130 +1,170 @@
 #!/usr/bin/env bash
-# The tests and the benchmark of the CUDA backend on this machine's GPU: builds, tests, looks for bad accesses and races
-# with compute-sanitizer, measures beside the rivals, writes JSON and prints a short table last. Needs CUDA 12 or later,
-# CMake and a C++20 compiler; PyTorch and Triton for the rivals. Fetches nothing.
-#   bash tests/gpu/run.sh            all, inside eight minutes on 16 cores
-#   bash tests/gpu/run.sh tests      no benchmark
-#   bash tests/gpu/run.sh bench      no tests
-# SIDBEAM_DEPS  folder that dependencies.sh filled, where FlatBuffers, xxHash, Highway or flatc are not installed
+# The tests and the benchmark of the CUDA backend on this machine's GPU, in two calls that each end inside 600 s. Needs
+# CUDA 12 or later, CMake and a C++20 compiler, unless programs are carried; PyTorch and Triton for the rivals. Fetches
+# nothing.
+#   bash tests/gpu/run.sh tests      what may be captured, the tests, compute-sanitizer
+#   bash tests/gpu/run.sh bench      the benchmark, then its rivals
+# Both leave NAME.tar.gz (every log, every measurement), NAME.json and NAME.txt. The archive is made anew after each
+# part, so that it holds what was finished even where this script is killed.
+# SIDBEAM_DEPS  folder that dependencies.sh filled: headers, the commit, perhaps the programs
+# GPU_OUTPUT    where results go (build/gpu/results)
 # GPU_PYTHON    a Python with torch, triton and numpy (python3)
-# GPU_OUTPUT    where results and logs go (build/gpu/results)
-# GPU_BUILD_SECONDS  limit of the build's time (400)
-# GPU_SECONDS   limit of the whole time, except what the slowest part overruns (450)
-# Exit status: 0; 1 if something failed; 2 if it was called wrongly or cannot build here; 77 if all was built, and there
-# is no GPU to run it on.
+# GPU_SECONDS   limit of the whole (530); GPU_PART_SECONDS: of a part, where its own is longer
+# Exit status: 0; 1 if something failed or was left out; 2 if it was called wrongly or cannot build here; 77 if nothing
+# has run, for the lack of a GPU.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/gpu/programs.sh
 
-what=${1:-all}
-case $what in
-  all | tests | bench) ;;
-  *) echo "run.sh: expected tests, bench or nothing, got '$what'" >&2; exit 2 ;;
-esac
-export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin
-for tool in nvcc cmake c++ "${GPU_PYTHON:-python3}"; do
-  command -v "$tool" >/dev/null ||
-    { echo "run.sh: expected $tool in PATH (or, of CUDA, in /usr/local/cuda/bin)" >&2; exit 2; }
-done
+what=${1:-}
+case $what in tests | bench) ;; *) sed -n '5,6s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
+export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin PYTHONDONTWRITEBYTECODE=1
+python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} bin=build/gpu
+folder=$(mktemp -d) && logs=$folder/$what
+end=$((SECONDS + ${GPU_SECONDS:-530})) most=${GPU_PART_SECONDS:-600}
+failed=0 ran=0 child='' child_name='' child_begin=0
+mkdir -p "$output" "$logs"
+touch "$logs/parts.tsv" "$logs/parts.txt" "$logs/lines.jsonl"
 
-python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} build=build/gpu
-end=$((SECONDS + ${GPU_SECONDS:-450}))
-bin=$build/tests/gpu
-mkdir -p "$output"
-lines=$output/lines.jsonl
-: >"$lines"
-failed=0
-export PYTHONDONTWRITEBYTECODE=1
+# Where there is no repository, dependencies.sh has written down which commit it was.
+commit=$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null ||
+  cat "${SIDBEAM_DEPS:-.}/COMMIT" 2>/dev/null || echo unknown)
 
-left() { echo $((end > SECONDS ? end - SECONDS : 1)); }
+least() { echo $(($1 < $2 ? $1 : $2)); }
+left() { least $((end - SECONDS)) "$most"; }
 
-# part NAME SECONDS COMMAND ...   a program or an exported function; its output in a log; 77 is "skipped"
+# ended NAME STATUS SECONDS WORDS   says how a part went, keeps it
+ended() {
+  printf '%-22s %-9s %4d s  %s\n' "$@" | tee -a "$logs/parts.txt"
+  printf '%s\t%s\t%d\t%s\n' "$@" >>"$logs/parts.tsv"
+  archive
+}
+
+archive() {
+  tar -C "$folder" -czf "$output/.$what.tar.gz" "$what"
+  mv "$output/.$what.tar.gz" "$output/$what.tar.gz"
+}
+
+# part NAME SECONDS COMMAND ...   a program or an exported function, its output in a log; 77 is "skipped"
 part() {
-  local name=$1 seconds=$2 begin=$SECONDS status=0
+  local name=$1 seconds begin=$SECONDS status=0 log=$logs/$1.log words=
+  seconds=$(least "$2" "$(left)")
   shift 2
-  timeout "$seconds" bash -c '"$@"' part "$@" >"$output/$name.log" 2>&1 </dev/null || status=$?
+  if [ "$seconds" -le 0 ]; then
+    failed=1
+    ended "$name" 'LEFT OUT' 0 'no time left'
+    return
+  fi
+  # In the background, since bash runs a trap only once a command in the foreground has ended.
+  timeout -k 5 "$seconds" bash -c '"$@"' part "$@" >"$log" 2>&1 </dev/null &
+  child=$! child_name=$name child_begin=$begin
+  wait $child || status=$?
+  child=
+  words=$(tail -n 1 "$log" | tr -d '\t\r' | cut -c 1-100)
   case $status in
-    0) printf '%-24s ok       %4d s  %s\n' "$name" $((SECONDS - begin)) \
-      "$(tail -n 1 "$output/$name.log" | cut -c 1-100)" ;;
-    77) printf '%-24s skipped  %s\n' "$name" "$(tail -n 1 "$output/$name.log" | sed 's/^skipped: //' | cut -c 1-100)" ;;
-    124) printf '%-24s TOO SLOW %4d s\n' "$name" "$seconds" ; failed=1 ;;
-    *) printf '%-24s FAILED   (status %d)\n' "$name" $status; tail -n 25 "$output/$name.log"; failed=1 ;;
+    0) ran=1; ended "$name" ok $((SECONDS - begin)) "$words"; return ;;
+    77) ended "$name" skipped $((SECONDS - begin)) "${words#skipped: }"; return ;;
+    124 | 137) ran=1 words="ended by its limit of $seconds s"; ended "$name" 'TOO SLOW' $((SECONDS - begin)) "$words" ;;
+    *) ran=1; ended "$name" FAILED $((SECONDS - begin)) "status $status" ;;
   esac
-  return 0
+  failed=1
+  tail -n 25 "$log" | sed 's/^/    /'
 }
 
-has_gpu() { nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }
-has_torch() { "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; }
-
-configure_and_build() {
-  local generator=() architecture=90
-  if command -v ninja >/dev/null; then generator=(-G Ninja); fi
-  if has_gpu; then architecture=native; fi  # 90: whether it compiles
-  cmake -S . -B $build "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSIDBEAM_CUDA=ON -DSIDBEAM_TESTS=gpu \
-    -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES=$architecture \
-    ${SIDBEAM_DEPS:+-DSIDBEAM_DEPS="$SIDBEAM_DEPS"} &&
-    cmake --build $build -j "$(nproc)" --target gpu_differential gpu_graphs gpu_log_sum_exp gpu_bench sidbeam_cuda_host
+# However this ends: what there is goes into the results.
+finish() {
+  local status=$? note=
+  trap - EXIT
+  trap '' TERM INT HUP
+  if [ -n "$child" ]; then
+    kill "$child" 2>/dev/null || true
+    wait "$child" || true
+    ended "$child_name" KILLED $((SECONDS - child_begin)) 'run.sh was ended from outside'
+    status=1
+  fi
+  "$python" tests/gpu/bench/report.py --parts "$logs/parts.tsv" --lines "$logs/lines.jsonl" --commit "$commit" \
+    --output "$output/$what.json" 2>&1 | tee "$logs/report.txt" || status=1
+  cat "$logs/parts.txt" "$logs/report.txt" >"$output/$what.txt"
+  cp "$output/$what.json" "$output/$what.txt" "$logs/" || true
+  archive
+  rm -rf "$folder"
+  if [ $status = 77 ]; then note=', NO GPU: NOTHING HAS RUN ON ONE'; fi
+  if [ $status = 1 ]; then note=', SOMETHING FAILED OR WAS LEFT OUT (see above)'; fi
+  printf '%s, %d s%s\n' "$output/$what.tar.gz" $SECONDS "$note"
+  exit $status
 }
+trap finish EXIT
+trap 'exit 1' TERM INT HUP
 
-export build
-export -f has_gpu configure_and_build
-
-# Compiles for Triton and torch.compile while C++ compiles: one process per table.
-warm_rivals() {
-  local table
-  for table in small medium large nv442 text; do
-    timeout 200 "$python" tests/gpu/bench/rivals.py --warm --only $table >"$output/warm-$table.log" 2>&1 || true &
+# Sets $bin to a folder of programs: those that were carried, or what it builds.
+get_programs() {
+  local architecture carried=${SIDBEAM_DEPS:-}/programs tool
+  architecture=$(gpu_architecture)
+  if fits "$carried" "$architecture"; then
+    bin=$carried
+    export LD_LIBRARY_PATH=$carried/cuda
+    return
+  fi
+  for tool in nvcc cmake c++; do
+    command -v $tool >/dev/null ||
+      { echo "run.sh: expected $tool in PATH (or, of CUDA, in /usr/local/cuda/bin)" >&2; exit 2; }
   done
-  wait
+  export -f build_programs
+  part build 420 build_programs $bin "$architecture"
+  [ $failed = 0 ] || exit 1
+  ran=0  # building says nothing about a GPU
 }
 
 sanitize() { # TOOL
-  part "sanitizer-$1" 45 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/gpu_differential" --cases 12 --seed 3 \
-    --seconds 15
+  part "sanitizer-$1" 90 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/tests/gpu/gpu_differential" \
+    --cases 12 --seed 3 --seconds 20 --no-shrink
 }
 
+# What decides about the others comes first.
 run_tests() {
-  part differential 100 "$bin/gpu_differential" --cases 4000 --seed 1 --seconds 50 --coverage
-  part graphs 60 "$bin/gpu_graphs"
-  part log-sum-exp 60 "$bin/gpu_log_sum_exp"
-  part cuda-host 30 "$build/samples/cuda_host"
+  local tool
+  part capture-probe 30 "$bin/tests/gpu/gpu_capture_probe"
+  part graphs 60 "$bin/tests/gpu/gpu_graphs"
+  part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
+  part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
+  part cuda-host 30 "$bin/samples/cuda_host"
   if ! command -v compute-sanitizer >/dev/null; then
-    echo 'compute-sanitizer is not there: left out'
+    ended sanitizers 'left out' 0 'compute-sanitizer is not there'
     return
   fi
   sanitize memcheck
   sanitize racecheck
-  sanitize initcheck
-  sanitize synccheck
+  for tool in initcheck synccheck; do
+    if [ $((end - SECONDS)) -ge 30 ]; then sanitize $tool; else ended "sanitizer-$tool" 'left out' 0 'no time left'; fi
+  done
 }
 
-# Measurements that were finished within the time are in the results.
+# Compiles for Triton and torch.compile: one process per table. What fails here fails again, and is reported, later.
+warm_rivals() {
+  local table
+  for table in small medium large nv442 text width; do
+    "$python" tests/gpu/bench/rivals.py --warm --only $table 2>&1 | sed "s/^/$table: /" || true &
+  done
+  wait
+}
+export python
+export -f warm_rivals
+
+# The rivals last, warmed once nothing of ours is timed any more.
 run_bench() {
-  local budget=$(($(left) - 60))
-  part bench $((budget > 60 ? budget : 60)) "$bin/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$lines"
-  budget=$(($(left) - 15))
-  if has_torch; then
-    part rivals $((budget > 20 ? budget + 25 : 45)) "$python" tests/gpu/bench/rivals.py --json "$lines" \
-      --budget $((budget > 20 ? budget : 20))
-  else
-    echo "rivals: $python has no PyTorch that sees a GPU: left out"
+  local budget
+  part bench 240 "$bin/tests/gpu/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$logs/lines.jsonl"
+  if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+    ended rivals 'left out' 0 "$python has no PyTorch that sees a GPU"
+    return
   fi
+  part warm-rivals 150 warm_rivals
+  budget=$(($(left) - 30))
+  part rivals 600 "$python" tests/gpu/bench/rivals.py --json "$logs/lines.jsonl" --budget $((budget > 10 ? budget : 10))
 }
 
-warming=
-if [ "$what" != tests ] && has_torch; then warm_rivals & warming=$!; fi
-has_gpu || echo 'nvidia-smi shows no GPU: only the build says something here'
-part build "${GPU_BUILD_SECONDS:-400}" configure_and_build
-[ $failed = 0 ] || exit 1
-if [ "$what" != bench ]; then run_tests; fi
-if [ -n "$warming" ]; then wait $warming; fi
-if [ "$what" != tests ]; then run_bench; fi
-"$python" tests/gpu/bench/report.py --lines "$lines" --output "$output/results.json"
-status=$failed note=
-if [ $failed = 1 ]; then
-  note=', SOMETHING FAILED (see above)'
-elif ! has_gpu; then
-  status=77 note=', NO GPU: nothing has run on one'
-fi
-printf '%s, %d s%s\n' "$output/results.json" $SECONDS "$note"
-exit $status
+get_programs
+"run_$what"
+if [ $failed = 1 ]; then exit 1; fi
+if [ $ran = 0 ]; then exit 77; fi

@@ -215,6 +215,7 @@ int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     if (!gpu::has_device()) return 77;
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a time limit may end this
     run(options);
     return 0;
   } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
-"""One results file and a short table of what bench.cc and rivals.py appended.
+"""One results file of how run.sh's parts ended and of what bench.cc and rivals.py measured, and a short table of that.
 
-    python3 report.py --lines LINES --output RESULTS.json
+    python3 report.py --parts PARTS --lines LINES --commit COMMIT --output RESULTS.json
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import json
@@ -24,12 +24,27 @@ def output_of(*command):
         return ""
 
 
-def machine():
+def machine(commit):
     gpu = output_of("nvidia-smi", "--query-gpu=name,driver_version,clocks.sm,clocks.mem,memory.total",
                     "--format=csv,noheader")
     return {"gpu": gpu.split("\n")[0] if gpu else "none", "nvcc": output_of("nvcc", "--version").split("\n")[-1],
-            "cores": len(os.sched_getaffinity(0)), "commit": output_of("git", "rev-parse", "HEAD"),
+            "cores": len(os.sched_getaffinity(0)), "commit": commit,
             "date": output_of("date", "-u", "+%Y-%m-%d")}
+
+
+def read_parts(path):
+    """Of each part of run.sh that has ended, how."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        rows = [line.rstrip("\n").split("\t", 3) for line in file]
+    return [{"part": name, "status": status, "seconds": int(seconds), "says": says}
+            for name, status, seconds, says in rows]
+
+
+def read_measurements(path):
+    """A program that was killed may have left half a line."""
+    with open(path, "r+b") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
+    return measurements.read_lines(path)
 
 
 def by_case(found):
@@ -90,26 +105,31 @@ def targets(cases):
         yield f"width: lse given, {max(widths)} columns against {min(widths)}, + 5 %", wide, 1.05 * narrow
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Makes a results file and a table of measurements on a GPU.")
-    parser.add_argument("--lines", required=True, help="file with one measurement a line")
-    parser.add_argument("--output", required=True)
-    options = parser.parse_args()
-    found, about = measurements.read_lines(options.lines), machine()
-    with open(options.output, "w", encoding="utf-8") as file:
-        file.write('{"machine": ' + json.dumps(about, indent=1) + ',\n"measurements": [\n')
-        file.write(",\n".join(json.dumps(m) for m in found) + "\n]}\n")
-    if not found:
-        print("nothing was measured")
-        return
+def show_measurements(found):
     cases = by_case(found)
-    print(", ".join(f"{name} {value}" for name, value in about.items()))
     show_times(cases)
     for m in found:
         if "exact beams" in m["note"]:
             print(f"flashrec's way, {m['table']} {m['case']['dtype']} level {m['case']['level']}: {m['note']}")
     for text, came, wanted in targets(cases):
         print(f"{'met   ' if came <= wanted else 'MISSED'}  {text}: {figure(came)}, wanted {figure(wanted)} us at most")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Makes a results file and a table of what came on a GPU.")
+    parser.add_argument("--parts", required=True, help="file with one part a line")
+    parser.add_argument("--lines", required=True, help="file with one measurement a line")
+    parser.add_argument("--commit", required=True)
+    parser.add_argument("--output", required=True)
+    options = parser.parse_args()
+    parts, found, about = read_parts(options.parts), read_measurements(options.lines), machine(options.commit)
+    with open(options.output, "w", encoding="utf-8") as file:
+        file.write('{"machine": ' + json.dumps(about, indent=1) + ',\n"parts": [\n')
+        file.write(",\n".join(json.dumps(part) for part in parts) + '\n],\n"measurements": [\n')
+        file.write(",\n".join(json.dumps(m) for m in found) + "\n]}\n")
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    if found:
+        show_measurements(found)
 
 
 if __name__ == "__main__":

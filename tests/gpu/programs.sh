@@ -1,0 +1,65 @@
+# The programs that run.sh runs: building them, carrying them to another machine, and whether carried ones are of these
+# sources and for this GPU. Sourced in the repository's root. SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+
+# FILE of each, in a build folder, and what it needs.
+gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp tests/gpu/gpu_differential
+  tests/gpu/bench/gpu_bench samples/cuda_host"
+gpu_libraries="runtime/libsidbeam.so.1 runtime/libsidbeam_cuda.so.1"
+
+# As CMAKE_CUDA_ARCHITECTURES: machine code for this GPU, or for 9.0 where there is none, and no PTX.
+gpu_architecture() {
+  local capability
+  capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1) || true
+  [[ $capability =~ ^[0-9]+\.[0-9]+$ ]] || capability=9.0
+  echo "${capability/./}-real"
+}
+
+# build_programs FOLDER ARCHITECTURE
+build_programs() {
+  local generator=()
+  if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+  cmake -S . -B "$1" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSIDBEAM_CUDA=ON -DSIDBEAM_TESTS=gpu \
+    -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES="$2" \
+    -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DSIDBEAM_DEPS="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")}" &&
+    cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_graphs gpu_log_sum_exp gpu_differential gpu_bench \
+      sidbeam_cuda_host
+}
+
+# A hash of all that the programs are made of.
+sources_hash() {
+  find CMakeLists.txt include runtime schemas samples/cuda_host.cu samples/CMakeLists.txt tests/CMakeLists.txt \
+    tests/handles.h tests/differential tests/oracle tests/bench tests/gpu -type f \( -name '*.c' -o -name '*.cc' \
+    -o -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.fbs' -o -name '*.map' -o -name '*.cmake' \
+    -o -name CMakeLists.txt \) -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum | cut -c 1-32
+}
+
+# carry_programs BUILD ARCHITECTURE FOLDER   as they are in BUILD, stripped, with CUDA's runtime
+carry_programs() {
+  local file
+  rm -rf "$3"
+  mkdir -p "$3/cuda"
+  for file in $gpu_programs $gpu_libraries; do
+    mkdir -p "$3/$(dirname "$file")"
+    strip -o "$3/$file" "$(realpath "$1/$file")"
+  done
+  cp -L "$(ldd "$1/tests/gpu/gpu_graphs" | sed -nE 's/.*libcudart.* => (.*) \(.*/\1/p')" "$3/cuda/"
+  echo "$2" >"$3/ARCHITECTURE"
+  sources_hash >"$3/SOURCES"
+}
+
+# fits FOLDER ARCHITECTURE   whether carried programs can be used; says why not
+fits() {
+  local status=0
+  [ -e "$1/ARCHITECTURE" ] || return 1
+  if [ "$(cat "$1/ARCHITECTURE")" != "$2" ]; then
+    echo "the programs in $1 are for $(cat "$1/ARCHITECTURE"), this GPU is $2: built anew"
+  elif [ "$(cat "$1/SOURCES")" != "$(sources_hash)" ]; then
+    echo "the programs in $1 are of other sources: built anew"
+  else
+    LD_LIBRARY_PATH=$1/cuda "$1/tests/gpu/gpu_graphs" no_such_test >/dev/null 2>&1 || status=$?
+    case $status in 0 | 77) return 0 ;; esac
+    echo "the programs in $1 do not run on this machine: built anew"
+  fi
+  return 1
+}
