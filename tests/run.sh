@@ -102,10 +102,11 @@ release() {
   ctest --preset release -j "$jobs"
 }
 
-# One build for this stage and for fuzz: the fuzzer wants clang's.
+# One build for this stage and for fuzz: the fuzzer wants clang's. Without the benchmarks, which run what the other
+# tests do.
 asan() {
   build fuzz
-  UBSAN_OPTIONS=print_stacktrace=1 ctest --preset fuzz -j "$jobs" -LE 'slow|fuzz'
+  UBSAN_OPTIONS=print_stacktrace=1 ctest --preset fuzz -j "$jobs" -LE 'slow|fuzz|bench-quick'
 }
 
 # TSan of g++ 12 cannot place its shadow where the kernel randomises more address bits than it knows: switch that off
@@ -140,6 +141,9 @@ python_stage() { bash bindings/python/test.sh build/release; }
 java_stage() { bash bindings/java/test.sh build/release; }
 go_stage() { bash bindings/go/test.sh build/release; }
 
+# 77: without nvcc there is no plugin.
+machine_stage() { bash tests/gpu/machine_code/run.sh build/release || [ $? = 77 ]; }
+
 readme_stage() {
   local library
   library=$(find "build/install/moved prefix" -name libsidbeam.so.1 | head -n 1)
@@ -168,6 +172,7 @@ else
   stage release "release build and all tests" release
 fi
 if [ "$what" = all ]; then
+  stage machine "machine code of the CUDA kernels" machine_stage
   stage install "consumers of a moved installation and of Debian packages, the C tests on it, README" install_stage
   stage python "the Python package, in the build tree and as a wheel" python_stage
   stage java "the Java library" java_stage

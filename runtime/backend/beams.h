@@ -78,7 +78,8 @@ struct History {
 
 // The tokens of a beam before `level`, by walking its parents back. A slot that was named twice in one step may have
 // invalid parents; their tokens are arbitrary.
-SIDBEAM_HD inline void tokens_of_beam(const History& history, int32_t level, int32_t beam, int32_t* tokens) {
+template <class Codes>
+SIDBEAM_HD void tokens_of_beam(const History& history, int32_t level, int32_t beam, Codes&& tokens) {
   for (int32_t l = level - 1; l >= 0; --l) {
     if (beam < 0 || beam >= history.beams) beam = 0;
     tokens[l] = history.tokens[int64_t{l} * history.beams + beam];
@@ -86,37 +87,40 @@ SIDBEAM_HD inline void tokens_of_beam(const History& history, int32_t level, int
   }
 }
 
-// A beam's SID: codes [kMaxLevels], -1 after its last. The end and anything after it are not codes.
+// A beam's SID, apart from its codes.
 struct BeamSid {
-  int32_t codes[kMaxLevels];
   int32_t length = 0;
   int64_t ordinal = -1;  // -1: no SID of the index, or not a whole one
 };
 
-template <class Key>
-SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const BeamSid& sid, const Key& hash_key) {
+template <class Codes, class Key>
+SIDBEAM_HD int64_t ordinal_of_beam(const IndexView& index, int64_t word, const Codes& codes, int32_t length,
+                                   const Key& hash_key) {
   const State state = decode_state(word);
   if (!state.ended && state.level < index.levels) return -1;
-  if (state.kind == NodeKind::kOpaque) return find_sid(index, sid.codes, sid.length, hash_key);
+  if (state.kind == NodeKind::kOpaque) return find_sid(index, codes, length, hash_key);
   const uint64_t ordinal = state.kind == NodeKind::kSorted ? state.node : sid_ordinal(index, state);
   return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
 }
 
-// The SID of a beam in `state` at `level`; none if the beam is dead or its slot has no index (nullptr). hash_key(index,
-// codes) is the key of a SID.
-template <class Key>
-SIDBEAM_HD void sid_of_beam(const IndexView* index, const History& history, int32_t level, int32_t beam, int64_t state,
-                            const Key& hash_key, BeamSid& sid) {
-  level = index != nullptr && is_live(state) ? std::min(level, index->levels) : 0;
-  tokens_of_beam(history, level, beam, sid.codes);
-  for (int32_t l = 0; l < kMaxLevels; ++l) {
-    if (l < level && is_code(index->level[l], sid.codes[l])) {
+// The SID of a beam in `state` at `level`; none if the beam is dead or its slot has no index (nullptr). Fills
+// codes[0 .. levels), -1 after the SID's last: the end and anything after it are not codes. hash_key(index, codes) is
+// the key of a SID.
+template <class Codes, class Key>
+SIDBEAM_HD BeamSid sid_of_beam(const IndexView* index, const History& history, int32_t level, int32_t beam,
+                               int64_t state, const Key& hash_key, Codes&& codes, int32_t levels) {
+  BeamSid sid;
+  level = index != nullptr && is_live(state) ? std::min(level, std::min(index->levels, levels)) : 0;
+  tokens_of_beam(history, level, beam, codes);
+  for (int32_t l = 0; l < levels; ++l) {
+    if (l < level && is_code(index->level[l], codes[l])) {
       sid.length = l + 1;
     } else {
-      sid.codes[l] = -1;
+      codes[l] = -1;
     }
   }
-  if (level > 0) sid.ordinal = ordinal_of_beam(*index, state, sid, hash_key);
+  if (level > 0) sid.ordinal = ordinal_of_beam(*index, state, codes, sid.length, hash_key);
+  return sid;
 }
 
 // The item rows of one SID: how many there are, and how many of them a limit per SID leaves.

@@ -10,5 +10,9 @@ int main() {
     differential::Runtime runtime = make_runtime(name);
     if (runtime) ways.push_back({name, std::move(runtime), &here});
   }
-  return differential::report_log_sum_exp(ways);
+  differential::LogSumExpRows rows;
+#ifdef SIDBEAM_SANITIZED
+  rows = {4097, rows.fractions / 8};
+#endif
+  return differential::report_log_sum_exp(ways, rows);
 }

@@ -32,12 +32,12 @@ void CpuSession::fill_items(int64_t slot, int64_t i, const sidbeam_items& out) c
                         shape_.beams};
   ItemRows rows;
   for (int32_t m = 0; m < shape_.beams; ++m) {
-    BeamSid sid;
+    int32_t codes[kMaxLevels];
     const int64_t state = states_[slot * shape_.beams + m], at = i * shape_.beams + m;
-    sid_of_beam(index, history, level_[slot], m, state, hash_key, sid);
+    const BeamSid sid = sid_of_beam(index, history, level_[slot], m, state, CpuHashKey(), codes, shape_.levels);
     if (out.ordinals != nullptr) out.ordinals[at] = sid.ordinal;
     if (out.lengths != nullptr) out.lengths[at] = sid.length;
-    if (out.sids != nullptr) std::copy_n(sid.codes, shape_.levels, out.sids + at * shape_.levels);
+    if (out.sids != nullptr) std::copy_n(codes, shape_.levels, out.sids + at * shape_.levels);
     if (out.offsets != nullptr) out.offsets[i * (shape_.beams + 1) + m] = rows.count;
     append_rows(index, sid.ordinal, out, i, rows);
   }

@@ -10,7 +10,8 @@
 
 namespace sidbeam::cuda {
 
-// The default secret; in constant memory, since what indexes a table unknown at compile time would copy it to the stack.
+// The default secret, in constant memory: indexed by what the compiler does not know, a table would be copied to the
+// stack.
 #if !defined(SIDBEAM_EMULATED)
 __constant__
 #endif

@@ -4,7 +4,7 @@
 namespace sidbeam::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 128;
 // The capacity of one launch: kernel arguments may take 4 KB on every device.
 constexpr int kSlots = 512;
 struct SlotBatch {
@@ -14,8 +14,15 @@ struct SlotBatch {
 
 struct ItemsShared {
   BlockScan<int64_t, kThreads>::Storage scan;
+  int32_t codes[kMaxLevels][kThreads];  // the launch has room for the session's levels
 };
 static_assert(sizeof(ItemsShared) <= kSharedBytes);
+
+// A thread's codes in shared memory. (An array of its own would be in local memory.)
+struct OwnCodes {
+  ItemsShared& shared;
+  __device__ int32_t& operator[](int l) const { return shared.codes[l][thread_id()]; }
+};
 
 __global__ void __launch_bounds__(kThreads)
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
@@ -32,15 +39,15 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t at = i * beams + m;
     SidRows rows;
     if (m < session.beams) {
-      BeamSid beam;
-      sid_of_beam(index, history_of(session, slot), std::min(session.level[slot], session.levels), m,
-                  session.states[beams_at(session, slot) + m], HashKey(), beam);
+      const OwnCodes codes{shared};
+      const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
+                                       session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
       rows = rows_of_sid(index, beam.ordinal, items.limit_per_sid);
       truncated = truncated || rows.wanted < rows.count;
       if (items.ordinals != nullptr) items.ordinals[at] = beam.ordinal;
       if (items.lengths != nullptr) items.lengths[at] = beam.length;
       for (int32_t l = 0; items.sids != nullptr && l < session.levels; ++l)
-        items.sids[at * session.levels + l] = beam.codes[l];
+        items.sids[at * session.levels + l] = codes[l];
     }
     int64_t total = 0;
     const int64_t before = filled + BlockScan<int64_t, kThreads>::before(rows.wanted, total, shared.scan);
@@ -69,8 +76,8 @@ cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64
     batch.first = i;
     const int64_t taken = std::min<int64_t>(kSlots, count - i);
     std::copy_n(slots + i, taken, batch.slots);
-    const cudaError_t error =
-        launch(items_kernel, {taken, kThreads, sizeof(ItemsShared)}, stream, session, batch, items);
+    const size_t bytes = offsetof(ItemsShared, codes) + static_cast<size_t>(session.levels) * sizeof(int32_t[kThreads]);
+    const cudaError_t error = launch(items_kernel, {taken, kThreads, bytes}, stream, session, batch, items);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

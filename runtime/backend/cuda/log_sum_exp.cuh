@@ -112,8 +112,8 @@ __device__ inline PartialSum partial_sum(const Terms& terms, int64_t n, float ba
   return {base, exponent, terms.sum * (1.0 + z * (1.0 + z * (0.5 + z * (1.0 / 6.0))))};
 }
 
-// Adds the columns of a thread's first chunks, as many as make a tree and kApart columns from each other; `left` columns
-// of the row are left from the first on. Stores their x in `held` if that is given.
+// Adds the columns of a thread's first chunks, as many as make a tree and kApart columns from each other; `left` is the
+// number of the row's columns from the first on. Stores their x in `held` if that is given.
 template <int kDtype, bool kSoftCap, int kApart>
 __device__ __forceinline__ void add_tree(const Transform& transform, const uint4* chunks, int32_t left, float* held,
                                          Terms& terms) {

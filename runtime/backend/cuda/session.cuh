@@ -117,7 +117,7 @@ __device__ inline Workspace workspace_of(const SessionView& session, int32_t slo
 
 // The number of keys that a row may leave: a power of two, larger when there are fewer rows.
 __device__ inline uint32_t keys_of_row(int32_t beams, int32_t live) {
-  const auto share = static_cast<uint32_t>(beams * kKeysOfBeam / (live > 0 ? live : 1));
+  const auto all = static_cast<uint32_t>(beams * kKeysOfBeam), share = all / static_cast<uint32_t>(live > 0 ? live : 1);
   return 1U << (31 - __clz(static_cast<int>(share)));
 }
 // The number of groups of n children. If there is room, each child is its own group. Otherwise a group has about a warp

@@ -223,7 +223,7 @@ SIDBEAM_HD inline int64_t topk_keys(int32_t k, uint32_t codes) {
   return int64_t{children} + power_of_two_from(wanted < children ? wanted : children);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     topk_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows,
                 int32_t normalization, TopkOut out, uint32_t codes, uint64_t* workspace, int64_t room) {
   auto& shared = shared_memory<TopkShared>();

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads, 3)
 }
 
 template <int kThreads, int kMostBeams>
-__global__ void __launch_bounds__(kThreads, 1)
+__global__ void __launch_bounds__(kThreads, 512 / kThreads)
     finish_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step) {
   wait_for_kernel();
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);

@@ -142,18 +142,27 @@ __device__ void check_columns(const IndexView& index, Damage& damage) {
   });
 }
 
+// The codes of an ordinal. (A copy of them would be in local memory.)
+struct CodesOf {
+  const IndexView& index;
+  uint64_t ordinal;
+  __device__ int32_t operator[](int l) const { return static_cast<int32_t>(index.level[l].column[ordinal]); }
+};
+
+__device__ uint64_t key_of_ordinal(const IndexView& index, uint64_t ordinal) {
+  return HashKey()(index, CodesOf{index, ordinal});
+}
+
 // Every SID is in the hash set, which holds nothing else.
 __device__ void check_hash(const IndexView& index, Damage& damage) {
   if (!index.has_columns) return;
   for_each(index.sids, [&](uint64_t i) {
-    int32_t codes[kMaxLevels];
-    for (int l = 0; l < index.levels; ++l) codes[l] = static_cast<int32_t>(index.level[l].column[i]);
-    damage.need(hash_find(index, codes, HashKey()) == static_cast<int64_t>(i));
+    damage.need(hash_find(index, CodesOf{index, i}, HashKey()) == static_cast<int64_t>(i));
   });
   for_each(index.hash.capacity, [&](uint64_t slot) {
     check_empty_slot(damage, index.hash, slot);
     if (is_used(index.hash.keys[slot]) && check_slot_ordinal(damage, index, slot))
-      check_slot_key(damage, index, slot, HashKey());
+      check_slot_key(damage, index, slot, key_of_ordinal);
   });
 }
 

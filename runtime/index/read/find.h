@@ -38,7 +38,8 @@ SIDBEAM_HD inline OrdinalRange column_range(const IndexView& index, int level, O
   return {lo, hi};
 }
 
-SIDBEAM_HD inline OrdinalRange prefix_in_columns(const IndexView& index, const int32_t* prefix, int length) {
+template <class Codes>
+SIDBEAM_HD OrdinalRange prefix_in_columns(const IndexView& index, const Codes& prefix, int length) {
   OrdinalRange range{0, index.sids};
   for (int l = 0; l < length; ++l) {
     if (!is_code(index.level[l], prefix[l])) return {};
@@ -86,7 +87,8 @@ SIDBEAM_HD inline OrdinalRange item_rows(const IndexView& index, uint64_t ordina
   return {lo, clamped(index.item_offsets[ordinal + 1], lo, index.items)};
 }
 
-SIDBEAM_HD inline int64_t find_sid_in_trie(const IndexView& index, const int32_t* codes, int length) {
+template <class Codes>
+SIDBEAM_HD int64_t find_sid_in_trie(const IndexView& index, const Codes& codes, int length) {
   State state;
   if (!follow_prefix(index, codes, length, state)) return -1;
   if (length < index.levels && !follow(index, state, index.level[length].codes)) return -1;
@@ -94,7 +96,8 @@ SIDBEAM_HD inline int64_t find_sid_in_trie(const IndexView& index, const int32_t
   return ordinal < index.sids ? static_cast<int64_t>(ordinal) : -1;
 }
 
-SIDBEAM_HD inline int64_t find_sid_in_columns(const IndexView& index, const int32_t* codes, int length) {
+template <class Codes>
+SIDBEAM_HD int64_t find_sid_in_columns(const IndexView& index, const Codes& codes, int length) {
   OrdinalRange range = prefix_in_columns(index, codes, length);
   if (length < index.levels) range = column_range(index, length, range, index.level[length].codes);
   return range.lo < range.hi ? static_cast<int64_t>(range.lo) : -1;
@@ -130,18 +133,27 @@ SIDBEAM_HD int64_t hash_find(const IndexView& index, const Codes& codes, const K
   return -1;
 }
 
+// The codes of a SID, then the ends that fill it up in the hash set.
+template <class Codes>
+struct FilledUp {
+  const IndexView& index;
+  const Codes& codes;
+  int length;
+  SIDBEAM_HD int32_t operator[](int l) const {
+    return l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);
+  }
+};
+
 // The ordinal of a whole SID, or -1. Searches the trie, the hash set or the columns, whichever exists.
-template <class Key>
-SIDBEAM_HD int64_t find_sid(const IndexView& index, const int32_t* codes, int length, const Key& hash_key) {
+template <class Codes, class Key>
+SIDBEAM_HD int64_t find_sid(const IndexView& index, const Codes& codes, int length, const Key& hash_key) {
   if (length < 1 || length > index.levels || (length < index.levels && !index.variable_length)) return -1;
   if (index.has_trie) return find_sid_in_trie(index, codes, length);
   if (index.hash.keys == nullptr) return find_sid_in_columns(index, codes, length);
-  int32_t whole[kMaxLevels] = {};
-  for (int l = 0; l < index.levels; ++l) {
-    if (l < length && !is_code(index.level[l], codes[l])) return -1;
-    whole[l] = l < length ? codes[l] : static_cast<int32_t>(index.level[l].codes);
+  for (int l = 0; l < length; ++l) {
+    if (!is_code(index.level[l], codes[l])) return -1;
   }
-  return hash_find(index, whole, hash_key);
+  return hash_find(index, FilledUp<Codes>{index, codes, length}, hash_key);
 }
 
 }  // namespace sidbeam

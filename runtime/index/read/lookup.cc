@@ -183,7 +183,7 @@ uint64_t hash_key(const IndexView& index, const int32_t* codes) {
 int64_t hash_find(const IndexView& index, const int32_t* codes) { return hash_find(index, codes, hash_key); }
 
 int64_t find_sid(const IndexView& index, const int32_t* codes, int length) {
-  return find_sid(index, codes, length, hash_key);
+  return find_sid(index, codes, length, CpuHashKey());
 }
 
 }  // namespace sidbeam

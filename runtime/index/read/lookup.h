@@ -31,4 +31,15 @@ int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes);
 uint64_t hash_key(const IndexView& index, const int32_t* codes);
 int64_t hash_find(const IndexView& index, const int32_t* codes);
 
+// hash_key() as find_sid() takes it, also for codes that are no array.
+struct CpuHashKey {
+  uint64_t operator()(const IndexView& index, const int32_t* codes) const { return hash_key(index, codes); }
+  template <class Codes>
+  uint64_t operator()(const IndexView& index, const Codes& codes) const {
+    int32_t array[kMaxLevels];
+    for (int l = 0; l < index.levels; ++l) array[l] = codes[l];
+    return hash_key(index, array);
+  }
+};
+
 }  // namespace sidbeam

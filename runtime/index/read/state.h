@@ -86,8 +86,10 @@ SIDBEAM_HD inline int64_t next_state(const IndexView& index, int64_t word, uint3
   return follow(index, state, token) ? encode_state(state) : kDeadState;
 }
 
-// Advances the initial state by a prefix of codes; returns false if no SID has the prefix.
-SIDBEAM_HD inline bool follow_prefix(const IndexView& index, const int32_t* prefix, int length, State& state) {
+// Advances the initial state by a prefix of codes; returns false if no SID has the prefix. prefix[l] is a code: of an
+// array, or of what stands for one on a device.
+template <class Codes>
+SIDBEAM_HD bool follow_prefix(const IndexView& index, const Codes& prefix, int length, State& state) {
   for (int l = 0; l < length; ++l) {
     if (!is_code(index.level[l], prefix[l]) || !follow(index, state, static_cast<uint32_t>(prefix[l]))) return false;
   }

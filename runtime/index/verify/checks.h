@@ -249,14 +249,12 @@ SIDBEAM_HD bool check_slot_ordinal(Report& report, const IndexView& index, uint6
 SIDBEAM_HD inline format::SectionKind keys_kind(const IndexView& index) {
   return index.hash.seed != 0 ? format::SectionKind::SeededHashKeys : format::SectionKind::HashKeys;
 }
-// The slot holds the key of its SID. Requires that the slot's ordinal is in range. key_of(index, codes) returns the key
-// of a SID.
+// The slot holds the key of its SID. Requires that the slot's ordinal is in range. key_of(index, ordinal) returns the
+// key of a SID.
 template <class Report, class Key>
 SIDBEAM_HD void check_slot_key(Report& report, const IndexView& index, uint64_t slot, const Key& key_of) {
   const uint64_t ordinal = index.hash.ordinals[slot];
-  int32_t codes[kMaxLevels];
-  for (int l = 0; l < index.levels; ++l) codes[l] = static_cast<int32_t>(index.level[l].column[ordinal]);
-  report.need(key_of(index, codes) == index.hash.keys[slot], keys_kind(index), -1,
+  report.need(key_of(index, ordinal) == index.hash.keys[slot], keys_kind(index), -1,
               "slot %llu has not the key of its SID, %llu", slot, ordinal);
 }
 // The place of a slot that `before` used slots precede without an empty one between.

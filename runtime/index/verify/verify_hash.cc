@@ -70,6 +70,12 @@ class SlotWalk {
   UsedSlots slots_;
 };
 
+uint64_t key_of_ordinal(const IndexView& index, uint64_t ordinal) {
+  int32_t codes[kMaxLevels];
+  for (int l = 0; l < index.levels; ++l) codes[l] = static_cast<int32_t>(index.level[l].column[ordinal]);
+  return hash_key(index, codes);
+}
+
 }  // namespace
 
 SidPairs::SidPairs(const IndexView& index)
@@ -139,7 +145,7 @@ void verify_hash(const IndexView& index) {
       corrupt(format::SectionKind::HashOrdinals, -1, "slot %llu has ordinal %llu, which is another slot's too",
               static_cast<ull>(slot), static_cast<ull>(ordinal));
     seen[ordinal] = true;
-    check_slot_key(kExplain, index, slot, hash_key);
+    check_slot_key(kExplain, index, slot, key_of_ordinal);
     check_slot_place(kExplain, index, slot, before++);
   }
 }
