@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the machine code of the CUDA plugin of a release build; see check.py, whose arguments may follow. Takes NVIDIA's
+# Checks the machine code of a release build's CUDA plugin; see check.py, whose arguments may follow. Takes NVIDIA's
 # disassembler from the toolkit or, into build/cuda-tools, from PyPI. Ends with 77 where the build has no plugin.
 #   bash tests/gpu/machine_code/run.sh [BUILD] [--write]
 # SPDX-License-Identifier: Apache-2.0
