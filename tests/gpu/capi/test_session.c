@@ -2,6 +2,12 @@
  * memory, graphs outlive starts and stops. SPDX-License-Identifier: Apache-2.0 */
 #include "cuda_session.h"
 
+#define CHECK_CAPTURE(stream)          \
+  do {                                 \
+    CHECK(capture_is_valid(stream));   \
+    CHECK_INT(thread_is_relaxed(), 0); \
+  } while (0)
+
 static void a_search_gives_what_the_cpu_gives(void) {
   bench b = set_up();
   for (int steps = 1; steps <= LEVELS; ++steps) {
@@ -139,24 +145,92 @@ static void running_out_of_memory_while_a_session_is_made_leaves_nothing_behind(
   check_nothing_is_left();
 }
 
+enum { ORDERS = 20 };
+
 static void sessions_may_go_with_work_pending(void) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  for (int order = 0; order < ORDERS; ++order) {
+    set_order(order);
+    bench b = set_up();
+    void *captured = make_stream(), *stream = make_stream();
+    CHECK_OK(sidbeam_session_stop(b.session, NULL, 0, stream, &err));
+    CHECK_OK(step(b.session, &b.rows, stream));
+    if (order % 2 != 0) CHECK_OK(sidbeam_session_fetch(b.session, &beams, stream, &err));
+    if (order % 4 > 1) begin_capture_elsewhere(captured);
+    sidbeam_session_destroy(b.session);
+    if (order % 4 > 1) end_capture_elsewhere();
+    b.session = NULL;
+    release_stream(stream);
+    release_stream(captured);
+    tear_down(&b);
+  }
+}
+
+static void a_session_that_was_never_fetched_goes_without_waiting(void) {
   bench b = set_up();
+  const int64_t live = live_allocations();
   CHECK_OK(step(b.session, &b.rows, NULL));
-  CHECK_OK(sidbeam_session_stop(b.session, NULL, 0, NULL, &err));
-  start_slot(b.session, 0);
-  CHECK_OK(step(b.session, &b.rows, NULL));
+  const int64_t pending = pending_work();
+  sidbeam_session_destroy(b.session);
+  b.session = NULL;
+  CHECK(pending_work() > pending);
+  CHECK_INT(live_allocations_now(), live - 1); /* its pinned memory; its device memory goes after the step */
+  CHECK_INT(live_allocations(), live - 2);
   tear_down(&b);
+}
+
+/* A replay that a call of the session comes after is as good as that call. */
+static void sessions_may_go_with_replays_pending_that_a_call_followed(void) {
+  for (int order = 0; order < ORDERS; ++order) {
+    set_order(order);
+    bench b = set_up();
+    void* stream = make_stream();
+    sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+    begin_capture(stream);
+    CHECK_OK(step(b.session, &b.rows, stream));
+    CHECK_OK(sidbeam_session_fetch(b.session, &beams, stream, &err));
+    void* graph = end_capture(stream);
+    replay(graph, stream);
+    CHECK_OK(sidbeam_session_stop(b.session, NULL, 0, stream, &err));
+    sidbeam_session_destroy(b.session);
+    b.session = NULL;
+    wait_device();
+    release_graph(graph);
+    release_stream(stream);
+    tear_down(&b);
+  }
+}
+
+/* The index is of another runtime than the session, so that its memory is freed on another stream. */
+static void an_index_goes_after_the_sessions_that_went_before(void) {
+  for (int order = 0; order < ORDERS; ++order) {
+    set_order(order);
+    bench b = set_up();
+    void* stream = make_stream();
+    CHECK_OK(step(b.session, &b.rows, stream));
+    const int64_t live = live_allocations_now();
+    sidbeam_session_destroy(b.session);
+    sidbeam_constraint_release(b.constraint);
+    b.session = NULL;
+    b.constraint = NULL;
+    CHECK_INT(live_allocations_now(), live - 1); /* of all that, only pinned memory */
+    release_stream(stream);
+    tear_down(&b);
+  }
 }
 
 static void statistics_count_what_graphs_did_too(void) {
   bench b = set_up();
   void* stream = make_stream();
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.stream = stream;
   begin_capture(stream);
   CHECK_OK(step(b.session, &b.rows, stream));
   void* graph = end_capture(stream);
   replay(graph, stream);
   replay(graph, stream);
+  CHECK_OK(sidbeam_session_get_items(b.session, NULL, 0, &items, &err)); /* the launches come before this call */
   CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
   CHECK_INT(stats.struct_size, sizeof stats);
   CHECK_INT(stats.steps, 3);
@@ -314,12 +388,6 @@ static void creation_loads_what_a_graph_will_launch(void) {
   check_nothing_is_left();
 }
 
-#define CHECK_CAPTURE(stream)          \
-  do {                                 \
-    CHECK(capture_is_valid(stream));   \
-    CHECK_INT(thread_is_relaxed(), 0); \
-  } while (0)
-
 static void another_threads_capture_goes_on_whatever_is_called(void) {
   bench b = set_up();
   sidbeam_index* index = make_index(&two_levels, ALL_KINDS);
@@ -348,15 +416,104 @@ static void another_threads_capture_goes_on_whatever_is_called(void) {
   CHECK_OK(sidbeam_session_fetch(b.session, &beams, stream, &err));
   CHECK_OK(sidbeam_session_stop(b.session, &first, 1, stream, &err));
   sidbeam_index_unload(index, 0);
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
+  CHECK_INT(stats.steps, 2);
   CHECK_CAPTURE(captured);
-  release_graph(end_capture(captured));
+  CHECK_OK(step(session, &b.rows, stream));
+  CHECK_OK(sidbeam_session_fetch(session, &beams, stream, &err));
   sidbeam_session_destroy(session);
-  CHECK_INT(thread_is_relaxed(), 0);
+  CHECK_CAPTURE(captured);
+  end_capture_elsewhere();
   sidbeam_constraint_release(constraint);
   sidbeam_index_release(index);
   release_stream(stream);
   release_stream(captured);
   tear_down(&b);
+}
+
+/* Its own capture, too, and of the same session. */
+static void the_threads_own_capture_goes_on_whatever_is_called(void) {
+  bench b = set_up();
+  const sidbeam_session_config config = cuda_config(b.constraint);
+  sidbeam_session* session = make_session(&config);
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  void *captured = make_stream(), *stream = make_stream();
+  begin_capture(captured);
+  CHECK_OK(step(b.session, &b.rows, captured));
+  CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
+  CHECK_INT(stats.steps, 1);
+  CHECK_OK(sidbeam_session_fetch(session, &beams, stream, &err));
+  sidbeam_session_destroy(session);
+  CHECK_CAPTURE(captured);
+  void* graph = end_capture(captured);
+  replay(graph, captured);
+  CHECK_INT(moment_of(b.session).level[0], 2);
+  release_graph(graph);
+  release_stream(captured);
+  release_stream(stream);
+  tear_down(&b);
+}
+
+/* CUDA lets nothing use the default stream then; what is refused before it gets there harms no capture. */
+static void the_default_stream_is_refused_while_a_blocking_one_is_captured(void) {
+  bench b = set_up();
+  void* captured = make_blocking_stream();
+  sidbeam_index* index = make_index(&two_levels, ALL_KINDS);
+  begin_capture_elsewhere(captured);
+  CHECK_FAILS(step(b.session, &b.rows, NULL), SIDBEAM_BAD_STATE,
+              "look at the stream: not while a stream is captured, expected that to end first: "
+              "cudaErrorStreamCaptureImplicit (cudaErrorStreamCaptureImplicit)");
+  CHECK_FAILS(sidbeam_session_stop(b.session, NULL, 0, NULL, &err), SIDBEAM_BAD_STATE,
+              "look at the stream: not while a stream is captured");
+  CHECK_OK(sidbeam_index_upload(index, NULL, &err)); /* on a stream of the library's */
+  CHECK_CAPTURE(captured);
+  end_capture_elsewhere();
+  sidbeam_index_release(index);
+  release_stream(captured);
+  tear_down(&b);
+}
+
+/* Launches that may begin early, of a session that steps twice in two launches each; the beams are the CPU's. */
+static int64_t overlaps_of_steps(const char* environment, int ptx_version, int binary_version, int capability) {
+  enum { MANY = 200 };
+  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
+  sidbeam_session_config config = cuda_config(constraint);
+  sidbeam_session* sessions[2] = {NULL, NULL};
+  float* row = on_device(halving, sizeof halving);
+  sidbeam_rows rows = same_row(row, SLOTS, MANY, CODES);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
+  if (environment != NULL) setenv("SIDBEAM_CUDA_PDL", environment, 1);
+  set_kernels(ptx_version, binary_version);
+  set_capability(capability);
+  config.beams = MANY;
+  for (int i = 0; i < 2; ++i) sessions[i] = make_session(&config);
+  unsetenv("SIDBEAM_CUDA_PDL"); /* it was read at creation */
+  const int64_t before = overlapping_launches();
+  for (int i = 0; i < 2; ++i) {
+    start_all(sessions[i]);
+    CHECK_OK(step(sessions[i], &rows, NULL));
+  }
+  const int64_t overlaps = overlapping_launches() - before;
+  for (int i = 0; i < 2; ++i) sidbeam_session_destroy(sessions[i]);
+  sidbeam_constraint_release(constraint);
+  release_device(row);
+  set_kernels(90, 90);
+  set_capability(9);
+  check_nothing_is_left();
+  return overlaps;
+}
+
+/* Kernels for older devices have no instruction that waits, whatever they run on. */
+static void kernels_overlap_only_where_they_were_compiled_to_wait(void) {
+  CHECK_INT(overlaps_of_steps(NULL, 90, 90, 9), 2);
+  CHECK_INT(overlaps_of_steps(NULL, 90, 100, 10), 2);
+  CHECK_INT(overlaps_of_steps(NULL, 80, 90, 9), 0); /* PTX for 8.0, compiled by the driver for 9.0 */
+  CHECK_INT(overlaps_of_steps(NULL, 80, 80, 9), 0);
+  CHECK_INT(overlaps_of_steps(NULL, 80, 80, 8), 0);
+  CHECK_INT(overlaps_of_steps("0", 90, 90, 9), 0);
+  CHECK_INT(overlaps_of_steps("1", 90, 90, 9), 2);
 }
 
 /* Slots at level `level`, of which there must be `count`. */
@@ -433,6 +590,9 @@ int main(void) {
       TEST(a_slots_index_goes_after_the_work_that_reads_it_and_nothing_waits),
       TEST(running_out_of_memory_while_a_session_is_made_leaves_nothing_behind),
       TEST(sessions_may_go_with_work_pending),
+      TEST(a_session_that_was_never_fetched_goes_without_waiting),
+      TEST(sessions_may_go_with_replays_pending_that_a_call_followed),
+      TEST(an_index_goes_after_the_sessions_that_went_before),
       TEST(statistics_count_what_graphs_did_too),
       TEST(errors_of_a_slot_are_seen_on_the_device),
       TEST(bad_rows_and_bad_normalisers_have_flags_of_their_own),
@@ -440,6 +600,9 @@ int main(void) {
       TEST(an_infinite_soft_cap_is_none),
       TEST(creation_loads_what_a_graph_will_launch),
       TEST(another_threads_capture_goes_on_whatever_is_called),
+      TEST(the_threads_own_capture_goes_on_whatever_is_called),
+      TEST(the_default_stream_is_refused_while_a_blocking_one_is_captured),
+      TEST(kernels_overlap_only_where_they_were_compiled_to_wait),
       TEST(a_start_that_takes_several_launches_is_all_or_nothing),
       TEST(a_slot_that_is_named_twice_harms_no_other),
   };
