@@ -228,7 +228,8 @@ static void entries_that_the_host_cannot_check_are_dead(void) {
   check_nothing_is_left();
 }
 
-static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
+/* How many times making a set failed, where the n-th attempt lets the n-th thing of a kind fail. */
+static int64_t failures_of(void (*fail)(int64_t n), sidbeam_status expected) {
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   sidbeam_runtime* runtime = make_runtime();
@@ -238,20 +239,28 @@ static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
   config.device_type = SIDBEAM_DEVICE_CUDA;
   for (int64_t n = 1;; ++n) {
     sidbeam_constraint_set* set = NULL;
-    fail_allocation(n);
+    fail(n);
     clear_error();
     const sidbeam_status status = sidbeam_constraint_set_create(runtime, &config, &set, &err);
-    fail_allocation(0);
+    fail(0);
     sidbeam_constraint_set_destroy(set);
     if (status == SIDBEAM_OK) break;
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
+    CHECK_INT(status, expected);
     CHECK(live_allocations() <= 1); /* the index may have got there before */
     ++failed;
   }
-  CHECK(failed >= 2);
   sidbeam_constraint_release(constraint);
   sidbeam_runtime_release(runtime);
   check_nothing_is_left();
+  return failed;
+}
+
+static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
+  CHECK(failures_of(fail_allocation, SIDBEAM_OUT_OF_MEMORY) >= 2);
+}
+
+static void launches_that_fail_leave_nothing_behind(void) {
+  CHECK(failures_of(fail_launch, SIDBEAM_DEVICE_ERROR) >= 5); /* the set's kernels */
 }
 
 /* What a call of the set needs on the device. */
@@ -310,6 +319,12 @@ static void a_workspace_of_topk_is_mapped_once(void) {
 }
 
 static void a_set_goes_with_work_pending_and_nothing_waits(void) {
+  sidbeam_state expected[ROWS], next[ROWS];
+  work apart = make_work();
+  CHECK_OK(advance(&apart, NULL, &err));
+  read_device(expected, apart.next, sizeof expected);
+  CHECK(expected[0] > 0); /* the code may follow */
+  release_work(&apart);
   for (int order = 0; order < 20; ++order) {
     set_order(order);
     work w = make_work();
@@ -324,8 +339,24 @@ static void a_set_goes_with_work_pending_and_nothing_waits(void) {
     CHECK_INT(live_allocations_now(), live);
     release_graph(end_capture(captured));
     CHECK_INT(live_allocations(), live - 3);
+    read_device(next, w.next, sizeof next);
+    CHECK_I64(next, expected, ROWS);
     for (int i = 0; i < 2; ++i) release_stream(streams[i]);
     release_stream(captured);
+    release_work(&w);
+  }
+}
+
+/* The next one may have its handle. */
+static void work_on_streams_that_are_gone_is_not_forgotten(void) {
+  for (int order = 0; order < 20; ++order) {
+    set_order(order);
+    work w = make_work();
+    for (int i = 0; i < 10; ++i) {
+      void* stream = make_stream();
+      CHECK_OK(advance(&w, stream, &err));
+      release_stream(stream);
+    }
     release_work(&w);
   }
 }
@@ -365,8 +396,10 @@ int main(void) {
       TEST(memory_of_the_host_and_wrong_places_are_refused),
       TEST(entries_that_the_host_cannot_check_are_dead),
       TEST(running_out_of_memory_at_any_point_leaves_nothing_behind),
+      TEST(launches_that_fail_leave_nothing_behind),
       TEST(a_workspace_of_topk_is_mapped_once),
       TEST(a_set_goes_with_work_pending_and_nothing_waits),
+      TEST(work_on_streams_that_are_gone_is_not_forgotten),
       TEST(threads_share_a_set_that_goes_after_all_their_work),
   };
   return RUN_TESTS(tests);

@@ -145,6 +145,26 @@ static void running_out_of_memory_while_a_session_is_made_leaves_nothing_behind(
   check_nothing_is_left();
 }
 
+static void a_launch_that_fails_while_a_session_is_made_leaves_nothing_behind(void) {
+  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
+  const sidbeam_session_config config = cuda_config(constraint);
+  int failed = 0;
+  for (int64_t n = 1;; ++n) {
+    fail_launch(n);
+    clear_error();
+    const sidbeam_status status = create(&config);
+    fail_launch(0);
+    if (status == SIDBEAM_OK) break;
+    CHECK_INT(status, SIDBEAM_DEVICE_ERROR);
+    CHECK(strstr(err.message, "launch the ") != NULL);
+    CHECK(live_allocations() <= 1); /* the index */
+    ++failed;
+  }
+  CHECK(failed >= 9); /* its kernels, and the verification's */
+  sidbeam_constraint_release(constraint);
+  check_nothing_is_left();
+}
+
 enum { ORDERS = 20 };
 
 static void sessions_may_go_with_work_pending(void) {
@@ -203,17 +223,27 @@ static void sessions_may_go_with_replays_pending_that_a_call_followed(void) {
 
 /* The index is of another runtime than the session, so that its memory is freed on another stream. */
 static void an_index_goes_after_the_sessions_that_went_before(void) {
+  const int32_t expected[SLOTS * BEAMS * LEVELS] = {0, 1, -1, 2, 2, -1, 0, 3, -1, 3, 0, -1,
+                                                    0, 1, -1, 2, 2, -1, 0, 3, -1, 3, 0, -1};
   for (int order = 0; order < ORDERS; ++order) {
     set_order(order);
     bench b = set_up();
     void* stream = make_stream();
-    CHECK_OK(step(b.session, &b.rows, stream));
+    int32_t sids[SLOTS * BEAMS * LEVELS];
+    sidbeam_items items = SIDBEAM_ITEMS_INIT;
+    items.sids = device_memory(sizeof sids);
+    items.stream = stream;
+    CHECK_OK(step(b.session, &b.rows, stream)); /* reads the index */
+    CHECK_OK(sidbeam_session_get_items(b.session, NULL, 0, &items, &err));
     const int64_t live = live_allocations_now();
     sidbeam_session_destroy(b.session);
     sidbeam_constraint_release(b.constraint);
     b.session = NULL;
     b.constraint = NULL;
     CHECK_INT(live_allocations_now(), live - 1); /* of all that, only pinned memory */
+    read_device(sids, items.sids, sizeof sids);
+    CHECK_I32(sids, expected, SLOTS * BEAMS * LEVELS);
+    release_device(items.sids);
     release_stream(stream);
     tear_down(&b);
   }
@@ -589,6 +619,7 @@ int main(void) {
       TEST(one_graph_serves_slots_across_starts_stops_and_levels),
       TEST(a_slots_index_goes_after_the_work_that_reads_it_and_nothing_waits),
       TEST(running_out_of_memory_while_a_session_is_made_leaves_nothing_behind),
+      TEST(a_launch_that_fails_while_a_session_is_made_leaves_nothing_behind),
       TEST(sessions_may_go_with_work_pending),
       TEST(a_session_that_was_never_fetched_goes_without_waiting),
       TEST(sessions_may_go_with_replays_pending_that_a_call_followed),

@@ -21,6 +21,7 @@ World::World() {
 }
 void World::set_seed(uint64_t seed) {
   lot = seed * 2 + 1;
+  newest_first = seed % 2 != 0;
   seed_order(seed);
 }
 World& world() {

@@ -1,6 +1,6 @@
 // Streams, events, graphs. Enqueued work waits until somebody waits for it. Then the streams' work is done in an order
-// drawn by lot among those that streams and events allow, so that nobody can rely on an order that nothing ensures. The
-// default stream and those that are not non-blocking are one.
+// drawn by lot among those that streams and events allow (with odd seeds, what came last is done first), so that nobody
+// can rely on an order that nothing ensures. The default stream and those that are not non-blocking are one.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -47,7 +47,8 @@ void do_one() {
   World& w = world();
   const std::vector<size_t> choices = ready();
   w.lot = w.lot * 6364136223846793005U + 1442695040888963407U;
-  const auto at = static_cast<std::ptrdiff_t>(choices[(w.lot >> 33) % choices.size()]);
+  const size_t drawn = w.newest_first ? choices.size() - 1 : (w.lot >> 33) % choices.size();
+  const auto at = static_cast<std::ptrdiff_t>(choices[drawn]);
   w.line[static_cast<size_t>(at)].work();
   w.line.erase(w.line.begin() + at);
 }
