@@ -114,6 +114,7 @@ cudaError_t free_async(Subject& s) {
 }
 
 #ifdef SIDBEAM_EMULATED
+cudaFuncAttributes function;
 void nothing() {}
 cudaError_t launch(Subject& s) {
   cudaLaunchConfig_t config{};
@@ -146,7 +147,6 @@ void* address = nullptr;
 CUcontext context = nullptr;
 cudaDeviceProp properties;
 cudaPointerAttributes attributes;
-cudaFuncAttributes function;
 cudaStreamCaptureStatus status_of_stream;
 cudaDriverEntryPointQueryResult found;
 

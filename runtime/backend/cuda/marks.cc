@@ -49,9 +49,10 @@ Marks::Mark* Marks::mark_for(unsigned long long stream) {
     Mark& mark = marks_.emplace_back();
     if (cudaEventCreateWithFlags(&mark.event, cudaEventDisableTiming) == cudaSuccess) return &mark;
     marks_.pop_back();
+    return nullptr;
   } catch (const std::bad_alloc&) {
+    return nullptr;
   }
-  return nullptr;
 }
 
 }  // namespace sidbeam::cuda

@@ -159,6 +159,7 @@ EMULATED(cudaPeekAtLastError);
 SIDBEAM_EMULATOR_API const char* cudaGetErrorName(cudaError_t error);
 SIDBEAM_EMULATOR_API const char* cudaGetErrorString(cudaError_t error);
 
+EMULATED(cudaMalloc, void** pointer, size_t bytes);
 EMULATED(cudaFree, void* pointer);
 EMULATED(cudaFreeAsync, void* pointer, cudaStream_t stream);
 EMULATED(cudaFreeHost, void* pointer);
@@ -246,7 +247,7 @@ SIDBEAM_EMULATOR_API cudaError_t launch(const void* kernel_id, const cudaLaunchC
 
 template <class T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes) {
-  return emulator::allocate(emulator::Call::k_cudaMalloc, reinterpret_cast<void**>(pointer), bytes, true);
+  return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream) {

@@ -7,6 +7,13 @@
 
 #include "emulator_world.h"
 
+#if defined(EMULATOR_UNDER_ASAN)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
+
 namespace emulator {
 namespace {
 
@@ -60,6 +67,7 @@ cudaError_t release(void* pointer, bool on_device) {
     pool->kept += static_cast<int64_t>(found->second.bytes);
   }
   std::fill_n(found->second.block, found->second.bytes + kGuard, kGoneByte);
+  ASAN_POISON_MEMORY_REGION(found->second.block, found->second.bytes + 2 * kGuard);
   w.gone.push_back(std::move(found->second));
   w.memory.erase(found);
   return cudaSuccess;
@@ -126,6 +134,7 @@ void settle_memory() {
   }
   if (!world().line.empty()) return;
   for (const Allocation& gone : world().gone) {
+    ASAN_UNPOISON_MEMORY_REGION(gone.block, gone.bytes + 2 * kGuard);
     if (std::any_of(gone.block, gone.block + kGuard + gone.bytes, [](unsigned char b) { return b != kGoneByte; })) {
       std::fprintf(stderr, "emulator: memory was written after it was freed\n");
       std::abort();
@@ -178,6 +187,9 @@ GraphMemory::~GraphMemory() {
 }
 extern "C" {
 
+cudaError_t cudaMalloc(void** pointer, size_t bytes) {
+  return emulator::allocate(emulator::Call::k_cudaMalloc, pointer, bytes, true);
+}
 cudaError_t cudaFree(void* pointer) {
   CALLED(cudaFree);
   drain();
