@@ -124,13 +124,13 @@ int main() {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;  // addresses of the device, the same for the session's life
   check(sidbeam_session_get_beams(session, &beams, &err));
 
-  // CUDA loads a kernel at its first launch, which must not be in a capture, or when it is first asked about. The
-  // session's own kernels were loaded at its creation.
-  cudaFuncAttributes loaded;
-  check(cudaFuncGetAttributes(&loaded, stand_in_model));
+  // CUDA loads a kernel and reserves memory for it at its first launch, which must not be in a capture. The session's
+  // own kernels were launched at its creation; a step while every slot is idle changes nothing.
+  enqueue_level(session, beams, logits, stream);
 
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t level = nullptr;
+  // Where a program goes on after an error in here, it must first end the capture; this one ends itself (check()).
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   enqueue_level(session, beams, logits, stream);
   check(cudaStreamEndCapture(stream, &graph));
@@ -147,7 +147,7 @@ int main() {
   check(cudaGraphExecDestroy(level));
   check(cudaGraphDestroy(graph));
   check(cudaFreeAsync(logits, stream));
-  check(cudaStreamSynchronize(stream));
+  check(cudaStreamSynchronize(stream));  // the session cannot wait for launches of a graph that it had no call after
   check(cudaStreamDestroy(stream));
   sidbeam_session_destroy(session);
   sidbeam_constraint_release(catalogue);

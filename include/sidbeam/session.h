@@ -27,14 +27,18 @@
  *
  * On CUDA (session_config.device_type) all of this holds, and
  *   - Work is enqueued on the caller's stream and nothing waits for it. Calls of one session must be ordered: on one
- *     stream, or by events between streams. Only creation, get_stats, get_counters and destroy wait for the device.
+ *     stream, or by events between streams. Creation, get_stats and get_counters wait for the session's own work, and
+ *     so does destroy if the session was ever fetched; otherwise its memory is freed after that work. Nothing waits for
+ *     the whole device.
  *   - Logits and the arrays of sidbeam_step_args are in the device's memory; lists of start, stop and get_items in the
  *     host's, read before the call returns; buffers of get_items in the device's.
  *   - Step, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the scalars and
  *     the addresses. What slots hold is read on the device, so that one graph serves slots at any level, width,
- *     temperature, prefix and index, before and after starts and stops, which are not captured. Captures of other
- *     threads are left alone, except by get_stats, get_counters and destroy: these wait for the device, which CUDA does
- *     not allow while one of the device's streams is being captured.
+ *     temperature, prefix and index, before and after starts and stops, which are not captured.
+ *   - Nobody can see launches of a graph. get_stats, get_counters and destroy wait for those that a later call of the
+ *     session was ordered after (a stop on the same stream, say); others must have ended before.
+ *   - Captures of other streams go on whatever is called, in any thread and mode. During one of a stream that is not
+ *     non-blocking CUDA forbids the default stream, and calls on it fail with BAD_STATE.
  *   - The host cannot refuse what it cannot see. A step passes over slots of its list that are idle, done or -1. A beam
  *     without a logits row, or logits too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP). A
  *     slot that a step's list names twice is left in any state, and others unharmed.
@@ -236,14 +240,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
  * nothing. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_stop(
     sidbeam_session* session, const int32_t* slots, int64_t count, void* stream, sidbeam_error* err);
+/* On CUDA this and get_counters wait for what the session's calls enqueued, and for launches of graphs that a later
+ * call of the session was ordered after; other launches are counted if they have ended. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_stats(
     const sidbeam_session* session, sidbeam_stats* out, sidbeam_error* err);
 /* Internal counters by name, for those who tune the library; they come and go with versions. *count is their number;
  * the first `capacity` are written: names (static storage, may be NULL) and values. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_counters(const sidbeam_session* session,
     int64_t capacity, const char** names, int64_t* values, int64_t* count, sidbeam_error* err);
-/* On CUDA it first waits for the device, including enqueued work and replays of graphs. Graphs that hold a step of the
- * session must not be replayed afterwards. */
+/* On CUDA the session's memory is freed after what its calls enqueued, and after launches of graphs that a later call
+ * of the session was ordered after; other launches must have ended. Graphs that hold a call of the session must not be
+ * launched afterwards. */
 SIDBEAM_API void sidbeam_session_destroy(sidbeam_session* session);
 
 #ifdef __cplusplus

@@ -9,8 +9,9 @@
  *
  * On the CPU a call is done when it returns, and `stream` is ignored. On CUDA the set keeps what kernels need in the
  * device's memory; calls enqueue their work on `stream` without waiting and may be captured in a CUDA graph, and all
- * their arrays, logits included, are in that device's memory. An entry whose `which` is out of range, or whose prefix
- * is longer than `stride`, is an error on the CPU and dead on CUDA.
+ * their arrays, logits included, are in that device's memory. Captures of other streams go on whatever is called, in
+ * any thread and mode. An entry whose `which` is out of range, or whose prefix is longer than `stride`, is an error on
+ * the CPU and dead on CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_STATES_H
 #define SIDBEAM_STATES_H
@@ -37,8 +38,9 @@ typedef struct sidbeam_constraint_set_config {
  * and those of sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_create(sidbeam_runtime* runtime,
     const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out, sidbeam_error* err);
-/* On CUDA it first waits for the device, including enqueued work and replays of graphs. Graphs that hold a call of the
- * set must not be replayed afterwards. */
+/* On CUDA nothing waits: the set's memory is freed after what its calls enqueued, and after launches of graphs that a
+ * later call of the set was ordered after. Nobody can see other launches, which must have ended; graphs that hold a
+ * call of the set must not be launched afterwards. */
 SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
 
 /* State of each of `count` prefixes: codes [count, stride] (stride 0: the most levels of any constraint;

@@ -34,10 +34,10 @@ class Device final : public RefCounted<Device>, public Backend {
                                                const Allocator& allocator) override;
   std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) override;
   const DevicePlugin& plugin() const;
-  // Calls the plugin's function that frees an object of this device.
-  template <class Handle>
-  void let_go(void (*DevicePlugin::*function)(Handle*), Handle* handle) const {
-    if (process_ == this_process()) (plugin_.*function)(handle);
+  // Calls a function of the plugin's that frees an object of this device, or prepares that.
+  template <class... Handles>
+  void let_go(void (*DevicePlugin::*function)(Handles*...), Handles*... handles) const {
+    if (process_ == this_process()) (plugin_.*function)(handles...);
   }
   DeviceHandle* handle() const { return handle_; }
   int32_t id() const { return id_; }
@@ -89,6 +89,8 @@ class Upload final : public RefCounted<Upload> {
   int64_t finish(const IndexView& view, bool verify);
   // What is enqueued on the stream by now may use it.
   void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
+  // Work of a session or set of `device` that is gone may use it.
+  void outlive(const Device& device) const { device.let_go(&DevicePlugin::upload_outlive, handle_, device.handle()); }
 
  private:
   Ref<Device> device_;

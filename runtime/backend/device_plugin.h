@@ -58,10 +58,12 @@ struct DevicePlugin {
   // Declares that work enqueued on the stream so far may use the upload. upload_free frees the memory after that work,
   // without waiting.
   void (*upload_mark)(UploadHandle* upload, void* stream);
+  // The same of the work of sessions and sets of `device` that are gone.
+  void (*upload_outlive)(UploadHandle* upload, DeviceHandle* device);
   void (*upload_free)(UploadHandle* upload);
 
   // Fails if a list that the host must read is in a device's memory.
-  sidbeam_status (*check_host)(const void* address, const char* name, sidbeam_error* err);
+  sidbeam_status (*check_host)(DeviceHandle* device, const void* address, const char* name, sidbeam_error* err);
 
   sidbeam_status (*session_create)(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,
                                    sidbeam_error* err);
@@ -77,13 +79,14 @@ struct DevicePlugin {
                                   const sidbeam_items* items, sidbeam_error* err);
   sidbeam_status (*session_stats)(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
                                   sidbeam_error* err);
-  // Waits for the device first.
+  // Memory is freed after what was enqueued; waits for that only if there was a fetch. Uploads that the session used
+  // must then be told to outlive it.
   void (*session_destroy)(DeviceSessionHandle* session);
 
   // See SetBackend in backend/backend.h.
   sidbeam_status (*set_create)(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
                                const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
-  // Waits for the device first.
+  // Waits for nothing; otherwise as session_destroy.
   void (*set_destroy)(DeviceSetHandle* set);
   sidbeam_status (*set_prefixes)(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,
                                  const int32_t* lengths, int64_t* out, sidbeam_error* err);

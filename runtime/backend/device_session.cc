@@ -43,9 +43,16 @@ class DeviceSession final : public SessionBackend {
   }
   DeviceSession(const DeviceSession&) = delete;
   DeviceSession& operator=(const DeviceSession&) = delete;
-  ~DeviceSession() override { device_->let_go(&DevicePlugin::session_destroy, handle_); }
+  ~DeviceSession() override {
+    device_->let_go(&DevicePlugin::session_destroy, handle_);
+    upload_->outlive(*device_);
+    for (const Ref<Upload>& upload : uploads_)
+      if (upload) upload->outlive(*device_);
+  }
 
-  void check_host(const void* list, const char* name) const override { call_plugin(plugin().check_host, list, name); }
+  void check_host(const void* list, const char* name) const override {
+    call_plugin(plugin().check_host, device_->handle(), list, name);
+  }
   void start(const SlotStart* starts, int64_t count, void* stream) override;
   void stop(const int32_t* slots, int64_t count, void* stream) override;
   void step(const sidbeam_step_args& args) override;

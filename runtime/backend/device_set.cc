@@ -22,7 +22,10 @@ class DeviceSet final : public SetBackend {
   }
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
-  ~DeviceSet() override { device_->let_go(&DevicePlugin::set_destroy, handle_); }
+  ~DeviceSet() override {
+    device_->let_go(&DevicePlugin::set_destroy, handle_);
+    for (const Ref<Upload>& upload : uploads_) upload->outlive(*device_);
+  }
 
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
     call_plugin(plugin().set_prefixes, handle_, &call, &prefixes, lengths, out);

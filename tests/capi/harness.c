@@ -5,6 +5,8 @@ sidbeam_error err = SIDBEAM_ERROR_INIT;
 
 static jmp_buf leave_test;
 
+void (*after_test)(void) = NULL;
+
 int run_tests(const test_case* tests, size_t count) {
   volatile size_t failed = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -16,6 +18,7 @@ int run_tests(const test_case* tests, size_t count) {
       ++failed;
       printf("FAIL %s\n", tests[i].name);
     }
+    if (after_test != NULL) after_test();
   }
   if (failed != 0) printf("%zu of %zu tests failed\n", (size_t)failed, count);
   return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

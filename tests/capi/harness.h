@@ -38,6 +38,8 @@ typedef struct test_case {
   } while (0)
 
 int run_tests(const test_case* tests, size_t count);
+/* Called after each test, if there is one: ends what a test that failed half-way had begun. */
+extern void (*after_test)(void);
 void fail_check(const char* file, int line, const char* what, const char* detail);
 void clear_error(void);
 void check_ok(const char* file, int line, const char* call, sidbeam_status status);

@@ -61,10 +61,20 @@ void DevicePlace::step(sidbeam_session* session, const sidbeam_step_args* args) 
 
 void Graph::end_capture() {
   expect_cuda(cudaStreamEndCapture(stream_, &graph_), "end a capture");
-  expect_cuda(cudaGraphInstantiate(&exec_, graph_, 0), "make a graph");
+  const cudaError_t status = cudaGraphInstantiate(&exec_, graph_, 0);
+  if (status != cudaSuccess) destroy();
+  expect_cuda(status, "make a graph");
 }
 
-Graph::~Graph() {
+void Graph::drop_capture() {
+  cudaStreamEndCapture(stream_, &graph_);  // an error where the capture is invalid, which the caller reports
+  cudaGetLastError();
+  destroy();
+}
+
+Graph::~Graph() { destroy(); }
+
+void Graph::destroy() {
   if (exec_ != nullptr) cudaGraphExecDestroy(exec_);
   if (graph_ != nullptr) cudaGraphDestroy(graph_);
 }

@@ -45,7 +45,12 @@ class Graph {
   template <class Enqueue>
   Graph(cudaStream_t stream, const Enqueue& enqueue) : stream_(stream) {
     expect_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin a capture");
-    enqueue();
+    try {
+      enqueue();
+    } catch (...) {
+      drop_capture();
+      throw;
+    }
     end_capture();
   }
   ~Graph();
@@ -55,6 +60,9 @@ class Graph {
 
  private:
   void end_capture();
+  // Leaves the stream as it was before.
+  void drop_capture();
+  void destroy();
   cudaStream_t stream_;
   cudaGraph_t graph_ = nullptr;
   cudaGraphExec_t exec_ = nullptr;

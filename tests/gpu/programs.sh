@@ -3,8 +3,8 @@
 # shellcheck shell=bash
 
 # FILE of each, in a build folder, and what it needs.
-gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp tests/gpu/gpu_differential
-  tests/gpu/bench/gpu_bench samples/cuda_host"
+gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp
+  tests/gpu/gpu_differential tests/gpu/bench/gpu_bench samples/cuda_host"
 gpu_libraries="runtime/libsidbeam.so.1 runtime/libsidbeam_cuda.so.1"
 
 # As CMAKE_CUDA_ARCHITECTURES: machine code for this GPU, or for 9.0 where there is none, and no PTX.
@@ -22,8 +22,8 @@ build_programs() {
   cmake -S . -B "$1" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSIDBEAM_CUDA=ON -DSIDBEAM_TESTS=gpu \
     -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES="$2" \
     -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DSIDBEAM_DEPS="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")}" &&
-    cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_graphs gpu_log_sum_exp gpu_differential gpu_bench \
-      sidbeam_cuda_host
+    cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_log_sum_exp \
+      gpu_differential gpu_bench sidbeam_cuda_host
 }
 
 # A hash of all that the programs are made of.

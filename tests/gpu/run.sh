@@ -125,6 +125,7 @@ sanitize() { # TOOL
 run_tests() {
   local tool
   part capture-probe 30 "$bin/tests/gpu/gpu_capture_probe"
+  part capture 30 "$bin/tests/gpu/gpu_capture"
   part graphs 60 "$bin/tests/gpu/gpu_graphs"
   part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
   part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink

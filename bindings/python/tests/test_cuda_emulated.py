@@ -27,7 +27,6 @@ class Device:
 
     def __init__(self, plugin: str) -> None:
         self.library = ctypes.CDLL(str(Path(plugin).with_name("libsidbeam_emulator.so")))
-        self.allocate = getattr(self.library, "_ZN8emulator8allocateEPPvmb")
 
     def tensor(self, values: Any, dtype: Any) -> Tensor:
         return Tensor(self, np.ascontiguousarray(values, dtype))
@@ -51,7 +50,7 @@ class Tensor:
     def __init__(self, device: Device, values: np.ndarray) -> None:
         self.device, self.dtype, self.shape = device, values.dtype, values.shape
         address = ctypes.c_void_p()
-        assert device.allocate(ctypes.byref(address), ctypes.c_size_t(max(values.nbytes, 1)), True) == 0
+        assert device.library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(max(values.nbytes, 1))) == 0
         self.address = address.value or 0
         device.copy(self.address, values.ctypes.data, values.nbytes, TO_DEVICE)
 

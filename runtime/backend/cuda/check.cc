@@ -44,33 +44,24 @@ void check(cudaError_t status, const char* what) {
   fail(SIDBEAM_DEVICE_ERROR, "%s: %s (%s)", what, text, name);
 }
 
-Current::Current(int32_t device_id) {
-  int now = 0;
-  check(cudaGetDevice(&now), "ask for the current device");
-  if (now == device_id) return;
-  check(cudaSetDevice(device_id), "make the device current");
-  before_ = now;
-}
-
-Current::~Current() {
-  if (before_ >= 0) cudaSetDevice(before_);
-}
-
-void check_stream(int32_t device_id, void* stream) {
+bool check_stream(int32_t device_id, void* stream) {
+  const auto given = static_cast<cudaStream_t>(stream);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(given, &status), "look at the stream");
+  if (status != cudaStreamCaptureStatusNone) return true;
 #if CUDART_VERSION >= 12080
   int owner = device_id;
-  check(cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &owner), "look at the stream");
+  check(cudaStreamGetDevice(given, &owner), "look at the stream");
   if (owner != device_id)
     fail(SIDBEAM_INVALID_ARGUMENT, "stream belongs to CUDA device %d, expected %d", owner, device_id);
 #else
-  (void)device_id, (void)stream;  // a launch will fail instead, with a less specific error
+  (void)device_id;  // a launch will fail instead, with a less specific error
 #endif
+  return false;
 }
 
-void check_not_captured(void* stream, const char* what) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status), "look at the stream");
-  if (status != cudaStreamCaptureStatusNone)
+void check_not_captured(int32_t device_id, void* stream, const char* what) {
+  if (check_stream(device_id, stream))
     fail(SIDBEAM_BAD_STATE, "stream is being captured, expected %s outside of graphs", what);
 }
 

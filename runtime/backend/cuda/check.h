@@ -14,37 +14,12 @@ void check(cudaError_t status, const char* what);
 // Whether every later call of the process will return this error too, as after a fault in a kernel.
 bool is_sticky(cudaError_t status);
 
-// For a scope, lets this thread allocate, wait and query events while a stream is being captured. In a thread's usual
-// mode such calls fail, and invalidate every capture that another thread began in global mode. Relaxing is safe because
-// only work on the caller's stream belongs in a graph, and that is captured as usual.
-class Relaxed {
- public:
-  Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-  Relaxed(const Relaxed&) = delete;
-  Relaxed& operator=(const Relaxed&) = delete;
-  ~Relaxed() { cudaThreadExchangeStreamCaptureMode(&mode_); }
-
- private:
-  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // the other one, from the first exchange to the second
-};
-
-// For a scope, makes the device current and relaxes the thread. Every call that reaches a device begins with one.
-class Current {
- public:
-  explicit Current(int32_t device_id);
-  Current(const Current&) = delete;
-  Current& operator=(const Current&) = delete;
-  ~Current();
-
- private:
-  const Relaxed relaxed_;
-  int before_ = -1;  // the device to restore; -1: none
-};
-
-// Throws if a stream belongs to another device. The device must be current.
-void check_stream(int32_t device_id, void* stream);
-// Throws if a stream is being captured, because `what` cannot be captured.
-void check_not_captured(void* stream, const char* what);
+// Returns whether a stream is being captured; nothing else may be asked about one that is. Throws if it belongs to
+// another device, or if it is the default stream and CUDA forbids that one while another is captured. The device must
+// be current.
+bool check_stream(int32_t device_id, void* stream);
+// The same, and throws if it is being captured, because `what` cannot be.
+void check_not_captured(int32_t device_id, void* stream, const char* what);
 // Throws if an address is not in the memory of the device; nullptr passes.
 void check_address(int32_t device_id, const void* address, const char* name);
 // Throws if an address is in the memory of a device.

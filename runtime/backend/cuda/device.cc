@@ -2,7 +2,9 @@
 #include "backend/cuda/device.h"
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/current.h"
 #include "support/error.h"
+#include "support/guard.h"
 
 namespace sidbeam {
 namespace {
@@ -13,25 +15,50 @@ constexpr int64_t kArrayAlignment = 256;
 }  // namespace
 
 DeviceHandle::DeviceHandle(int32_t device_id, const sidbeam_device_allocator* given) : id(device_id) {
-  cuda::check_device(id);
+  major = cuda::check_device(id);
   if (given != nullptr) allocator = *given;
-  const cuda::Current current(id);
-  cuda::check(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking), "make a stream");
-  const cudaError_t status = cudaStreamCreateWithFlags(&release, cudaStreamNonBlocking);
-  if (status != cudaSuccess) cudaStreamDestroy(work);
-  cuda::check(status, "make a stream");
+  context = cuda::primary_context(id);
+  const cuda::Current current(*this);
+  try {
+    make();
+  } catch (...) {
+    destroy();
+    throw;
+  }
 }
 
 DeviceHandle::~DeviceHandle() {
-  const cuda::Relaxed relaxed;
-  // Destroying a stream does not wait; its work still completes.
-  cudaStreamDestroy(work);
-  cudaStreamDestroy(release);
+  guarded(nullptr, [&] {
+    const cuda::Current current(*this);
+    destroy();
+  });
+}
+
+void DeviceHandle::make() {
+  cuda::check(cudaStreamCreateWithFlags(&work, cudaStreamNonBlocking), "make a stream");
+  cuda::check(cudaStreamCreateWithFlags(&release, cudaStreamNonBlocking), "make a stream");
+  int has_pools = 0;
+  cuda::check(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, id), "ask for memory pools");
+  if (has_pools == 0 || allocator.allocate != nullptr) return;
+  cudaMemPoolProps properties{};
+  properties.allocType = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id = id;
+  cuda::check(cudaMemPoolCreate(&workspaces, &properties), "make a memory pool");
+  uint64_t kept = UINT64_MAX;
+  cuda::check(cudaMemPoolSetAttribute(workspaces, cudaMemPoolAttrReleaseThreshold, &kept), "make a memory pool");
+}
+
+// Waits for nothing; the streams' work still completes, and what the pool has lent out comes back to it.
+void DeviceHandle::destroy() {
+  if (workspaces != nullptr) cudaMemPoolDestroy(workspaces);
+  if (release != nullptr) cudaStreamDestroy(release);
+  if (work != nullptr) cudaStreamDestroy(work);
 }
 
 namespace cuda {
 
-void check_device(int32_t id) {
+int32_t check_device(int32_t id) {
   int driver = 0, count = 0, major = 0, minor = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
   if (driver == 0)
@@ -53,14 +80,18 @@ void check_device(int32_t id) {
   if (major < kLeastMajor)
     fail(SIDBEAM_NO_DEVICE, "CUDA device %d has compute capability %d.%d, expected at least %d.0", id, major, minor,
          kLeastMajor);
+  return major;
 }
 
-DeviceMemory::DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release)
+DeviceMemory::DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release,
+                           cudaMemPool_t pool)
     : device_(&device), bytes_(bytes), release_(release) {
   if (bytes == 0) return;
   void* memory = nullptr;
   if (device.allocator.allocate == nullptr) {
-    const cudaError_t status = cudaMallocAsync(&memory, static_cast<size_t>(bytes), stream);
+    const auto size = static_cast<size_t>(bytes);
+    const cudaError_t status =
+        pool != nullptr ? cudaMallocFromPoolAsync(&memory, size, pool, stream) : cudaMallocAsync(&memory, size, stream);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       fail(SIDBEAM_OUT_OF_MEMORY, "CUDA device %d has no %lld bytes left", device.id, static_cast<long long>(bytes));

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <mutex>
 #include <utility>
 
 #include "sidbeam/runtime.h"
@@ -18,23 +20,49 @@ struct DeviceHandle {
   ~DeviceHandle();
 
   int32_t id;
+  int32_t major = 0;                     // of the compute capability
+  CUcontext context = nullptr;           // the primary one
   sidbeam_device_allocator allocator{};  // functions null: CUDA's own
   cudaStream_t work = nullptr;           // for uploads and creations; the host waits for this stream
   // Memory is freed on this stream, after the work that used it, so that nothing has to wait.
   cudaStream_t release = nullptr;
+  // For what calls need while they run. It keeps its memory, where CUDA's own pool gives it back at the next wait, and
+  // maps it anew for the next call. nullptr: there is an allocator, or the device has no pools.
+  cudaMemPool_t workspaces = nullptr;
+  // Kernels' first launches; see kernels.h.
+  std::once_flag session_kernels, set_kernels;
+
+ private:
+  void make();
+  void destroy();
 };
 
 namespace cuda {
 
-// Throws NO_DEVICE naming what is missing.
-void check_device(int32_t id);
+// Throws NO_DEVICE naming what is missing; returns the major number of the compute capability.
+int32_t check_device(int32_t id);
+
+// Waits for the device's own stream at the end of a scope, so that what was enqueued there finds its memory, also where
+// the scope fails.
+class WaitsForWork {
+ public:
+  explicit WaitsForWork(const DeviceHandle& device) : work_(device.work) {}
+  WaitsForWork(const WaitsForWork&) = delete;
+  WaitsForWork& operator=(const WaitsForWork&) = delete;
+  ~WaitsForWork() { cudaStreamSynchronize(work_); }
+
+ private:
+  cudaStream_t work_;
+};
 
 // Device memory with one owner. The device must be current when it is allocated and freed.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
-  // Usable immediately in the order of `stream`; freed in the order of `release`.
-  DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release);
+  // Usable immediately in the order of `stream`; freed in the order of `release`. From a pool, where there is no
+  // allocator (nullptr: the device's own).
+  DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release,
+               cudaMemPool_t pool = nullptr);
   DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
   DeviceMemory& operator=(DeviceMemory&& other) noexcept;
   ~DeviceMemory();

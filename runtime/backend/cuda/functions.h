@@ -12,6 +12,7 @@ sidbeam_status upload_copy(UploadHandle* upload, int64_t at, const void* from, i
 sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                              sidbeam_error* err);
 void upload_mark(UploadHandle* upload, void* stream);
+void upload_outlive(UploadHandle* upload, DeviceHandle* device);
 void upload_free(UploadHandle* upload);
 
 sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, DeviceSessionHandle** out,

@@ -42,12 +42,13 @@ struct SessionView {
 
 inline constexpr int kCounters = 16;
 
-// Called before a session or set is captured, for the current device: CUDA loads a kernel at its first launch, which
-// during a capture is an error or a stall.
-cudaError_t load_step_kernels();
-cudaError_t load_start_kernels();
-cudaError_t load_items_kernels();
-cudaError_t load_set_kernels();
+// Launch every kernel once, for a session of no slots and one beam, or for a set of nothing: called before a session or
+// set is captured, since CUDA loads a kernel and reserves its local memory at its first launch, which during a capture
+// is an error or a stall. They change nothing but the session's counters; `memory` is any eight bytes of the device's.
+cudaError_t warm_step_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_start_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_set_kernels(const void* memory, cudaStream_t stream);
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
 // Clears the workspace and the counters once, before the first step. The host side initialises everything else.
@@ -68,7 +69,10 @@ struct StepView {
   RowSettings settings{0.0F, 0.0F};
   const float *inverse_temperatures = nullptr, *soft_caps = nullptr;
 };
-cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream);
+// Whether a step's kernels were compiled such that one can wait for the end of another.
+cudaError_t ask_step_waits(bool& out);
+// `overlaps`: a kernel may begin before the one that it waits for has ended; the device must have 9.0.
+cudaError_t launch_step(const SessionView& session, const StepView& step, bool overlaps, cudaStream_t stream);
 
 // Starting and stopping. Arrays are in host memory; their contents travel as kernel arguments, so there is no staging
 // buffer or copy to wait for.

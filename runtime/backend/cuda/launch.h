@@ -14,25 +14,24 @@ struct LaunchShape {
   int64_t blocks = 0;
   int threads = 0;
   size_t shared_bytes = 0;
-  // May begin while the previous kernel on the stream drains; wait_for_kernel() waits for that kernel's writes.
+  // May begin while the previous kernel on the stream drains; wait_for_kernel() waits for that kernel's writes, if
+  // ask_waits() says so.
   bool overlaps = false;
   unsigned rows = 1;  // of blocks
 };
 
-// Whether the current device lets kernels overlap (programmatic dependent launch: compute capability 9.0).
-inline bool device_overlaps() {
-  int device = 0, major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
-}
-
-// Loads kernels on the current device, as CUDA would at their first launch, which must not happen while a stream is
-// being captured.
+// Whether kernels were compiled for devices that let them overlap (programmatic dependent launch: compute capability
+// 9.0), so that wait_for_kernel() waits: their PTX was, or what was compiled without PTX.
 template <class... Kernels>
-cudaError_t load(Kernels*... kernels) {
-  cudaFuncAttributes unused;
+cudaError_t ask_waits(bool& out, Kernels*... kernels) {
+  constexpr int kLeast = 90;
+  cudaFuncAttributes made{};
   cudaError_t error = cudaSuccess;
-  (void)((error = cudaFuncGetAttributes(&unused, kernels), error == cudaSuccess) && ...);
+  const auto waits = [&](auto* kernel) {
+    error = cudaFuncGetAttributes(&made, kernel);
+    return error == cudaSuccess && made.ptxVersion >= kLeast && made.binaryVersion >= kLeast;
+  };
+  out = (waits(kernels) && ...);
   return error;
 }
 
@@ -50,7 +49,7 @@ cudaError_t launch(void (*kernel)(Parameters...), const LaunchShape& shape, cuda
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
   config.attrs = &overlap;
-  config.numAttrs = shape.overlaps && device_overlaps() ? 1 : 0;
+  config.numAttrs = shape.overlaps ? 1 : 0;
   return cudaLaunchKernelEx(&config, kernel, static_cast<Arguments&&>(arguments)...);
 }
 

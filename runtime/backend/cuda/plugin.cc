@@ -4,6 +4,7 @@
 
 #include "backend/build_id.h"
 #include "backend/cuda/check.h"
+#include "backend/cuda/current.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/functions.h"
 #include "support/guard.h"
@@ -16,17 +17,21 @@ sidbeam_status open_device(int32_t device_id, const sidbeam_device_allocator* al
   return guarded(err, [&] { *out = new DeviceHandle(device_id, allocator); });
 }
 
-sidbeam_status check_host_address(const void* address, const char* name, sidbeam_error* err) {
-  return guarded(err, [&] { check_host(address, name); });
+sidbeam_status check_host_address(DeviceHandle* device, const void* address, const char* name, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Current current(*device);
+    check_host(address, name);
+  });
 }
 
 void close_device(DeviceHandle* device) { delete device; }
 
 constexpr DevicePlugin kPlugin = {
-    kDevicePluginVersion, kBuildId,     open_device,   close_device,       upload_begin,   upload_copy,
-    upload_finish,        upload_mark,  upload_free,   check_host_address, session_create, session_start,
-    session_stop,         session_step, session_beams, session_fetch,      session_items,  session_stats,
-    session_destroy,      set_create,   set_destroy,   set_prefixes,       set_advance,    set_mask,
+    kDevicePluginVersion, kBuildId,       open_device,   close_device,   upload_begin,
+    upload_copy,          upload_finish,  upload_mark,   upload_outlive, upload_free,
+    check_host_address,   session_create, session_start, session_stop,   session_step,
+    session_beams,        session_fetch,  session_items, session_stats,  session_destroy,
+    set_create,           set_destroy,    set_prefixes,  set_advance,    set_mask,
     set_bitmask,          set_topk,
 };
 

@@ -3,6 +3,7 @@
 #include "backend/cuda/session.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "backend/beams.h"
 #include "backend/cuda/check.h"
 #include "backend/cuda/counters.h"
+#include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/range.h"
 #include "backend/cuda/vocabulary.h"
@@ -71,6 +73,17 @@ SessionView view_of(const SessionShape& shape) {
   return view;
 }
 
+// The first launches of a device's first session, of no slots. They come before the reset, as they count as steps.
+void warm_kernels(DeviceHandle& device, SessionView view) {
+  view.slots = 0;
+  view.beams = 1;
+  std::call_once(device.session_kernels, [&] {
+    for (cudaError_t (*const warm)(const SessionView&, cudaStream_t) :
+         {warm_step_kernels, warm_start_kernels, warm_items_kernels})
+      check(warm(view, device.work), "launch the kernels of a session");
+  });
+}
+
 // Lays out, allocates and initialises a session's memory.
 void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t slots = shape.slots, beams = slots * shape.beams;
@@ -86,6 +99,7 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
 
   DeviceHandle& device = *session.device;
   const cudaStream_t stream = device.work;
+  const WaitsForWork waits(device);
   session.mirror = PinnedMemory(mirrored);
   session.memory = DeviceMemory(device, layout.bytes(), stream, device.release);
   uint8_t* base = session.memory.data();
@@ -105,10 +119,19 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   check(cudaMemsetAsync(base + history, 0xFF, static_cast<size_t>(history_end - history), stream),
         "clear device memory");
   view.columns = vocabulary.copy_to(base, stream);
-  for (cudaError_t (*const load)() : {load_step_kernels, load_start_kernels, load_items_kernels})
-    check(load(), "load the kernels of a session");
+  warm_kernels(device, view);
   check(launch_reset(view, stream), "launch the first kernel of a session");
   check(cudaStreamSynchronize(stream), "wait for the session");
+}
+
+// Whether a step's second kernel may begin before its first has ended. Only kernels that were compiled for it can wait
+// for that end, and PTX for older devices, which the driver compiles for this one, was not.
+bool overlaps(const DeviceHandle& device) {
+  const char* given = secure_getenv("SIDBEAM_CUDA_PDL");
+  if (device.major < 9 || (given != nullptr && std::strcmp(given, "0") == 0)) return false;
+  bool waits = false;
+  check(ask_step_waits(waits), "look at the kernels of a step");
+  return waits;
 }
 
 void show(const SessionView& view, sidbeam_beams& out) {
@@ -134,9 +157,10 @@ sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, D
                               sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam session_create");
-    const Current current(device->id);
+    const Current current(*device);
     auto session = std::make_unique<DeviceSessionHandle>();
     session->device = device;
+    session->overlaps = overlaps(*device);
     make_memory(*shape, *session);
     *out = session.release();
   });
@@ -146,8 +170,10 @@ void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out) { sho
 
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err) {
   return guarded(err, [&] {
-    const Current current(session->device->id);
-    check_stream(session->device->id, stream);
+    const Current current(*session->device);
+    const bool captured = check_stream(session->device->id, stream);
+    const MarksEnd end(session->marks, stream, captured);
+    session->fetched = true;
     check(cudaMemcpyAsync(session->mirror.data(), session->memory.data(), static_cast<size_t>(session->mirror.bytes()),
                           cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
           "copy from the device");
@@ -161,13 +187,13 @@ sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam
 sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
                              sidbeam_error* err) {
   return guarded(err, [&] {
-    const Current current(session->device->id);
+    const Current current(*session->device);
     const cudaStream_t stream = session->device->work;
-    check(cudaDeviceSynchronize(), "wait for the device");
+    session->marks.order(stream);
     int64_t counters[kCounters];
     check(cudaMemcpyAsync(counters, session->view.counters, sizeof counters, cudaMemcpyDeviceToHost, stream),
           "copy from the device");
-    check(cudaStreamSynchronize(stream), "wait for the device");
+    check(cudaStreamSynchronize(stream), "wait for the session's work");
     std::memcpy(out, counters, sizeof *out);
     *memory_bytes = session->memory.bytes() + session->mirror.bytes();
   });
@@ -176,8 +202,10 @@ sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, in
 void session_destroy(DeviceSessionHandle* session) {
   guarded(nullptr, [&] {
     const std::unique_ptr<DeviceSessionHandle> owned(session);
-    const Current current(session->device->id);
-    cudaDeviceSynchronize();  // an error belongs to whoever enqueued the work, and reaches them
+    const Current current(*session->device);
+    session->marks.order(session->device->release);
+    if (session->fetched) session->marks.wait();  // pinned memory is not freed in the order of a stream
+    session->marks.clear();
     session->memory = DeviceMemory();
     session->mirror = PinnedMemory();
   });

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/device.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/marks.h"
 
 namespace sidbeam {
 
@@ -12,7 +13,10 @@ struct DeviceSessionHandle {
   cuda::DeviceMemory memory;
   cuda::PinnedMemory mirror;  // of the first mirror.bytes() of the memory: what sidbeam_beams shows
   cuda::SessionView view;
-  uint32_t turn = 0;  // of starts; see launch_start()
+  cuda::Marks marks;      // of all work of the session's calls
+  bool fetched = false;   // some of it writes the mirror
+  bool overlaps = false;  // kernels of a step; see launch_step()
+  uint32_t turn = 0;      // of starts; see launch_start()
   // Addresses of the last step that were found to be in the device's memory; loops pass the same ones again.
   const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr, *inverse_temperatures = nullptr,
              *soft_caps = nullptr;

@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
+#include "backend/cuda/marks.h"
 #include "backend/cuda/range.h"
 #include "backend/cuda/step_view.h"
 #include "backend/cuda/upload.h"
@@ -18,6 +20,7 @@ struct DeviceSetHandle {
   cuda::DeviceMemory memory;
   cuda::ConstraintTable table;  // `which` is the call's
   const LevelColumns* columns = nullptr;
+  mutable cuda::Marks marks;  // of all work of the set's calls
 };
 
 namespace cuda {
@@ -35,12 +38,13 @@ sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::ini
   return guarded(err, [&] {
     const Range range(name);
     const int32_t id = set.device->id;
-    const Current current(id);
-    check_stream(id, call.stream);
+    const Current current(*set.device);
+    const bool captured = check_stream(id, call.stream);
     check_address(id, call.which, "which");
     for (const Address& given : addresses) check_address(id, given.address, given.name);
     ConstraintTable constraints = set.table;
     constraints.which = call.which;
+    const MarksEnd end(set.marks, call.stream, captured);
     launch(constraints, static_cast<cudaStream_t>(call.stream));
   });
 }
@@ -50,7 +54,7 @@ sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::ini
 sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
                           const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err) {
   return guarded(err, [&] {
-    const Current current(device->id);
+    const Current current(*device);
     std::vector<const IndexView*> views;
     for (int32_t i = 0; i < count; ++i) views.push_back(uploads[i]->view());
     Layout layout;
@@ -59,12 +63,14 @@ sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, in
     auto set = std::make_unique<DeviceSetHandle>();
     set->device = device;
     set->memory = DeviceMemory(*device, layout.bytes(), device->work, device->release);
+    const WaitsForWork waits(*device);
     uint8_t* base = set->memory.data();
     check(cudaMemcpyAsync(base + views_at, views.data(), views.size() * sizeof views[0], cudaMemcpyHostToDevice,
                           device->work),
           "copy to the device");
     set->columns = block.copy_to(base, device->work);
-    check(load_set_kernels(), "load the kernels of a set");
+    std::call_once(device->set_kernels,
+                   [&] { check(warm_set_kernels(base, device->work), "launch the kernels of a set"); });
     check(cudaStreamSynchronize(device->work), "wait for the set");
     set->table.indexes = reinterpret_cast<const IndexView* const*>(base + views_at);
     set->table.count = count;
@@ -75,8 +81,9 @@ sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, in
 void set_destroy(DeviceSetHandle* set) {
   guarded(nullptr, [&] {
     const std::unique_ptr<DeviceSetHandle> owned(set);
-    const Current current(set->device->id);
-    cudaDeviceSynchronize();
+    const Current current(*set->device);
+    set->marks.order(set->device->release);
+    set->marks.clear();
     set->memory = DeviceMemory();
   });
 }
@@ -124,7 +131,8 @@ sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const i
       {{states, "states"}, {rows->data, "logits.data"}, {codes, "codes"}, {log_probs, "log_probs"}, {next, "next"}},
       "sidbeam topk", err, [&](const ConstraintTable& constraints, cudaStream_t work) {
         // Allocated in the order of the caller's stream, so that no wait or lock is needed and graphs may capture it.
-        const DeviceMemory workspace(*set->device, topk_workspace_bytes(rows->rows, k, widest), work, work);
+        const DeviceMemory workspace(*set->device, topk_workspace_bytes(rows->rows, k, widest), work, work,
+                                     set->device->workspaces);
         check(launch_topk(constraints, set->columns, states, rows_view(*rows), normalization, k, widest, codes,
                           log_probs, next, workspace.data(), work),
               "launch topk");

@@ -1,7 +1,9 @@
 # Paths from runtime/, also for the emulated plugin of tests/gpu.
 set(cuda_host_sources
   backend/cuda/check.cc
+  backend/cuda/current.cc
   backend/cuda/device.cc
+  backend/cuda/marks.cc
   backend/cuda/plugin.cc
   backend/cuda/session.cc
   backend/cuda/set.cc

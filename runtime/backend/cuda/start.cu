@@ -18,6 +18,9 @@ struct StopBatch {
   int32_t slots[kStops];
 };
 
+// Only launches that warm a kernel up name a slot that is none.
+__device__ bool has_slot(const SessionView& session, int32_t slot) { return slot >= 0 && slot < session.slots; }
+
 __device__ void clear_beams(const SessionView& session, int32_t slot) {
   const int64_t first = beams_at(session, slot);
   for (int32_t m = thread_id(); m < session.beams; m += kThreads) {
@@ -56,6 +59,7 @@ __device__ void start_slot(const SessionView& session, const StartEntry& entry, 
 __global__ void __launch_bounds__(kThreads)
     start_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch) {
   const StartEntry& entry = batch.entries[blockIdx.x];
+  if (!has_slot(session, entry.slot)) return;
   start_slot(session, entry, batch.codes + entry.prefix_at);
 }
 
@@ -72,6 +76,7 @@ __device__ Waiting& waiting_of(const Workspace& work) { return *reinterpret_cast
 __global__ void __launch_bounds__(kThreads)
     wait_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch, uint32_t turn) {
   const StartEntry& entry = batch.entries[blockIdx.x];
+  if (!has_slot(session, entry.slot)) return;
   const Workspace work = workspace_of(session, entry.slot);
   Waiting& waiting = waiting_of(work);
   for (int32_t l = thread_id(); l < entry.prefix_length; l += kThreads)
@@ -83,6 +88,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     start_waiting_kernel(const __grid_constant__ SessionView session, uint32_t turn) {
+  if (!has_slot(session, static_cast<int32_t>(blockIdx.x))) return;
   const Workspace work = workspace_of(session, static_cast<int32_t>(blockIdx.x));
   if (*work.turn != turn) return;
   const Waiting& waiting = waiting_of(work);
@@ -92,6 +98,7 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     stop_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StopBatch batch) {
   const int32_t slot = batch.slots[blockIdx.x];
+  if (!has_slot(session, slot)) return;
   clear_beams(session, slot);
   if (thread_id() != 0) return;
   session.table[slot] = {};
@@ -114,7 +121,14 @@ int64_t fill(StartBatch& batch, const StartEntry* entries, int64_t count, const 
 
 }  // namespace
 
-cudaError_t load_start_kernels() { return load(start_kernel, wait_kernel, start_waiting_kernel, stop_kernel); }
+cudaError_t warm_start_kernels(const SessionView& session, cudaStream_t stream) {
+  const LaunchShape shape{1, kThreads};
+  cudaError_t error = launch(start_kernel, shape, stream, session, StartBatch{});
+  if (error == cudaSuccess) error = launch(wait_kernel, shape, stream, session, StartBatch{}, 0U);
+  if (error == cudaSuccess) error = launch(start_waiting_kernel, shape, stream, session, 0U);
+  if (error == cudaSuccess) error = launch(stop_kernel, shape, stream, session, StopBatch{});
+  return error;
+}
 
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
                          uint32_t turn, cudaStream_t stream) {

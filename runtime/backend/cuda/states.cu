@@ -263,7 +263,22 @@ int64_t blocks_for(int64_t count) { return (count + kThreads - 1) / kThreads; }
 
 }  // namespace
 
-cudaError_t load_set_kernels() { return load(prefix_kernel, advance_kernel, mask_kernel, bitmask_kernel, topk_kernel); }
+cudaError_t warm_set_kernels(const void* memory, cudaStream_t stream) {
+  const ConstraintTable none;  // so that a state, whatever it is, has no children
+  const auto* states = static_cast<const int64_t*>(memory);
+  StepView rows;
+  cudaError_t error = launch(prefix_kernel, {1, kThreads}, stream, none, PrefixArray{}, nullptr, int64_t{0}, nullptr);
+  if (error == cudaSuccess)
+    error =
+        launch(advance_kernel, {1, kThreads}, stream, none, nullptr, int64_t{0}, nullptr, nullptr, int64_t{0}, nullptr);
+  rows.rows = 1;
+  if (error == cudaSuccess) error = launch_mask(none, nullptr, states, rows, stream);
+  if (error == cudaSuccess) error = launch_bitmask(none, nullptr, states, 1, nullptr, 0, stream);
+  if (error == cudaSuccess)
+    error = launch_topk(none, nullptr, states, rows, SIDBEAM_NORMALIZE_NONE, 0, 0, nullptr, nullptr, nullptr, nullptr,
+                        stream);
+  return error;
+}
 
 cudaError_t launch_prefix_states(const ConstraintTable& table, const PrefixArray& prefixes, const int32_t* lengths,
                                  int64_t count, int64_t* out, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/range.h"
 #include "backend/cuda/session.h"
@@ -25,14 +26,14 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
                              const int32_t* codes, void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam start");
-    const Current current(session->device->id);
-    check_stream(session->device->id, stream);
-    check_not_captured(stream, "start");
+    const Current current(*session->device);
+    check_not_captured(session->device->id, stream, "start");
     std::vector<StartEntry> entries(static_cast<size_t>(count));
     for (size_t i = 0; i < entries.size(); ++i)
       entries[i] = {starts[i].slot,      starts[i].width,    starts[i].prefix_length,
                     starts[i].prefix_at, starts[i].settings, starts[i].upload->view()};
     session->turn += session->turn == UINT32_MAX ? 2 : 1;
+    const MarksEnd end(session->marks, stream, false);
     check(launch_start(session->view, entries.data(), count, codes, session->turn, static_cast<cudaStream_t>(stream)),
           "launch a start");
   });
@@ -42,9 +43,9 @@ sidbeam_status session_stop(DeviceSessionHandle* session, const int32_t* slots, 
                             sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam stop");
-    const Current current(session->device->id);
-    check_stream(session->device->id, stream);
-    check_not_captured(stream, "stop");
+    const Current current(*session->device);
+    check_not_captured(session->device->id, stream, "stop");
+    const MarksEnd end(session->marks, stream, false);
     check(launch_stop(session->view, slots, count, static_cast<cudaStream_t>(stream)), "launch a stop");
   });
 }
@@ -53,8 +54,8 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
   return guarded(err, [&] {
     const Range range("sidbeam step");
     const int32_t id = session->device->id;
-    const Current current(id);
-    check_stream(id, args->stream);
+    const Current current(*session->device);
+    const bool captured = check_stream(id, args->stream);
     check_known(id, args->slots, "slots", session->slots);
     check_known(id, args->rows->data, "rows.data", session->rows);
     check_known(id, args->row_map, "row_map", session->row_map);
@@ -69,7 +70,9 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
     step.settings = {args->inverse_temperature, args->soft_cap};
     step.inverse_temperatures = args->inverse_temperatures;
     step.soft_caps = args->soft_caps;
-    check(launch_step(session->view, step, static_cast<cudaStream_t>(args->stream)), "launch a step");
+    const MarksEnd end(session->marks, args->stream, captured);
+    check(launch_step(session->view, step, session->overlaps, static_cast<cudaStream_t>(args->stream)),
+          "launch a step");
   });
 }
 
@@ -78,8 +81,8 @@ sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots,
   return guarded(err, [&] {
     const Range range("sidbeam items");
     const int32_t id = session->device->id;
-    const Current current(id);
-    check_stream(id, items->stream);
+    const Current current(*session->device);
+    const bool captured = check_stream(id, items->stream);
     check_address(id, items->ordinals, "out.ordinals");
     check_address(id, items->sids, "out.sids");
     check_address(id, items->lengths, "out.lengths");
@@ -95,6 +98,7 @@ sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots,
     view.rows = items->item_rows;
     view.offsets = items->offsets;
     view.truncated = items->truncated;
+    const MarksEnd end(session->marks, items->stream, captured);
     check(launch_items(session->view, slots, count, view, static_cast<cudaStream_t>(items->stream)),
           "launch the items");
   });

@@ -130,8 +130,8 @@ cudaError_t launch_rows(const SessionView& session, const StepView& step, cudaSt
 }
 
 template <int kThreads, int kMostBeams>
-cudaError_t launch_finish(const SessionView& session, const StepView& step, cudaStream_t stream) {
-  const LaunchShape shape{step.count, kThreads, sizeof(FinishShared<kThreads, kMostBeams>), true};
+cudaError_t launch_finish(const SessionView& session, const StepView& step, bool overlaps, cudaStream_t stream) {
+  const LaunchShape shape{step.count, kThreads, sizeof(FinishShared<kThreads, kMostBeams>), overlaps};
   return launch(finish_kernel<kThreads, kMostBeams>, shape, stream, session, step);
 }
 
@@ -154,20 +154,29 @@ constexpr int64_t kFewRows = 264;
 
 }  // namespace
 
-cudaError_t load_step_kernels() {
-  return load(row_kernel<kRowThreads>, finish_kernel<kFewThreads, kFewBeams>,
-              finish_kernel<kManyThreads, SIDBEAM_MAX_BEAMS>, step_kernel<kRowThreads, kFewBeams>);
+cudaError_t warm_step_kernels(const SessionView& session, cudaStream_t stream) {
+  StepView step;
+  step.count = 1;  // an entry that names no slot of the session
+  cudaError_t error = launch_whole<kRowThreads, kFewBeams>(session, step, stream);
+  if (error == cudaSuccess) error = launch_rows<kRowThreads>(session, step, stream);
+  if (error == cudaSuccess) error = launch_finish<kFewThreads, kFewBeams>(session, step, false, stream);
+  if (error == cudaSuccess) error = launch_finish<kManyThreads, SIDBEAM_MAX_BEAMS>(session, step, false, stream);
+  return error;
+}
+
+cudaError_t ask_step_waits(bool& out) {
+  return ask_waits(out, finish_kernel<kFewThreads, kFewBeams>, finish_kernel<kManyThreads, SIDBEAM_MAX_BEAMS>);
 }
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams) { return slots * slot_workspace_bytes(beams); }
 
-cudaError_t launch_step(const SessionView& session, const StepView& step, cudaStream_t stream) {
+cudaError_t launch_step(const SessionView& session, const StepView& step, bool overlaps, cudaStream_t stream) {
   if (session.beams <= kFewBeams && step.count * session.beams <= kFewRows)
     return launch_whole<kRowThreads, kFewBeams>(session, step, stream);
   const cudaError_t error = launch_rows<kRowThreads>(session, step, stream);
   if (error != cudaSuccess) return error;
-  return session.beams <= kFewBeams ? launch_finish<kFewThreads, kFewBeams>(session, step, stream)
-                                    : launch_finish<kManyThreads, SIDBEAM_MAX_BEAMS>(session, step, stream);
+  return session.beams <= kFewBeams ? launch_finish<kFewThreads, kFewBeams>(session, step, overlaps, stream)
+                                    : launch_finish<kManyThreads, SIDBEAM_MAX_BEAMS>(session, step, overlaps, stream);
 }
 
 }  // namespace sidbeam::cuda

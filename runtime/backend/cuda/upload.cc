@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backend/cuda/check.h"
+#include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/range.h"
@@ -38,9 +39,8 @@ sidbeam_status upload_begin(DeviceHandle* device, int64_t bytes, int64_t chunk_b
                             const uint8_t** base, sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam upload");
-    const Current current(device->id);
-    check_stream(device->id, stream);
-    if (stream != nullptr) check_not_captured(stream, "an upload");
+    const Current current(*device);
+    if (stream != nullptr) check_not_captured(device->id, stream, "an upload");
     auto upload = std::make_unique<UploadHandle>();
     upload->device = device;
     upload->memory = DeviceMemory(*device, bytes, device->work, device->release);
@@ -54,7 +54,7 @@ sidbeam_status upload_begin(DeviceHandle* device, int64_t bytes, int64_t chunk_b
 
 sidbeam_status upload_copy(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err) {
   return guarded(err, [&] {
-    const Current current(upload->device->id);
+    const Current current(*upload->device);
     upload->staging->copy(upload->memory.data() + at, from, bytes);
   });
 }
@@ -63,7 +63,7 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
                              sidbeam_error* err) {
   return guarded(err, [&] {
     const Range range("sidbeam upload: verify");
-    const Current current(upload->device->id);
+    const Current current(*upload->device);
     const cudaStream_t stream = upload->staging->stream();
     auto* damage_there = reinterpret_cast<uint64_t*>(upload->memory.data() + sizeof(IndexView));
     uint64_t faults = 0;
@@ -80,54 +80,27 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
   });
 }
 
-namespace {
-
-bool record(cudaEvent_t mark, cudaStream_t stream) { return cudaEventRecord(mark, stream) == cudaSuccess; }
-
-// Reuses a mark that has passed, so that there are no more marks than work in flight.
-bool mark_again(const std::vector<cudaEvent_t>& marks, cudaStream_t stream) {
-  for (const cudaEvent_t mark : marks) {
-    if (cudaEventQuery(mark) == cudaSuccess) return record(mark, stream);
-    cudaGetLastError();  // "not ready" counts as one
-  }
-  return false;
-}
-
-bool add_mark(std::vector<cudaEvent_t>& marks, cudaStream_t stream) {
-  marks.reserve(marks.size() + 1);
-  cudaEvent_t mark = nullptr;
-  if (cudaEventCreateWithFlags(&mark, cudaEventDisableTiming) != cudaSuccess) return false;
-  if (record(mark, stream)) {
-    marks.push_back(mark);
-    return true;
-  }
-  cudaEventDestroy(mark);
-  return false;
-}
-
-}  // namespace
-
 void upload_mark(UploadHandle* upload, void* stream) {
-  const auto work = static_cast<cudaStream_t>(stream);
-  const std::lock_guard lock(upload->mutex);
-  bool marked = false;
   guarded(nullptr, [&] {
-    const Current current(upload->device->id);
-    marked = mark_again(upload->marks, work) || add_mark(upload->marks, work);
+    const Current current(*upload->device);
+    upload->marks.add(static_cast<cudaStream_t>(stream));
   });
-  const Relaxed relaxed;
-  if (!marked) cudaStreamSynchronize(work);  // no memory for a mark: wait for the work instead
+}
+
+void upload_outlive(UploadHandle* upload, DeviceHandle* device) {
+  guarded(nullptr, [&] {
+    const Current current(*device);
+    upload->marks.add(device->release);
+  });
 }
 
 void upload_free(UploadHandle* upload) {
   guarded(nullptr, [&] {
     const std::unique_ptr<UploadHandle> owned(upload);
-    const Current current(upload->device->id);
+    const Current current(*upload->device);
     upload->staging.reset();
-    for (const cudaEvent_t mark : upload->marks) {
-      if (cudaStreamWaitEvent(upload->device->release, mark, 0) != cudaSuccess) cudaEventSynchronize(mark);
-      cudaEventDestroy(mark);
-    }
+    upload->marks.order(upload->device->release);
+    upload->marks.clear();
     upload->memory = DeviceMemory();
   });
 }

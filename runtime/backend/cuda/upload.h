@@ -3,10 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "backend/cuda/device.h"
+#include "backend/cuda/marks.h"
 #include "backend/device_plugin.h"
 
 namespace sidbeam {
@@ -36,8 +35,7 @@ struct UploadHandle {
   DeviceHandle* device = nullptr;
   cuda::DeviceMemory memory;               // view, damage, sections
   std::unique_ptr<cuda::Staging> staging;  // while the upload is under way
-  std::mutex mutex;
-  std::vector<cudaEvent_t> marks;  // events after which the memory may be freed
+  cuda::Marks marks;                       // after which the memory may be freed
 
   const IndexView* view() const { return reinterpret_cast<const IndexView*>(memory.data()); }
 };

@@ -3,8 +3,15 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <thread>
+#include <future>
+#include <optional>
+#include <vector>
+
+extern "C" {
+#include "../../capi/harness.h"
+}
 
 namespace {
 
@@ -12,6 +19,50 @@ void check(cudaError_t status) {
   if (status == cudaSuccess) return;
   std::fprintf(stderr, "tests/gpu/capi: %s\n", cudaGetErrorString(status));
   std::abort();
+}
+
+void begin(void* stream) {
+  check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeGlobal));
+}
+// nullptr: it was not valid.
+cudaGraph_t end(void* stream) {
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph) != cudaSuccess) cudaGetLastError();
+  return graph;
+}
+
+// A thread between the beginning and the end of a capture.
+class Elsewhere {
+ public:
+  explicit Elsewhere(void* stream)
+      : graph_(std::async(std::launch::async, [this, stream] {
+          begin(stream);
+          begun_.set_value();
+          ended_.get_future().wait();
+          return end(stream);
+        })) {
+    begun_.get_future().wait();
+  }
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+  ~Elsewhere() {
+    ended_.set_value();
+    if (const cudaGraph_t graph = graph_.get()) check(cudaGraphDestroy(graph));
+  }
+
+ private:
+  std::promise<void> begun_, ended_;
+  std::future<cudaGraph_t> graph_;
+};
+
+std::optional<Elsewhere> elsewhere;
+std::vector<void*> captured;  // by this thread
+
+void end_captures() {
+  elsewhere.reset();
+  for (void* stream : captured)
+    if (const cudaGraph_t graph = end(stream)) check(cudaGraphDestroy(graph));
+  captured.clear();
 }
 
 }  // namespace
@@ -45,24 +96,25 @@ void* make_stream() {
   return stream;
 }
 void release_stream(void* stream) { check(cudaStreamDestroy(static_cast<cudaStream_t>(stream))); }
+void* make_blocking_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreate(&stream));
+  return stream;
+}
 void begin_capture(void* stream) {
-  check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeThreadLocal));
+  after_test = end_captures;
+  begin(stream);
+  captured.push_back(stream);
 }
 void begin_capture_elsewhere(void* stream) {
-  std::thread([stream] {
-    check(cudaStreamBeginCapture(static_cast<cudaStream_t>(stream), cudaStreamCaptureModeGlobal));
-  }).join();
+  after_test = end_captures;
+  elsewhere.emplace(stream);
 }
+void end_capture_elsewhere() { elsewhere.reset(); }
 int capture_is_valid(void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status));
   return status == cudaStreamCaptureStatusActive;
-}
-void abandon_capture(void* stream) {
-  cudaGraph_t graph = nullptr;
-  if (cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph) != cudaErrorStreamCaptureInvalidated)
-    std::abort();
-  cudaGetLastError();
 }
 int thread_is_relaxed() {
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal, again = mode;
@@ -74,6 +126,7 @@ int thread_is_relaxed() {
 void* end_capture(void* stream) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
+  captured.erase(std::remove(captured.begin(), captured.end(), stream), captured.end());
   check(cudaStreamEndCapture(static_cast<cudaStream_t>(stream), &graph));
   check(cudaGraphInstantiate(&exec, graph, 0));
   check(cudaGraphDestroy(graph));
@@ -89,6 +142,7 @@ int64_t live_allocations() {
   return emulator_live_allocations();
 }
 int64_t live_allocations_now() { return emulator_live_allocations(); }
+int64_t pending_work() { return emulator_pending(); }
 void fail_allocation(int64_t n) { emulator_fail_allocation(n); }
 void fail_launch(int64_t n) { emulator_fail_launch(n); }
 void unload_kernels() { emulator_unload_kernels(); }
@@ -96,5 +150,14 @@ void set_devices(int count) { emulator_set_devices(count); }
 void set_driver(int version) { emulator_set_driver(version); }
 void set_capability(int major) { emulator_set_capability(major); }
 void set_illegal_access(int seen) { emulator_set_sticky_error(seen != 0 ? cudaErrorIllegalAddress : cudaSuccess); }
+void set_order(int seed) { emulator_set_seed(static_cast<uint64_t>(seed)); }
+void set_kernels(int ptx_version, int binary_version) { emulator_set_kernels(ptx_version, binary_version); }
+int64_t overlapping_launches() { return emulator_overlapping_launches(); }
+void set_pools(int supported) { emulator_set_pools(supported); }
+int64_t mapped_bytes() { return emulator_mapped_bytes(); }
+void* make_context(int device) { return emulator_make_context(device); }
+void use_context(void* context) { emulator_use_context(static_cast<CUcontext>(context)); }
+void* current_context() { return emulator_context(); }
+int primary_contexts() { return emulator_primary_contexts(); }
 
 }  // extern "C"

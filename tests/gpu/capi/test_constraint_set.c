@@ -1,5 +1,7 @@
 /* Sets of constraints: the stateless forms on the CPU and on a device, in and out of graphs.
  * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+
 #include "../../capi/fixtures.h"
 #include "device.h"
 
@@ -226,7 +228,8 @@ static void entries_that_the_host_cannot_check_are_dead(void) {
   check_nothing_is_left();
 }
 
-static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
+/* How many times making a set failed, where the n-th attempt lets the n-th thing of a kind fail. */
+static int64_t failures_of(void (*fail)(int64_t n), sidbeam_status expected) {
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   sidbeam_runtime* runtime = make_runtime();
@@ -236,27 +239,168 @@ static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
   config.device_type = SIDBEAM_DEVICE_CUDA;
   for (int64_t n = 1;; ++n) {
     sidbeam_constraint_set* set = NULL;
-    fail_allocation(n);
+    fail(n);
     clear_error();
     const sidbeam_status status = sidbeam_constraint_set_create(runtime, &config, &set, &err);
-    fail_allocation(0);
+    fail(0);
     sidbeam_constraint_set_destroy(set);
     if (status == SIDBEAM_OK) break;
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
+    CHECK_INT(status, expected);
     CHECK(live_allocations() <= 1); /* the index may have got there before */
     ++failed;
   }
-  CHECK(failed >= 2);
   sidbeam_constraint_release(constraint);
   sidbeam_runtime_release(runtime);
   check_nothing_is_left();
+  return failed;
+}
+
+static void running_out_of_memory_at_any_point_leaves_nothing_behind(void) {
+  CHECK(failures_of(fail_allocation, SIDBEAM_OUT_OF_MEMORY) >= 2);
+}
+
+static void launches_that_fail_leave_nothing_behind(void) {
+  CHECK(failures_of(fail_launch, SIDBEAM_DEVICE_ERROR) >= 5); /* the set's kernels */
+}
+
+/* What a call of the set needs on the device. */
+typedef struct work {
+  sidbeam_constraint_set* set;
+  sidbeam_state *states, *next;
+  int32_t *codes, *best;
+  float *logits, *log_probs;
+} work;
+
+static work make_work(void) {
+  static const sidbeam_state beginnings[ROWS] = {0, 0, 0};
+  work w;
+  w.set = make_set_on(SIDBEAM_DEVICE_CUDA);
+  w.states = on_device(beginnings, sizeof beginnings);
+  w.next = device_memory(ROWS * K * sizeof *w.next);
+  w.codes = on_device(chosen, sizeof chosen);
+  w.best = device_memory(ROWS * K * sizeof *w.best);
+  w.logits = on_device(logits, sizeof logits);
+  w.log_probs = device_memory(ROWS * K * sizeof *w.log_probs);
+  return w;
+}
+
+static void release_work(work* w) {
+  sidbeam_constraint_set_destroy(w->set);
+  release_device(w->states);
+  release_device(w->next);
+  release_device(w->codes);
+  release_device(w->best);
+  release_device(w->logits);
+  release_device(w->log_probs);
+  check_nothing_is_left();
+}
+
+static sidbeam_status advance(const work* w, void* stream, sidbeam_error* error) {
+  return sidbeam_constraint_set_advance(w->set, NULL, w->states, ROWS, NULL, w->codes, ROWS, w->next, stream, error);
+}
+
+static void topk(const work* w, void* stream) {
+  const sidbeam_rows rows = rows_at(SIDBEAM_DEVICE_CUDA, w->logits);
+  CHECK_OK(sidbeam_constraint_set_topk(w->set, NULL, w->states, &rows, SIDBEAM_NORMALIZE_NONE, K, w->best, w->log_probs,
+                                       w->next, stream, &err));
+}
+
+static void a_workspace_of_topk_is_mapped_once(void) {
+  work w = make_work();
+  topk(&w, NULL);
+  wait_device();
+  const int64_t mapped = mapped_bytes();
+  for (int i = 0; i < 5; ++i) {
+    topk(&w, NULL);
+    wait_device();
+  }
+  CHECK_INT(mapped_bytes(), mapped);
+  release_work(&w);
+}
+
+static void a_set_goes_with_work_pending_and_nothing_waits(void) {
+  sidbeam_state expected[ROWS], next[ROWS];
+  work apart = make_work();
+  CHECK_OK(advance(&apart, NULL, &err));
+  read_device(expected, apart.next, sizeof expected);
+  CHECK(expected[0] > 0); /* the code may follow */
+  release_work(&apart);
+  for (int order = 0; order < 20; ++order) {
+    set_order(order);
+    work w = make_work();
+    void *captured = make_stream(), *streams[3] = {make_stream(), make_stream(), NULL};
+    wait_device();
+    const int64_t live = live_allocations_now();
+    begin_capture(captured);
+    for (int i = 0; i < 6; ++i) CHECK_OK(advance(&w, streams[i % 3], &err));
+    sidbeam_constraint_set_destroy(w.set); /* and the last hold of its indexes, of other runtimes than the set's */
+    w.set = NULL;
+    CHECK(capture_is_valid(captured));
+    CHECK_INT(live_allocations_now(), live);
+    release_graph(end_capture(captured));
+    CHECK_INT(live_allocations(), live - 3);
+    read_device(next, w.next, sizeof next);
+    CHECK_I64(next, expected, ROWS);
+    for (int i = 0; i < 2; ++i) release_stream(streams[i]);
+    release_stream(captured);
+    release_work(&w);
+  }
+}
+
+/* The next one may have its handle. */
+static void work_on_streams_that_are_gone_is_not_forgotten(void) {
+  for (int order = 0; order < 20; ++order) {
+    set_order(order);
+    work w = make_work();
+    for (int i = 0; i < 10; ++i) {
+      void* stream = make_stream();
+      CHECK_OK(advance(&w, stream, &err));
+      release_stream(stream);
+    }
+    release_work(&w);
+  }
+}
+
+enum { THREADS = 4, CALLS = 50 };
+
+/* Through more streams than live at a time. */
+static void* call_often(void* given) {
+  const work* w = given;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  int64_t failed = 0;
+  for (int i = 0; i < CALLS; ++i) {
+    void* stream = i % 5 != 0 ? make_stream() : NULL;
+    failed += advance(w, stream, &error) != SIDBEAM_OK;
+    if (stream != NULL) release_stream(stream);
+  }
+  return failed == 0 ? NULL : given;
+}
+
+static void threads_share_a_set_that_goes_after_all_their_work(void) {
+  work w = make_work();
+  pthread_t threads[THREADS];
+  for (int i = 0; i < THREADS; ++i) CHECK_INT(pthread_create(&threads[i], NULL, call_often, &w), 0);
+  for (int i = 0; i < THREADS; ++i) {
+    void* failed = NULL;
+    CHECK_INT(pthread_join(threads[i], &failed), 0);
+    CHECK(failed == NULL);
+  }
+  release_work(&w);
 }
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(a_set_on_a_device_answers_as_one_on_the_cpu), TEST(a_graph_of_all_forms_answers_the_same),
-      TEST(devices_that_are_not_there_are_refused),      TEST(memory_of_the_host_and_wrong_places_are_refused),
-      TEST(entries_that_the_host_cannot_check_are_dead), TEST(running_out_of_memory_at_any_point_leaves_nothing_behind),
+      TEST(a_set_on_a_device_answers_as_one_on_the_cpu),
+      TEST(a_graph_of_all_forms_answers_the_same),
+      TEST(devices_that_are_not_there_are_refused),
+      TEST(memory_of_the_host_and_wrong_places_are_refused),
+      TEST(entries_that_the_host_cannot_check_are_dead),
+      TEST(running_out_of_memory_at_any_point_leaves_nothing_behind),
+      TEST(launches_that_fail_leave_nothing_behind),
+      TEST(a_workspace_of_topk_is_mapped_once),
+      TEST(a_set_goes_with_work_pending_and_nothing_waits),
+      TEST(work_on_streams_that_are_gone_is_not_forgotten),
+      TEST(threads_share_a_set_that_goes_after_all_their_work),
   };
   return RUN_TESTS(tests);
 }

@@ -250,17 +250,16 @@ static void an_error_of_earlier_work_is_reported_as_such_and_moves_nothing(void)
   tear_down(&b);
 }
 
-static void statistics_are_not_read_while_a_stream_is_captured(void) {
-  bench b = set_up();
-  void* stream = make_stream();
-  sidbeam_stats stats = SIDBEAM_STATS_INIT;
-  begin_capture_elsewhere(stream);
-  CHECK_FAILS(sidbeam_session_get_stats(b.session, &stats, &err), SIDBEAM_BAD_STATE,
-              "wait for the device: not while a stream is captured");
-  abandon_capture(stream);
-  CHECK_OK(sidbeam_session_get_stats(b.session, &stats, &err));
-  release_stream(stream);
-  tear_down(&b);
+static void a_device_without_pools_needs_an_allocator(void) {
+  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  const sidbeam_session_config config = cuda_config(constraint);
+  set_pools(0);
+  CHECK_FAILS(create(&config), SIDBEAM_UNSUPPORTED,
+              "CUDA device 0 has no memory pools, expected runtime_config.device_allocator there");
+  set_pools(1);
+  CHECK_OK(create(&config));
+  sidbeam_constraint_release(constraint);
+  check_nothing_is_left();
 }
 
 int main(void) {
@@ -274,7 +273,7 @@ int main(void) {
       TEST(starts_and_stops_are_not_captured),
       TEST(an_index_that_is_not_on_the_device_is_refused_by_start),
       TEST(an_error_of_earlier_work_is_reported_as_such_and_moves_nothing),
-      TEST(statistics_are_not_read_while_a_stream_is_captured),
+      TEST(a_device_without_pools_needs_an_allocator),
   };
   return RUN_TESTS(tests);
 }

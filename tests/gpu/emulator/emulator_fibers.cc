@@ -12,13 +12,6 @@
 
 #include "emulator_run.h"
 
-#if defined(__SANITIZE_ADDRESS__)  // g++'s way to say it
-#define EMULATOR_UNDER_ASAN
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define EMULATOR_UNDER_ASAN
-#endif
-#endif
 #if defined(EMULATOR_UNDER_ASAN)
 #include <sanitizer/common_interface_defs.h>
 #endif

@@ -3,6 +3,14 @@
 
 #include "cuda_runtime.h"
 
+#if defined(__SANITIZE_ADDRESS__)  // g++'s way to say it
+#define EMULATOR_UNDER_ASAN
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EMULATOR_UNDER_ASAN
+#endif
+#endif
+
 namespace emulator {
 
 // One caller at a time.

@@ -21,6 +21,7 @@ World::World() {
 }
 void World::set_seed(uint64_t seed) {
   lot = seed * 2 + 1;
+  newest_first = seed % 2 != 0;
   seed_order(seed);
 }
 World& world() {
@@ -38,28 +39,19 @@ cudaError_t result(cudaError_t error) {
 
 using emulator::Lock;
 using emulator::result;
-using emulator::t_device;
 using emulator::World;
 
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  GUARDED(*count = w.devices);
+  CALLED(cudaGetDeviceCount);
+  *count = w.devices;
   if (w.driver < CUDART_VERSION) return result(cudaErrorInsufficientDriver);
   return w.devices == 0 ? result(cudaErrorNoDevice) : result(cudaSuccess);
 }
-cudaError_t cudaSetDevice(int device) {
-  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
-  t_device = device;
-  return result(cudaSuccess);
-}
-cudaError_t cudaGetDevice(int* device) {
-  GUARDED(if (w.devices == 0) return result(cudaErrorNoDevice));
-  *device = t_device;
-  return cudaSuccess;
-}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
+  CALLED(cudaGetDeviceProperties);
+  if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice);
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "emulator");
   properties->major = w.capability / 10;
@@ -70,12 +62,14 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  GUARDED(if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice));
+  CALLED(cudaDeviceGetAttribute);
+  if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice);
   *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability / 10
            : attribute == cudaDevAttrComputeCapabilityMinor  ? w.capability % 10
            : attribute == cudaDevAttrMultiProcessorCount     ? 4
            : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
            : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
+           : attribute == cudaDevAttrMemoryPoolsSupported    ? static_cast<int>(w.has_pools)
                                                              : 0;
   return cudaSuccess;
 }
@@ -88,9 +82,9 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-  GUARDED();
-  for (EmulatedStream* stream : w.capturing) stream->invalidated = true;  // in any mode: the device encompasses them
-  return w.capturing.empty() ? emulator::wait_all() : result(cudaErrorStreamCaptureUnsupported);
+  CALLED(cudaDeviceSynchronize);
+  emulator::drain();
+  return result(cudaSuccess);
 }
 cudaError_t cudaGetLastError() {
   const cudaError_t last = cudaPeekAtLastError();
@@ -116,8 +110,12 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNotReady";
     case cudaErrorIllegalAddress:
       return "cudaErrorIllegalAddress";
+    case cudaErrorNotSupported:
+      return "cudaErrorNotSupported";
     case cudaErrorStreamCaptureUnsupported:
       return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureImplicit:
+      return "cudaErrorStreamCaptureImplicit";
     default:
       return "cudaError of the emulator";
   }
@@ -128,17 +126,28 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 void emulator_fail_allocation(int64_t n) { emulator::world().fail_in = n; }
 void emulator_fail_launch(int64_t n) { emulator::world().fail_launch_in = n; }
-void emulator_unload_kernels() { emulator::world().loaded.clear(); }
+void emulator_unload_kernels() { emulator::world().launched.clear(); }
 int64_t emulator_live_allocations() {
-  GUARDED();
-  return static_cast<int64_t>(w.memory.size());
+  const Lock lock(emulator::world().mutex);
+  return static_cast<int64_t>(emulator::world().memory.size());
 }
 int64_t emulator_live_bytes() { return emulator::world().live_bytes; }
 int64_t emulator_launches() { return emulator::world().launches; }
+int64_t emulator_pending() {
+  const Lock lock(emulator::world().mutex);
+  return static_cast<int64_t>(emulator::world().line.size());
+}
 void emulator_set_devices(int count) { emulator::world().devices = count; }
 void emulator_set_driver(int version) { emulator::world().driver = version; }
 void emulator_set_capability(int major) { emulator::world().capability = 10 * major; }
 void emulator_set_seed(uint64_t seed) { emulator::world().set_seed(seed); }
 void emulator_set_sticky_error(cudaError_t error) { emulator::world().sticky = error; }
+void emulator_set_kernels(int ptx_version, int binary_version) {
+  emulator::world().ptx_version = ptx_version;
+  emulator::world().binary_version = binary_version;
+}
+int64_t emulator_overlapping_launches() { return emulator::world().overlapping; }
+void emulator_set_pools(int supported) { emulator::world().has_pools = supported != 0; }
+int64_t emulator_mapped_bytes() { return emulator::world().mapped_bytes; }
 
 }  // extern "C"

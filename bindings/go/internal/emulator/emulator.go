@@ -7,18 +7,17 @@ package emulator
 /*
 #cgo LDFLAGS: -ldl
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-static int (*allocate)(void** out, size_t bytes, bool filled);
+static int (*allocate)(void** out, size_t bytes);
 static int (*copy)(void* to, const void* from, size_t bytes, int kind);
 static int (*synchronize)(void);
 
 static const char* open_emulator(const char* path) {
   void* library = dlopen(path, RTLD_NOW);
   if (library == NULL) return dlerror();
-  *(void**)&allocate = dlsym(library, "_ZN8emulator8allocateEPPvmb");
+  *(void**)&allocate = dlsym(library, "cudaMalloc");
   *(void**)&copy = dlsym(library, "cudaMemcpy");
   *(void**)&synchronize = dlsym(library, "cudaDeviceSynchronize");
   return allocate == NULL || copy == NULL || synchronize == NULL ? "the emulator has other symbols" : NULL;
@@ -26,7 +25,7 @@ static const char* open_emulator(const char* path) {
 
 static uintptr_t put(const void* host, size_t bytes) {
   void* device = NULL;
-  if (allocate(&device, bytes, true) != 0 || copy(device, host, bytes, 1) != 0) return 0;
+  if (allocate(&device, bytes) != 0 || copy(device, host, bytes, 1) != 0) return 0;
   return (uintptr_t)device;
 }
 

@@ -270,7 +270,7 @@ class Session(Handle):
         _native.flat_session_stop(self._handle, *self._chosen(slots), stream_number(stream))
 
     def stats(self) -> Stats:
-        """What hosts act on, counted since creation. On CUDA it waits for the device."""
+        """What hosts act on, counted since creation. On CUDA it waits for the session's work."""
         numbers = np.zeros(_native.FLAT_STATS_COUNT, np.int64)
         _native.flat_session_get_stats(self._handle, numbers)
         return stats_from(numbers)

@@ -284,7 +284,7 @@ public final class Session extends NativeObject {
   }
 
   /**
-   * Counts since the session was made; on CUDA it waits for the device.
+   * Counts since the session was made; on CUDA it waits for the session's work.
    *
    * @return the current counts
    */
