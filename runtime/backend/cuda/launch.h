@@ -21,7 +21,7 @@ struct LaunchShape {
 };
 
 // Whether kernels were compiled for devices that let them overlap (programmatic dependent launch: compute capability
-// 9.0), so that wait_for_kernel() waits: their PTX was, or what was compiled without PTX.
+// 9.0), so that wait_for_kernel() waits. What the driver made of PTX for older ones does not, whatever it runs on.
 template <class... Kernels>
 cudaError_t ask_waits(bool& out, Kernels*... kernels) {
   constexpr int kLeast = 90;

@@ -200,7 +200,7 @@ EMULATED(cudaEventElapsedTime, float* milliseconds, cudaEvent_t begin, cudaEvent
 // Only in the emulator. The n-th allocation, or launch, from now on (1: the next) fails; 0: none.
 SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
 SIDBEAM_EMULATOR_API void emulator_fail_launch(int64_t n);
-// As if none had been launched or asked about.
+// As if none had been launched.
 SIDBEAM_EMULATOR_API void emulator_unload_kernels();
 // Allocations of device and of pinned memory that are not given back.
 SIDBEAM_EMULATOR_API int64_t emulator_live_allocations();
