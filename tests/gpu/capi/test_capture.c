@@ -1,8 +1,4 @@
-<<<<<<< HEAD
-/* Captures: of a session's first launches, and of other streams while it is called. What makes kernels overlap.
-=======
 /* Captures: of a session's first launches, and of other streams while the session is called; and where kernels overlap.
->>>>>>> host14
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cuda_session.h"
 
