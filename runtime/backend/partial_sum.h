@@ -12,7 +12,7 @@
 
 namespace sidbeam {
 
-// The sum of exp(x): e^base * 2^exponent * sum. base is 0 unless |x| > 2^17 leaves no room for a power of two. A sum of
+// The sum of exp(x): e^base * 2^exponent * sum. base is 0 unless |x| leaves no room for a power of two. A sum of
 // 0 is empty, NaN is a bad one.
 struct PartialSum {
   float base = 0.0F;

@@ -1,5 +1,5 @@
-// Collective operations of a block: reductions and scans, by CUB's primitives. Every function is called by all threads
-// of the block, and may be called again immediately with the same storage.
+// Collective operations of a block: reductions and scans, by CUB's primitives. A function with a storage is called by
+// all threads of the block, and may be called again immediately with the same storage; one of a warp by all its lanes.
 //
 // All shared memory is dynamic, so that the emulator can detect reads of uninitialised memory.
 // SPDX-License-Identifier: Apache-2.0

@@ -49,7 +49,7 @@ bool check_stream(int32_t device_id, void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(given, &status), "look at the stream");
   if (status != cudaStreamCaptureStatusNone) return true;
-#if CUDART_VERSION >= 12080
+#if CUDART_VERSION >= 13000  // 12.8 has the call, but not all drivers that its runtime accepts
   int owner = device_id;
   check(cudaStreamGetDevice(given, &owner), "look at the stream");
   if (owner != device_id)

@@ -53,7 +53,7 @@ struct Children {
   bool probes = false;  // codes are looked up one by one: those whose key is at least `least`
   uint32_t count = 0, codes = 0;
   uint64_t first = 0, last = 0;     // edges or ordinals
-  uint64_t least = 0;               // set once the row has been read; see row_key()
+  uint64_t least = 0;               // set once the row has been read; see code_key()
   const int32_t* prefix = nullptr;  // the codes so far, if they are looked up in the hash set
 
   // Gets the code of child i < count; false if there is none. Does not check codes that have to be looked up.

@@ -20,6 +20,7 @@ inline constexpr int kRounds = 8;
 struct OpenedGroup {
   BeamRow beam;
   Children children;
+  uint32_t begin, end;  // its children
   int32_t prefix[kMaxLevels];
 };
 
@@ -158,7 +159,7 @@ class Finish {
     const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams));
     uint32_t next = own() / kWarp;
     Share group;
-    if (next < chosen) group = open(work_.chosen[next]);
+    if (next < chosen) group = open(next);
     for (;;) {
       for (int round = 0; round < kRounds && next < chosen; ++round) {
         const uint32_t i = group.at + own() % kWarp;
@@ -172,7 +173,7 @@ class Finish {
         group.at += kWarp;
         if (group.at < group.end) continue;
         next += kThreads / kWarp;
-        if (next < chosen) group = open(work_.chosen[next]);
+        if (next < chosen) group = open(next);
       }
       if (!__syncthreads_or(next < chosen)) break;
       const uint32_t count = shared_.count;
@@ -188,18 +189,18 @@ class Finish {
   struct Share {
     uint32_t at = 0, end = 0;
   };
+  // Opens a chosen group for a warp. One lane reads for all, as in find_slot(): others could read what another block
+  // has written meanwhile, and leave the loop above at another time.
   __device__ Share open(uint32_t chosen) {
-    const auto m = static_cast<int32_t>(chosen >> kNumberBits);
-    const Note& note = work_.notes[m];
     OpenedGroup& out = shared_.groups[warp_id()];
     __syncwarp();  // all lanes are done with the previous group
-    if (lane_id() == 0) fill(m, note, out);
+    if (lane_id() == 0) fill(work_.chosen[chosen], out);
     __syncwarp();
-    const uint32_t group = number_of(chosen);
-    // If the slot was named twice, it may have advanced since the note was made.
-    return {note.begin(group), std::min(note.begin(group + 1), out.children.count)};
+    return {out.begin, out.end};
   }
-  __device__ void fill(int32_t m, const Note& note, OpenedGroup& out) const {
+  __device__ void fill(uint32_t chosen, OpenedGroup& out) const {
+    const auto m = static_cast<int32_t>(chosen >> kNumberBits);
+    const Note note = work_.notes[m];
     const float* lse = nullptr;
     BeamRow beam;
     find_row(session_, step_, entry_, m, beam, lse);
@@ -214,6 +215,9 @@ class Finish {
     }
     out.beam = beam;
     out.children = children;
+    out.begin = note.begin(number_of(chosen));
+    // If the slot was named twice, it may have advanced since the note was made.
+    out.end = std::min(note.begin(number_of(chosen) + 1), children.count);
   }
 
   // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.
@@ -252,7 +256,7 @@ class Finish {
   // Returns the state after a candidate, and writes what no other beam needs any more.
   __device__ BeamState write_beam(uint32_t i, uint64_t key) {
     const uint32_t place = place_of_key(key);
-    const int32_t parent = beam_of(place);
+    const int32_t parent = std::min(beam_of(place), session_.beams - 1);  // as it is, unless the slot was named twice
     const int64_t first = beams_at(session_, entry_.slot), before = session_.states[first + parent];
     BeamState next{before, 0};
     int32_t token = -1;

@@ -8,18 +8,28 @@
 
 namespace sidbeam::cuda {
 
+// All rows get the same number of threads, because the bits of a sum depend on it. So a row gives the same bits in any
+// step, and in topk.
+inline constexpr int kRowThreads = 256;
+
 // The most columns whose x are kept for the children.
 inline constexpr int64_t kMostHeld = 8192;
+
+// What a beam gives a step: nothing, since it is dead; itself, since it has ended; an error, since it has no row; or
+// the best of its row.
+enum class Feed : int32_t { kNothing, kEnded, kNoRow, kRow };
 
 // A row's beam and children are the same for all threads, so they are in shared memory, written by the first thread: in
 // every thread's registers they would leave room for fewer blocks.
 template <int kThreads>
 struct RowShared {
+  int32_t m;  // the beam's number
+  Feed feed;
   BeamRow beam;
   Children children;
   const float* lse;    // the row's, if it was given
   uint64_t* keys;      // [most_keys] of the row's groups, on the device
-  uint32_t most_keys;  // a power of two
+  uint32_t most_keys;  // a power of two, or as many as there can be children
   typename BlockFold<Terms, kThreads>::Storage fold;
   SelectStorage select;
   int32_t prefix[kMaxLevels];
@@ -195,14 +205,14 @@ __device__ __forceinline__ Note scan_row(int32_t normalization, int32_t top_k, i
     if (shared.lse == nullptr && normalization == SIDBEAM_NORMALIZE_VALID) shared.beam.reads_row = true;
   }
   __syncthreads();
-  note.normalizer = score.normalizer;
-  note.clamp = score.clamp;
-  note.least = shared.children.least;
-  note.kind = kind_of(shared.children);
   note.count = shared.children.count;
   note.groups = groups_of(note.count, shared.most_keys);
   note.found =
       write_keys<kThreads>(shared.beam, shared.children, note, shared.keys) ? RowFound::kBad : RowFound::kCandidates;
+  note.normalizer = shared.beam.score.normalizer;
+  note.clamp = shared.beam.score.clamp;
+  note.least = shared.children.least;
+  note.kind = kind_of(shared.children);
   return note;
 }
 

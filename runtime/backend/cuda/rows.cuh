@@ -175,7 +175,7 @@ __device__ __forceinline__ void load_if(bool there, const char* at, uint4& chunk
 }
 
 // The chunks that a thread reads of a tile, all before the first is used.
-inline constexpr int kChunksOfThread = 4;  // at least four loads in flight (tests/gpu/machine_code.py)
+inline constexpr int kChunksOfThread = 4;  // at least four loads in flight (tests/gpu/machine_code)
 
 // Puts chunk 0 last. After kChunksOfThread turns every chunk has been first and is back in its place: a loop that need
 // not be unrolled, where an index would put the chunks into local memory.

@@ -77,6 +77,8 @@ __device__ __forceinline__ uint64_t select_bound(const Keys& keys, uint32_t k, S
     const int below = above > kDigitBits ? above - kDigitBits : 0;
     for (int i = thread_id(); i < kBins; i += kThreads) storage.bins[i] = 0;
     __syncthreads();
+    // What ends the loop if no digit is found, since another block has changed the keys of a slot that was named twice.
+    if (thread_id() == 0) storage.digit = storage.left = storage.in_bin = 0;
     keys([&](uint64_t key) {
       if (key == 0 || (above < 64 && key >> above != prefix)) return;
       atomicAdd(&storage.bins[key >> below & ((1U << (above - below)) - 1)], 1U);
@@ -94,7 +96,7 @@ __device__ __forceinline__ uint64_t select_bound(const Keys& keys, uint32_t k, S
 
 // Sorts keys [0, padded) in falling order; padded is a power of two, at least 64. Pairs at most 32 apart belong to one
 // warp, so most steps need no barrier of the block. (CUB's BlockRadixSort takes sixteen passes over 64-bit keys, with
-// several barriers each, whatever their number; here 128 keys take 28 steps, 7 of them with a barrier.)
+// several barriers each, whatever their number; here 128 keys take 28 steps, 3 of them with a barrier.)
 template <int kThreads>
 __device__ void sort_falling(uint64_t* keys, int padded) {
   for (int size = 2; size <= padded; size *= 2) {

@@ -4,7 +4,7 @@
 namespace sidbeam::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = kRowThreads;
 
 // The index that row i follows; nullptr if there is none.
 __device__ const IndexView* index_of(const ConstraintTable& table, int64_t i) {

@@ -7,66 +7,91 @@
 namespace sidbeam::cuda {
 namespace {
 
-// All rows get the same number of threads, because the bits of a sum depend on it. So a row gives the same bits in any
-// step, and in topk.
-constexpr int kRowThreads = 256;
 // Threads for the end of a step, in sessions of few beams and of many.
 constexpr int kFewBeams = 256, kFewThreads = 256, kManyThreads = 512;
 static_assert(kFewThreads == kRowThreads, "a step in one launch has both");
-static_assert(sizeof(RowShared<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
-static_assert(sizeof(FinishShared<kFewThreads, kFewBeams>) <= kSharedBytes);
-static_assert(sizeof(FinishShared<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedBytes);
+
+// A block's slot, and what a part of a step needs, in shared memory. Where a launch has both parts, the slot stays.
+template <class Part>
+struct OfSlot {
+  Entry entry;  // first, whatever the part is
+  Part part;
+};
+template <int kThreads>
+using RowBlock = OfSlot<RowShared<kThreads>>;
+template <int kThreads, int kMostBeams>
+using FinishBlock = OfSlot<FinishShared<kThreads, kMostBeams>>;
+static_assert(sizeof(RowBlock<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
+static_assert(sizeof(FinishBlock<kFewThreads, kFewBeams>) <= kSharedBytes);
+static_assert(sizeof(FinishBlock<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedBytes);
+
+// Finds the slot of entry `batch`; false if there is nothing to step. One thread looks for all: if a list names a slot
+// twice, another block may end its step meanwhile, and threads that found different things would wait at different
+// barriers.
+__device__ bool find_slot(const SessionView& session, const StepView& step, int64_t batch, Entry& shared) {
+  bool found = false;
+  if (thread_id() == 0) {
+    Entry entry;
+    found = find_entry(session, step, batch, entry);
+    shared = entry;
+  }
+  return __syncthreads_or(found) != 0;
+}
 
 __device__ uint64_t* keys_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
   return workspace_of(session, entry.slot).keys + int64_t{m} * keys_of_row(session.beams, entry.live);
 }
 
-// Finds the row and the children of a live beam: its first thread, for all. False if the beam has no row.
+// Finds what a beam needs, with its row and children if it has a row; called by one thread, for the reason above.
 template <int kThreads>
-__device__ bool prepare_row(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
-                            RowShared<kThreads>& shared) {
-  bool found = false;
-  if (thread_id() == 0) {
-    BeamRow beam;
-    found = find_row(session, step, entry, m, beam, shared.lse);
-    shared.beam = beam;
-    shared.keys = keys_of_beam(session, entry, m);
-    shared.most_keys = keys_of_row(session.beams, entry.live);
-    Children children = children_of_beam(session, entry, m);
-    if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
-      tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
-      children.prefix = shared.prefix;
-    }
-    shared.children = children;
+__device__ Feed feed_of_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
+                             RowShared<kThreads>& shared) {
+  const int64_t state = session.states[beams_at(session, entry.slot) + m];
+  if (is_ended(state)) return Feed::kEnded;
+  if (!is_live(state)) return Feed::kNothing;
+  BeamRow beam;
+  if (!find_row(session, step, entry, m, beam, shared.lse)) return Feed::kNoRow;
+  Children children = children_of_beam(session, entry, m);
+  if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
+    tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
+    children.prefix = shared.prefix;
   }
-  return __syncthreads_or(found) != 0;
+  shared.beam = beam;
+  shared.children = children;
+  shared.keys = keys_of_beam(session, entry, m);
+  shared.most_keys = keys_of_row(session.beams, entry.live);
+  return Feed::kRow;
 }
 
 template <int kThreads>
-__device__ void scan_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t m, int64_t room,
-                          RowShared<kThreads>& shared) {
-  const int64_t at = beams_at(session, entry.slot) + m, state = session.states[at];
+__device__ void scan_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t beam,
+                          int64_t room, RowShared<kThreads>& shared) {
+  if (thread_id() == 0) {
+    shared.m = beam;
+    shared.feed = feed_of_beam(session, step, entry, beam, shared);
+  }
+  __syncthreads();
   Note note;
-  if (is_ended(state)) {
+  if (shared.feed == Feed::kRow) note = scan_row<kThreads>(session.normalization, session.top_k, room, shared);
+  if (thread_id() != 0) return;
+  const int32_t m = shared.m;
+  if (shared.feed == Feed::kNoRow) note.found = RowFound::kNoRow;
+  if (shared.feed == Feed::kEnded) {
     note.found = RowFound::kCandidates;
     note.count = note.groups = 1;
-    if (thread_id() == 0) *keys_of_beam(session, entry, m) = key_of(session.scores[at], place_of(m, 0));
-  } else if (is_live(state)) {
-    note.found = RowFound::kNoRow;
-    if (prepare_row<kThreads>(session, step, entry, m, shared))
-      note = scan_row<kThreads>(session.normalization, session.top_k, room, shared);
+    *keys_of_beam(session, entry, m) = key_of(session.scores[beams_at(session, entry.slot) + m], place_of(m, 0));
   }
-  if (thread_id() == 0) workspace_of(session, entry.slot).notes[m] = note;
+  workspace_of(session, entry.slot).notes[m] = note;
 }
 
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads, 3)
     row_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
   let_next_begin();
-  Entry entry;
+  auto& shared = shared_memory<RowBlock<kThreads>>();
   const auto m = static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(session.beams));
-  if (!find_entry(session, step, blockIdx.x / static_cast<unsigned>(session.beams), entry) || m >= entry.live) return;
-  scan_beam<kThreads>(session, step, entry, m, room, shared_memory<RowShared<kThreads>>());
+  if (!find_slot(session, step, blockIdx.x / static_cast<unsigned>(session.beams), shared.entry)) return;
+  if (m < shared.entry.live) scan_beam<kThreads>(session, step, shared.entry, m, room, shared.part);
 }
 
 template <int kThreads, int kMostBeams>
@@ -74,9 +99,9 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
     finish_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step) {
   wait_for_kernel();
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
-  Entry entry;
-  if (!find_entry(session, step, blockIdx.x, entry)) return;
-  Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
+  auto& shared = shared_memory<FinishBlock<kThreads, kMostBeams>>();
+  if (!find_slot(session, step, blockIdx.x, shared.entry)) return;
+  Finish<kThreads, kMostBeams>(session, step, shared.entry, shared.part).run();
 }
 
 // Whether this block is the last of its slot's blocks to arrive. If so, all of its threads see what the other blocks
@@ -102,12 +127,13 @@ template <int kThreads, int kMostBeams>
 __global__ void __launch_bounds__(kThreads, 2)
     step_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StepView step, int64_t room) {
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
-  Entry entry;
+  auto& shared = shared_memory<RowBlock<kThreads>>();
   const auto m = static_cast<int32_t>(blockIdx.x % static_cast<unsigned>(session.beams));
-  if (!find_entry(session, step, blockIdx.x / static_cast<unsigned>(session.beams), entry)) return;
-  if (m < entry.live) scan_beam<kThreads>(session, step, entry, m, room, shared_memory<RowShared<kThreads>>());
-  if (!is_last(session, entry)) return;
-  Finish<kThreads, kMostBeams>(session, step, entry, shared_memory<FinishShared<kThreads, kMostBeams>>()).run();
+  if (!find_slot(session, step, blockIdx.x / static_cast<unsigned>(session.beams), shared.entry)) return;
+  if (m < shared.entry.live) scan_beam<kThreads>(session, step, shared.entry, m, room, shared.part);
+  if (!is_last(session, shared.entry)) return;
+  auto& finish = shared_memory<FinishBlock<kThreads, kMostBeams>>();  // the slot is where it was
+  Finish<kThreads, kMostBeams>(session, step, finish.entry, finish.part).run();
 }
 
 // The number of a row's floats that are kept for the children.
@@ -119,7 +145,7 @@ int64_t held_columns(const SessionView& session, const StepView& step) {
 
 template <int kThreads>
 size_t row_bytes(int64_t room) {
-  return sizeof(RowShared<kThreads>) + static_cast<size_t>(room) * sizeof(float);
+  return sizeof(RowBlock<kThreads>) + static_cast<size_t>(room) * sizeof(float);
 }
 
 template <int kThreads>
@@ -131,7 +157,7 @@ cudaError_t launch_rows(const SessionView& session, const StepView& step, cudaSt
 
 template <int kThreads, int kMostBeams>
 cudaError_t launch_finish(const SessionView& session, const StepView& step, bool overlaps, cudaStream_t stream) {
-  const LaunchShape shape{step.count, kThreads, sizeof(FinishShared<kThreads, kMostBeams>), overlaps};
+  const LaunchShape shape{step.count, kThreads, sizeof(FinishBlock<kThreads, kMostBeams>), overlaps};
   return launch(finish_kernel<kThreads, kMostBeams>, shape, stream, session, step);
 }
 
@@ -139,7 +165,7 @@ template <int kThreads, int kMostBeams>
 cudaError_t launch_whole(const SessionView& session, const StepView& step, cudaStream_t stream) {
   const int64_t room = held_columns(session, step);
   const LaunchShape shape{step.count * session.beams, kThreads,
-                          std::max(row_bytes<kThreads>(room), sizeof(FinishShared<kThreads, kMostBeams>))};
+                          std::max(row_bytes<kThreads>(room), sizeof(FinishBlock<kThreads, kMostBeams>))};
   return launch(step_kernel<kThreads, kMostBeams>, shape, stream, session, step, room);
 }
 
