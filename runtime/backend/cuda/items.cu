@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads)
                  const __grid_constant__ ItemsView items) {
   auto& shared = shared_memory<ItemsShared>();
   const int32_t slot = batch.slots[blockIdx.x];
-  if (slot < 0 || slot >= session.slots) return;  // a launch that warms the kernel up
+  if (!has_slot(session, slot)) return;
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
   const IndexView* index = session.table[slot].index;
   const int64_t limit = items.limit > 0 ? items.limit : std::numeric_limits<int64_t>::max();

@@ -28,8 +28,7 @@ class Marks {
 
  private:
   struct Mark {
-    unsigned long long stream =
-        0;  // its id: a handle may be used again when its stream is gone, but work on it may not
+    unsigned long long stream = 0;  // its id: a handle may name another stream when its own is gone
     cudaEvent_t event = nullptr;
   };
   bool record(cudaStream_t stream);

@@ -31,10 +31,13 @@ __device__ inline Transform transform_of(const StepView& step, const Slot& slot,
           settings.inverse_temperature != 1.0F || settings.soft_cap != 0.0F};
 }
 
+// Entries of -1 in a step's list, and launches that warm a kernel up, name no slot.
+__device__ inline bool has_slot(const SessionView& session, int64_t slot) { return slot >= 0 && slot < session.slots; }
+
 // False if there is nothing to step. Values that a captured graph cannot check are clamped.
 __device__ inline bool find_entry(const SessionView& session, const StepView& step, int64_t batch, Entry& entry) {
   const int64_t slot = step.slots != nullptr ? step.slots[batch] : batch;
-  if (slot < 0 || slot >= session.slots) return false;
+  if (!has_slot(session, slot)) return false;
   const Slot held = session.table[slot];
   entry.batch = batch;
   entry.slot = static_cast<int32_t>(slot);

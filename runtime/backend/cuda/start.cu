@@ -18,9 +18,6 @@ struct StopBatch {
   int32_t slots[kStops];
 };
 
-// Only launches that warm a kernel up name a slot that is none.
-__device__ bool has_slot(const SessionView& session, int32_t slot) { return slot >= 0 && slot < session.slots; }
-
 __device__ void clear_beams(const SessionView& session, int32_t slot) {
   const int64_t first = beams_at(session, slot);
   for (int32_t m = thread_id(); m < session.beams; m += kThreads) {
