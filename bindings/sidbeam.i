@@ -8,6 +8,7 @@
 #endif
 
 %insert("header") "flat/arrays.h"
+%insert("header") "flat/runner_library.h"
 %insert("header") "flat/handle.h"
 %insert("header") "flat/runtime.h"
 %insert("header") "flat/builder.h"
@@ -16,8 +17,14 @@
 %insert("header") "flat/constraint.h"
 %insert("header") "flat/items.h"
 %insert("header") "flat/vocabulary.h"
+%insert("header") "flat/sampling.h"
 %insert("header") "flat/session.h"
 %insert("header") "flat/constraint_set.h"
+%insert("header") "flat/disc.h"
+%insert("header") "flat/events.h"
+%insert("header") "flat/model.h"
+%insert("header") "flat/runner.h"
+%insert("header") "flat/draft.h"
 
 // SWIG does not know the widths: int32_t and int64_t are the same types in all three languages.
 %include <stdint.i>
@@ -44,12 +51,16 @@
 %include "sidbeam/builder.h"
 %include "sidbeam/index.h"
 %include "sidbeam/rows.h"
+%include "sidbeam/sampling.h"
 %include "sidbeam/session.h"
+%include "sidbeam/runner.h"
+%include "sidbeam/draft.h"
 
 // Of the flat layer: flat_ is for languages, fl_ its own; the types have typemaps.
 %rename($ignore, regexmatch$name="^fl_") "";
 %rename($ignore, %$isclass, regexmatch$name="^flat_") "";
 %include "flat/arrays.h"
+%include "flat/runner_library.h"
 %include "flat/handle.h"
 %include "flat/runtime.h"
 %include "flat/builder.h"
@@ -58,5 +69,11 @@
 %include "flat/constraint.h"
 %include "flat/items.h"
 %include "flat/vocabulary.h"
+%include "flat/sampling.h"
 %include "flat/session.h"
 %include "flat/constraint_set.h"
+%include "flat/disc.h"
+%include "flat/events.h"
+%include "flat/model.h"
+%include "flat/runner.h"
+%include "flat/draft.h"

@@ -1,261 +1,69 @@
-// The main job, as a host does it: index a catalogue, then for each request feed the logits of every live beam to a
-// session, level by level, and take the items. It runs twice, constrained (trie) and unconstrained (none), and
-// compares.
+// The main job, as a host does it: index a catalogue, then answer requests by beam search over it, constrained (trie)
+// and unconstrained (none), and compare. The model is one of counts (recommend/transitions.h) under the core's session
+// (recommend/search.cc), which shows the loop; or a trained decoder under the runner (recommend/decoder.cc), beside the
+// counts and interpolated with them.
 //
-//   recommend [PATH] [--queries N] [--beams M] [--made-up]
+//   recommend [PATH] [--model FOLDER [--int8]] [--queries N] [--beams M] [--made-up] [--write FOLDER]
 //
 // PATH is a file *.index.json, or a folder that has one (see recommend/dataset.h). Without it the sample looks in
 // $SIDBEAM_DATA/minionerec, then in ../shared/data/minionerec; if neither is there, or with --made-up, it makes a
-// catalogue and histories itself. The model is a small one of counts (recommend/model.h) where a real host has a neural
-// network.
+// catalogue and histories itself. --model names a folder that samples/train wrote for that catalogue; with --int8 its
+// matrices are held in 8 bits. --write writes the catalogue and the histories to files, and does nothing else.
 // SPDX-License-Identifier: Apache-2.0
-#include <sidbeam/sidbeam.h>
-
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <memory>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "recommend/dataset.h"
-#include "recommend/model.h"
+#include "recommend/decoder.h"
+#include "recommend/library.h"
+#include "recommend/search.h"
+#include "recommend/transitions.h"
 
 namespace {
 
 using namespace recommend;
 using Clock = std::chrono::steady_clock;
 
-constexpr int32_t kSlots = 8;
-constexpr int32_t kRecallAt = 10;
-
-template <auto Release>
-struct Releaser {
-  template <class T>
-  void operator()(T* handle) const {
-    Release(handle);
-  }
-};
-using Runtime = std::unique_ptr<sidbeam_runtime, Releaser<sidbeam_runtime_release>>;
-using Builder = std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>>;
-using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
-using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
-using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
-
-sidbeam_error err = SIDBEAM_ERROR_INIT;
-
-void check(sidbeam_status status) {
-  if (status != SIDBEAM_OK) throw std::runtime_error(std::string(sidbeam_status_name(status)) + ": " + err.message);
-}
-
-Runtime make_runtime() {
-  sidbeam_runtime* runtime;
-  check(sidbeam_runtime_create(nullptr, &runtime, &err));
-  return Runtime(runtime);
-}
-
-Index build_index(sidbeam_runtime* runtime, const Dataset& data) {
-  std::vector<int32_t> codes;
-  std::vector<int64_t> ids;
-  for (const Item& item : data.items) {
-    codes.insert(codes.end(), item.sid.begin(), item.sid.end());
-    ids.push_back(item.id);
-  }
-  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
-  config.levels = data.levels;
-  config.codes = data.codes.data();
-  sidbeam_builder* raw_builder;
-  check(sidbeam_builder_create(runtime, &config, &raw_builder, &err));
-  const Builder builder(raw_builder);
-  check(sidbeam_builder_add(builder.get(), codes.data(), nullptr, static_cast<int64_t>(ids.size()), ids.data(), nullptr,
-                            &err));
-  sidbeam_index* index;
-  check(sidbeam_builder_finish(builder.get(), &index, &err));
-  return Index(index);
-}
-
-Session make_session(sidbeam_runtime* runtime, sidbeam_index* index, int32_t strategy, int32_t beams) {
-  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  items.index = index;
-  sidbeam_constraint* raw_constraint;
-  check(sidbeam_constraint_create(&items, &raw_constraint, &err));
-  const Constraint constraint(raw_constraint);  // the session holds its own reference
-  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
-  config.slots = kSlots;
-  config.beams = beams;
-  config.strategy = strategy;
-  config.constraint = constraint.get();
-  sidbeam_session* session;
-  check(sidbeam_session_create(runtime, &config, &session, &err));
-  return Session(session);
-}
-
-// One request's answer, best first.
-struct Answer {
-  std::vector<Sid> sids;
-  std::vector<bool> exists;    // of each SID
-  std::vector<int64_t> items;  // ids of the items of those that exist
-};
-
-struct Host {
-  const Model& model;
-  sidbeam_index* index;
-  sidbeam_session* session;
-  sidbeam_beams beams;            // views of the session's arrays
-  std::vector<float> logits;      // [S, M, columns]
-  std::vector<int32_t> prefixes;  // [S, M, L] codes of each beam, as a model's KV cache would hold them
-  std::vector<double> step_us;    // time of each step
-};
-
-Host make_host(const Model& model, sidbeam_index* index, sidbeam_session* session) {
-  Host host{model, index, session, SIDBEAM_BEAMS_INIT, {}, {}, {}};
-  check(sidbeam_session_get_beams(session, &host.beams, &err));
-  const auto rows = static_cast<size_t>(host.beams.slots) * static_cast<size_t>(host.beams.beams);
-  host.logits.resize(rows * static_cast<size_t>(model.columns));
-  host.prefixes.resize(rows * static_cast<size_t>(host.beams.levels));
-  return host;
-}
-
-int32_t* prefix_of(Host& host, size_t slot, size_t beam) {
-  return &host.prefixes[(slot * static_cast<size_t>(host.beams.beams) + beam) * static_cast<size_t>(host.beams.levels)];
-}
-
-// "Forward pass": logits for the live beams, and only those. Here all slots are at the same level; they need not be.
-void run_model(Host& host, const std::vector<Weights>& weights) {
-  for (size_t slot = 0; slot < weights.size(); slot++) {
-    const int32_t fed = host.beams.active[slot];
-    for (size_t beam = 0; beam < static_cast<size_t>(fed); beam++) {
-      const size_t row = slot * static_cast<size_t>(host.beams.beams) + beam;
-      recommend::logits(host.model, weights[slot], prefix_of(host, slot, beam), host.beams.level[slot],
-                        &host.logits[row * static_cast<size_t>(host.model.columns)]);
-    }
-  }
-}
-
-void step(Host& host, const std::vector<int32_t>& slots) {
-  sidbeam_rows rows = SIDBEAM_ROWS_INIT;
-  rows.data = host.logits.data();
-  rows.slots = static_cast<int64_t>(slots.size());
-  rows.rows = host.beams.beams;
-  rows.columns = host.model.columns;
-  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-  args.slots = slots.data();
-  args.count = rows.slots;
-  args.rows = &rows;
-  const Clock::time_point before = Clock::now();
-  check(sidbeam_session_step(host.session, &args, &err));
-  host.step_us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - before).count());
-}
-
-// Beams moved: beam m now continues what was beam parents[m]. A model reorders its KV cache in the same way.
-void follow_parents(Host& host, const std::vector<int32_t>& slots) {
-  const auto width = static_cast<size_t>(host.beams.beams), levels = static_cast<size_t>(host.beams.levels);
-  const std::vector<int32_t> before = host.prefixes;
-  for (const int32_t slot : slots) {
-    const size_t base = static_cast<size_t>(slot) * width;
-    for (size_t m = 0; m < static_cast<size_t>(host.beams.live[slot]); m++) {
-      const auto parent = static_cast<size_t>(host.beams.parents[base + m]);
-      int32_t* prefix = prefix_of(host, static_cast<size_t>(slot), m);
-      std::copy_n(&before[(base + parent) * levels], levels, prefix);
-      prefix[host.beams.level[slot] - 1] = host.beams.codes[base + m];
-    }
-  }
-}
-
-std::vector<Answer> take_answers(Host& host, const std::vector<int32_t>& slots) {
-  const auto width = static_cast<size_t>(host.beams.beams), levels = static_cast<size_t>(host.beams.levels);
-  const size_t limit = 4 * width;  // item rows of a request
-  std::vector<int64_t> ordinals(slots.size() * width), item_rows(slots.size() * limit);
-  std::vector<int64_t> offsets(slots.size() * (width + 1));
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.limit = static_cast<int64_t>(limit);
-  items.ordinals = ordinals.data();
-  items.item_rows = item_rows.data();
-  items.offsets = offsets.data();
-  check(sidbeam_session_get_items(host.session, slots.data(), static_cast<int64_t>(slots.size()), &items, &err));
-  std::vector<Answer> answers(slots.size());
-  for (size_t i = 0; i < slots.size(); i++) {
-    for (size_t m = 0; m < static_cast<size_t>(host.beams.live[slots[i]]); m++) {
-      const int32_t* prefix = prefix_of(host, static_cast<size_t>(slots[i]), m);
-      answers[i].sids.emplace_back(prefix, prefix + levels);
-      answers[i].exists.push_back(ordinals[i * width + m] >= 0);
-    }
-    for (int64_t r = 0; r < offsets[i * (width + 1) + width]; r++) {
-      int64_t id, bytes;
-      const char* name;
-      const int64_t item_row = item_rows[i * limit + static_cast<size_t>(r)];
-      check(sidbeam_index_item_id(host.index, item_row, &id, &name, &bytes, &err));
-      answers[i].items.push_back(id);
-    }
-  }
-  return answers;
-}
-
-// A batch of requests from start to items.
-std::vector<Answer> answer(Host& host, const Query* queries, size_t count) {
-  std::vector<int32_t> slots(count);
-  std::vector<Weights> weights(count);
-  for (size_t i = 0; i < count; i++) {
-    slots[i] = static_cast<int32_t>(i);
-    weights[i] = weigh(host.model, queries[i].history);
-  }
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.slots = slots.data();
-  start.count = static_cast<int64_t>(count);
-  check(sidbeam_session_start(host.session, &start, &err));
-  while (host.beams.active[0] > 0) {  // all SIDs have one length, so all slots end together
-    run_model(host, weights);
-    step(host, slots);
-    follow_parents(host, slots);
-  }
-  return take_answers(host, slots);
-}
+constexpr size_t kAt = 10;  // recommendations that count
 
 struct Report {
-  size_t returned = 0, existing = 0, hits = 0, queries = 0;
-  double seconds = 0, step_us = 0;
-  std::vector<Answer> first;  // answers to the first queries
+  std::vector<Answer> answers;
+  std::vector<bool> hits;  // [queries] whether the target is among the first kAt
+  size_t returned = 0, existing = 0;
+  double recall = 0, ndcg = 0, per_second = 0;
 };
 
-void count(const Sid& target, const Answer& answer, Report& report) {
-  report.queries++;
-  report.returned += answer.sids.size();
-  report.existing += static_cast<size_t>(std::count(answer.exists.begin(), answer.exists.end(), true));
-  const auto top = answer.sids.begin() + std::min(std::ssize(answer.sids), ptrdiff_t{kRecallAt});
-  report.hits += std::find(answer.sids.begin(), top, target) != top;
-}
-
-Report run(const Model& model, sidbeam_runtime* runtime, sidbeam_index* index, int32_t strategy, int32_t beams,
-           size_t queries) {
-  const Session session = make_session(runtime, index, strategy, beams);
-  Host host = make_host(model, index, session.get());
-  const std::vector<Query>& test = model.data->test;
+Report judge(const Dataset& data, const std::function<std::vector<Answer>()>& answer) {
   Report report;
   const Clock::time_point begin = Clock::now();
-  for (size_t from = 0; from < queries; from += kSlots) {
-    const size_t size = std::min<size_t>(kSlots, queries - from);
-    std::vector<Answer> answers = answer(host, &test[from], size);
-    for (size_t i = 0; i < size; i++)
-      count(model.data->sids[static_cast<size_t>(test[from + i].target)], answers[i], report);
-    if (from == 0) report.first = std::move(answers);
+  report.answers = answer();
+  const auto queries = static_cast<double>(report.answers.size());
+  report.per_second = queries / std::chrono::duration<double>(Clock::now() - begin).count();
+  for (size_t q = 0; q < report.answers.size(); q++) {
+    const Answer& given = report.answers[q];
+    report.returned += given.sids.size();
+    report.existing += static_cast<size_t>(
+        std::count_if(given.ordinals.begin(), given.ordinals.end(), [](int64_t ordinal) { return ordinal >= 0; }));
+    const Sid& target = data.sids[static_cast<size_t>(data.test[q].target)];
+    const auto top = given.sids.begin() + std::min(std::ssize(given.sids), std::ptrdiff_t{kAt});
+    const auto place = std::find(given.sids.begin(), top, target);
+    report.hits.push_back(place != top);
+    report.recall += (place != top) / queries;
+    if (place != top) report.ndcg += 1 / std::log2(static_cast<double>(place - given.sids.begin()) + 2) / queries;
   }
-  report.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  const auto middle = host.step_us.begin() + static_cast<ptrdiff_t>(host.step_us.size() / 2);
-  std::nth_element(host.step_us.begin(), middle, host.step_us.end());
-  report.step_us = *middle;
   return report;
 }
 
-void print(const char* strategy, const Report& report) {
-  const auto share = [](size_t part, size_t whole) {
-    return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
-  };
-  std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %15.1f\n", strategy, 100 * share(report.existing, report.returned),
-              share(report.hits, report.queries), static_cast<double>(report.queries) / report.seconds, report.step_us);
+double existing(const Report& report) {
+  return report.returned == 0 ? 0.0 : static_cast<double>(report.existing) / static_cast<double>(report.returned);
 }
 
 // A title that fits on a line, not cut within a character of several bytes.
@@ -265,7 +73,7 @@ std::string line_of(const Item& item) {
   return item.title.substr(0, end);
 }
 
-void print_recommendation(const Dataset& data, const Query& query, const Answer& answer) {
+void print_recommendation(const Dataset& data, const Catalogue& catalogue, const Query& query, const Answer& answer) {
   std::printf("\nuser %s, who took last\n", query.user.c_str());
   const size_t shown = std::min<size_t>(3, query.history.size());
   for (size_t h = query.history.size() - shown; h < query.history.size(); h++) {
@@ -274,29 +82,31 @@ void print_recommendation(const Dataset& data, const Query& query, const Answer&
     std::printf("      %s\n", line_of(*item).c_str());
   }
   std::printf("  is recommended (* what was taken next)\n");
-  for (size_t r = 0; r < std::min<size_t>(5, answer.items.size()); r++) {
-    const auto item =
-        std::find_if(data.items.begin(), data.items.end(), [&](const Item& i) { return i.id == answer.items[r]; });
-    const bool taken = item->sid == data.sids[static_cast<size_t>(query.target)];
-    std::printf("    %c %s\n", taken ? '*' : ' ', line_of(*item).c_str());
+  size_t left = 5;
+  for (const int64_t ordinal : answer.ordinals) {
+    for (const int64_t id : items_of(catalogue, ordinal)) {
+      if (left-- == 0) return;
+      const auto item = std::find_if(data.items.begin(), data.items.end(), [&](const Item& i) { return i.id == id; });
+      std::printf("    %c %s\n", ordinal == query.target ? '*' : ' ', line_of(*item).c_str());
+    }
   }
 }
 
-// The first three users of the first batch.
-void print_recommendations(const Dataset& data, const Report& report) {
+// The first three users.
+void print_recommendations(const Dataset& data, const Catalogue& catalogue, const Report& report) {
   int left = 3;
-  for (size_t i = 0; i < report.first.size() && left > 0; i++) {
-    if (i > 0 && data.test[i].user == data.test[i - 1].user) continue;
-    print_recommendation(data, data.test[i], report.first[i]);
+  for (size_t q = 0; q < report.answers.size() && left > 0; q++) {
+    if (q > 0 && data.test[q].user == data.test[q - 1].user) continue;
+    print_recommendation(data, catalogue, data.test[q], report.answers[q]);
     left--;
   }
 }
 
 struct Options {
-  std::string path;
+  std::string path, model, write;
   size_t queries = SIZE_MAX;
   int32_t beams = 50;
-  bool made_up = false;
+  bool made_up = false, int8 = false;
 };
 
 Options parse(int argc, char** argv) {
@@ -305,14 +115,21 @@ Options parse(int argc, char** argv) {
     const std::string_view argument = argv[i];
     if (argument == "--made-up")
       options.made_up = true;
+    else if (argument == "--int8")
+      options.int8 = true;
     else if (argument == "--queries" && i + 1 < argc)
       options.queries = static_cast<size_t>(std::max(1, std::atoi(argv[++i])));
     else if (argument == "--beams" && i + 1 < argc)
       options.beams = std::atoi(argv[++i]);
+    else if (argument == "--model" && i + 1 < argc)
+      options.model = argv[++i];
+    else if (argument == "--write" && i + 1 < argc)
+      options.write = argv[++i];
     else if (!argument.starts_with("-") && options.path.empty())
       options.path = argument;
     else
-      throw std::invalid_argument("usage: recommend [PATH] [--queries N] [--beams M] [--made-up]");
+      throw std::invalid_argument(
+          "usage: recommend [PATH] [--model FOLDER [--int8]] [--queries N] [--beams M] [--made-up] [--write FOLDER]");
   }
   return options;
 }
@@ -327,27 +144,104 @@ Dataset load(const Options& options) {
   return path.empty() || options.made_up ? make_dataset() : read_dataset(path);
 }
 
+// What every comparison works on.
+struct Setting {
+  const Dataset& data;
+  const Transitions& transitions;
+  const Catalogue& catalogue;
+  size_t queries;
+  int32_t beams;
+};
+
+// Counts that guess at codes as a neural model does, with the constraint and without.
+Report compare_strategies(const Setting& at) {
+  std::printf("strategy  returned SIDs exist  Recall@%zu  queries/s  us per step (median)\n", kAt);
+  double step_us = 0;
+  const auto run = [&](const char* name, int32_t strategy) {
+    Report report = judge(at.data, [&] {
+      Search found = search(at.transitions, Smoothing::kCodes, at.catalogue, strategy, at.beams, at.queries);
+      step_us = found.step_us;
+      return std::move(found.answers);
+    });
+    std::printf("%-8s  %18.1f %%  %9.4f  %9.0f  %15.1f\n", name, 100 * existing(report), report.recall,
+                report.per_second, step_us);
+    return report;
+  };
+  Report trie = run("trie", SIDBEAM_STRATEGY_TRIE);
+  run("none", SIDBEAM_STRATEGY_NONE);
+  return trie;
+}
+
+void print(const char* model, const char* strategy, const Report& report, const Report* against) {
+  std::printf("%-12s  %-8s  %18.1f %%  %9.4f  %7.4f", model, strategy, 100 * existing(report), report.recall,
+              report.ndcg);
+  if (against == nullptr) {
+    std::printf("  %5s  %6s", "", "");
+  } else {
+    int wins = 0, losses = 0;
+    for (size_t q = 0; q < report.hits.size(); q++) {
+      wins += report.hits[q] && !against->hits[q];
+      losses += against->hits[q] && !report.hits[q];
+    }
+    std::printf("  %5d  %6d", wins, losses);
+  }
+  std::printf("  %9.0f\n", report.per_second);
+}
+
+// The decoder, the counts, and both. Wins are queries that a model hits and the counts miss, losses the reverse.
+Report compare_models(const Setting& at, const Decoder& decoder) {
+  const auto run_decoder = [&](const Transitions* with, int32_t strategy) {
+    return judge(at.data, [&] { return run(decoder, with, at.catalogue, at.data, strategy, at.beams, at.queries); });
+  };
+  std::printf("model         strategy  returned SIDs exist  Recall@%zu  NDCG@%zu   wins  losses  queries/s\n", kAt,
+              kAt);
+  const Report counts = judge(at.data, [&] {
+    return search(at.transitions, Smoothing::kNone, at.catalogue, SIDBEAM_STRATEGY_TRIE, at.beams, at.queries).answers;
+  });
+  print("transitions", "trie", counts, nullptr);
+  print("decoder", "none", run_decoder(nullptr, SIDBEAM_STRATEGY_NONE), &counts);
+  print("decoder", "trie", run_decoder(nullptr, SIDBEAM_STRATEGY_TRIE), &counts);
+  Report both = run_decoder(&at.transitions, SIDBEAM_STRATEGY_TRIE);
+  print("interpolated", "trie", both, &counts);
+  return both;
+}
+
+void print_model(const Decoder& decoder) {
+  const sidbeam_model_info& info = decoder.info;
+  std::printf("decoder    %s: %d layers of %d, %lld weights in %lld bytes, %d token%s per position\n", info.family,
+              static_cast<int>(info.layers), static_cast<int>(info.hidden), static_cast<long long>(info.parameters),
+              static_cast<long long>(info.memory_bytes), static_cast<int>(decoder.group),
+              decoder.group == 1 ? "" : "s");
+}
+
+// The model's codes are those that the index is to have, used or not.
+void match(const Decoder& decoder, Dataset& data) {
+  const auto [least, most] = std::minmax_element(data.codes.begin(), data.codes.end());
+  if (data.levels != decoder.levels || *most > decoder.codes)
+    throw std::runtime_error("the model was trained for SIDs of " + std::to_string(decoder.levels) + " codes below " +
+                             std::to_string(decoder.codes) + ", " + data.name + " has " + std::to_string(data.levels) +
+                             " below " + std::to_string(*most));
+  data.codes.assign(data.codes.size(), decoder.codes);
+}
+
 void recommend_all(const Options& options) {
-  const Dataset data = load(options);
+  Dataset data = load(options);
+  if (!options.write.empty()) return write_dataset(data, options.write);
+  const bool trained = !options.model.empty();
+  const Decoder decoder = trained ? open_decoder(options.model, options.int8) : Decoder{};
+  if (trained) match(decoder, data);
   std::printf("catalogue  %s: %zu items, %zu SIDs of %d codes\n", data.name.c_str(), data.items.size(),
               data.sids.size(), static_cast<int>(data.levels));
-  const Model model = learn(data);
-  std::printf("model      counts of %lld transitions from %zu training histories\n",
-              static_cast<long long>(model.transitions), data.train.size());
-  const Runtime runtime = make_runtime();
-  const Index index = build_index(runtime.get(), data);
-  const size_t queries = std::min(options.queries, data.test.size());
-  std::printf("search     %zu test queries, unseen; batches of %d, %d beams each\n\n", queries,
-              static_cast<int>(kSlots), static_cast<int>(options.beams));
-
-  std::printf("strategy  returned SIDs exist  Recall@%d  queries/s  us per step (median)\n",
-              static_cast<int>(kRecallAt));
-  const Report trie = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_TRIE, options.beams, queries);
-  print("trie", trie);
-  const Report none = run(model, runtime.get(), index.get(), SIDBEAM_STRATEGY_NONE, options.beams, queries);
-  print("none", none);
-  print_recommendations(data, trie);
-  if (trie.existing != trie.returned)
+  const Transitions transitions = learn(data);
+  std::printf("counts     %lld transitions from %zu training histories\n", static_cast<long long>(transitions.counted),
+              data.train.size());
+  const Catalogue catalogue = open_catalogue(data);
+  const Setting at{data, transitions, catalogue, std::min(options.queries, data.test.size()), options.beams};
+  if (trained) print_model(decoder);
+  std::printf("search     %zu test queries, unseen; %d beams each\n\n", at.queries, static_cast<int>(at.beams));
+  const Report best = trained ? compare_models(at, decoder) : compare_strategies(at);
+  print_recommendations(data, catalogue, best);
+  if (best.existing != best.returned)
     throw std::runtime_error("the constrained search returned a SID that no item has");
 }
 

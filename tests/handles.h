@@ -21,6 +21,8 @@ using Plan = std::unique_ptr<sidbeam_plan, Releaser<sidbeam_plan_destroy>>;
 using Index = std::unique_ptr<sidbeam_index, Releaser<sidbeam_index_release>>;
 using Constraint = std::unique_ptr<sidbeam_constraint, Releaser<sidbeam_constraint_release>>;
 using ConstraintSet = std::unique_ptr<sidbeam_constraint_set, Releaser<sidbeam_constraint_set_destroy>>;
+using Disc = std::unique_ptr<sidbeam_disc, Releaser<sidbeam_disc_destroy>>;
 using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
+using Speculation = std::unique_ptr<sidbeam_speculation, Releaser<sidbeam_speculation_destroy>>;
 
 }  // namespace handles

@@ -8,8 +8,8 @@
 # SIDBEAM_JOBS                 processes at a time (default: cores)
 # SIDBEAM_CUDA_ARCHITECTURES   architectures that the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90:
 #                              9.0 and its PTX; the build that users make has 8.0, 9.0, 10.0 and PTX)
-# SIDBEAM_TIDY                 share: a third of the files, those of the last commits first (default); all: as tidy-all
-# SIDBEAM_TIDY_COMMITS         how many commits are the last ones (30)
+# SIDBEAM_TIDY                 share: a sixth of the files, those of the last commits first (default); all: as tidy-all
+# SIDBEAM_TIDY_COMMITS         how many commits are the last ones (10)
 # CCACHE_DIR                   the compiler cache (build/ccache); other variables of ccache are kept too
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -114,9 +114,11 @@ asan() {
 tsan() {
   local fixed=()
   if setarch "$(uname -m)" -R true 2>/dev/null; then fixed=(setarch "$(uname -m)" -R); fi
-  local targets="capi_threads capi_step_threads test_flat_threads unit_tests"
+  local targets="capi_threads capi_step_threads test_flat_threads unit_tests runner_thread_tests"
+  targets+=" capi_runner_callbacks capi_runner_queue capi_runner_results capi_runner_shared_kv"
   # Unit tests of what has no threads.
-  local without='^unit\.(Cpu|Escape|Index(Memory|VerifyKernels)|OpenTest|OutputFileTest|SupportHashing|Tail|Trie)'
+  local without='^unit\.(Cpu|Escape|Index(Memory|Verify(Kernels|Plain)|Verify\.EveryByte)|OpenTest|OutputFileTest'
+  without+='|SupportHashing|Tail|Trie)|^bindings\.flat_runner'
   build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
   "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads -E "$without" --no-tests=error
 }

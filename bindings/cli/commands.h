@@ -17,6 +17,9 @@ void add_verify(Command program);
 void add_lookup(Command program);
 void add_convert(Command program);
 void add_decode(Command program);
+void add_sample(Command program);
+void add_run(Command program);
+void add_draft(Command program);
 
 inline void add_json(Command command, bool& json) {
   command.add_flag("--json", json, "one JSON document on standard output");

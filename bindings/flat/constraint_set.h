@@ -152,4 +152,38 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
   fl_drop_user(set);
 }
 
+/* One code per logits row: inverse_temperatures [rows] or none; from seeds on as fl_sampling has them; codes [rows];
+ * log_probs, log_masses, next [rows] or none. */
+static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 which, flat_in_i64 states,
+                                              flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type,
+                                              int32_t device_id, int64_t rows, int64_t columns, int64_t row_stride,
+                                              int32_t normalization, flat_in_f32 inverse_temperatures,
+                                              flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
+                                              flat_in_i32 top_ks, flat_in_f32 top_ps, flat_out_i32 codes,
+                                              flat_out_f32 log_probs, flat_out_f32 log_masses, flat_out_i64 next,
+                                              int64_t stream, sidbeam_error* err) {
+  static const flat_in_f32 no_scales = {NULL, 0};
+  sidbeam_rows described = SIDBEAM_ROWS_INIT;
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  void* object;
+  fl_clear(err);
+  (void)fl_sampling(seeds, requests, draws, 0, top_ks, top_ps, no_scales, rows, 1, &sampling, err);
+  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+      !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
+      !FLAT_NEED(err, inverse_temperatures, rows) || !FLAT_GIVEN(err, codes, rows) ||
+      !FLAT_NEED(err, log_probs, rows) || !FLAT_NEED(err, log_masses, rows) || !FLAT_NEED(err, next, rows))
+    return;
+  out.codes = codes.data;
+  out.log_probs = log_probs.data;
+  out.log_masses = log_masses.data;
+  out.next = next.data;
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
+  if (object == NULL) return;
+  (void)!sidbeam_constraint_set_sample((sidbeam_constraint_set*)object, which.data, states.data, &described,
+                                       normalization, inverse_temperatures.data, &sampling, &out,
+                                       (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
+}
+
 #endif

@@ -10,6 +10,8 @@
 
 #include "arrays.h"
 
+#include "runner_library.h"
+
 #include "handle.h"
 
 #include "runtime.h"
@@ -26,8 +28,20 @@
 
 #include "vocabulary.h"
 
+#include "sampling.h"
+
 #include "session.h"
 
 #include "constraint_set.h"
+
+#include "disc.h"
+
+#include "events.h"
+
+#include "model.h"
+
+#include "runner.h"
+
+#include "draft.h"
 
 #endif

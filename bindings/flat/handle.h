@@ -16,7 +16,13 @@ enum {
   FLAT_CONSTRAINT = 3,
   FLAT_SESSION = 4,
   FLAT_CONSTRAINT_SET = 5,
-  FLAT_PLAN = 6
+  FLAT_PLAN = 6,
+  FLAT_DISC = 7,
+  FLAT_MODEL = 8,
+  FLAT_RUNNER = 9,
+  FLAT_EVENTS = 10,
+  FLAT_DRAFT_HEAD = 11,
+  FLAT_DRAFT_DECODER = 12
 };
 
 typedef struct flat_handle flat_handle;
@@ -28,7 +34,8 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a constraint set */
+  int32_t device_type; /* of a constraint set and a model */
+  int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;
@@ -39,7 +46,9 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "constraint set", "plan"};
+  static const char* const names[] = {"runtime",        "builder",    "index",        "constraint", "session",
+                                      "constraint set", "plan",       "disc",         "model",      "runner",
+                                      "events",         "draft head", "draft decoder"};
   return names[kind];
 }
 
@@ -52,6 +61,10 @@ static inline flat_handle* fl_box(int32_t kind, void* object) {
   atomic_init(&handle->owners, 1);
   return handle;
 }
+
+static inline void fl_destroy_runner(void* object); /* runner.h */
+struct fl_events;
+static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
 static inline void fl_destroy(int32_t kind, void* object) {
   switch (kind) {
@@ -72,6 +85,24 @@ static inline void fl_destroy(int32_t kind, void* object) {
       break;
     case FLAT_CONSTRAINT_SET:
       sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+      break;
+    case FLAT_DISC:
+      sidbeam_disc_destroy((sidbeam_disc*)object);
+      break;
+    case FLAT_MODEL:
+      fl_runner_api->model_release((sidbeam_model*)object);
+      break;
+    case FLAT_RUNNER:
+      fl_destroy_runner(object);
+      break;
+    case FLAT_DRAFT_HEAD:
+      fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
+      break;
+    case FLAT_DRAFT_DECODER:
+      fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+      break;
+    case FLAT_EVENTS:
+      fl_drop_events((struct fl_events*)object);
       break;
     default:
       sidbeam_plan_destroy((sidbeam_plan*)object);
@@ -112,7 +143,7 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for builders and sessions, which serve one thread at a time. */
+/* The same for builders, sessions and discs, which serve one thread at a time. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {

@@ -7,7 +7,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -23,6 +23,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_type = device_type;
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
+  config.mode = mode;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
@@ -52,11 +53,15 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
 /* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
- * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all. */
+ * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all; from
+ * seeds on as fl_sampling has them. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
                                       flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
                                       int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
-                                      int64_t stream, sidbeam_error* err) {
+                                      int64_t stream, flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
+                                      int64_t draw_stride, flat_in_i32 top_ks, flat_in_f32 top_ps,
+                                      flat_in_f32 noise_scales, sidbeam_error* err) {
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   fl_constraints entered;
@@ -67,6 +72,9 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   if (object == NULL) return;
   (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
   named = fl_slots_named(&beams, slots, count);
+  if (fl_sampling(seeds, requests, draws, draw_stride, top_ks, top_ps, noise_scales, named, beams.beams, &sampling,
+                  err))
+    args.sampling = &sampling;
   if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
       FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
       FLAT_NEED(err, prefix_lengths, named) &&
@@ -140,6 +148,10 @@ enum {
   FLAT_BEAMS_ACTIVE,
   FLAT_BEAMS_LEVEL,
   FLAT_BEAMS_ERRORS,
+  FLAT_BEAMS_LOG_MASSES, /* 0 in a mode that has none, as those below */
+  FLAT_BEAMS_PERTURBED,
+  FLAT_BEAMS_LOG_INCLUSIONS,
+  FLAT_BEAMS_THRESHOLDS,
   FLAT_BEAMS_COUNT
 };
 
@@ -155,6 +167,10 @@ static inline void fl_put_beams(const sidbeam_beams* beams, int64_t* out) {
   out[FLAT_BEAMS_ACTIVE] = (int64_t)(intptr_t)beams->active;
   out[FLAT_BEAMS_LEVEL] = (int64_t)(intptr_t)beams->level;
   out[FLAT_BEAMS_ERRORS] = (int64_t)(intptr_t)beams->errors;
+  out[FLAT_BEAMS_LOG_MASSES] = (int64_t)(intptr_t)beams->log_masses;
+  out[FLAT_BEAMS_PERTURBED] = (int64_t)(intptr_t)beams->perturbed;
+  out[FLAT_BEAMS_LOG_INCLUSIONS] = (int64_t)(intptr_t)beams->log_inclusions;
+  out[FLAT_BEAMS_THRESHOLDS] = (int64_t)(intptr_t)beams->thresholds;
 }
 
 static inline void flat_session_get_beams(flat_handle* session, flat_out_i64 out, sidbeam_error* err) {

@@ -49,11 +49,19 @@ type Beams struct {
 	Active  View[int32]   // [S] live beams that the model must be fed for; 0: the slot is done
 	Level   View[int32]   // [S] codes decided so far; -1 idle
 	Errors  View[int32]   // [S] SlotError
+
+	// Of the modes that sample, otherwise empty.
+	LogMasses View[float32] // [S, M] log of the valid mass over the levels, log x; -inf dead
+	// Of ModeStochastic, otherwise empty.
+	Perturbed     View[float32] // [S, M] scores with their noise, which the beams are ordered by; -inf dead
+	LogInclusions View[float32] // [S, M] log of the probability that the beam is in the result, given the threshold
+	Thresholds    View[float32] // [S] perturbed score of the best prefix that was left out; -inf: none was
 }
 
-// DeviceBeams are the addresses of the same arrays on a CUDA device.
+// DeviceBeams are the addresses of the same arrays on a CUDA device; 0 for those that the mode lacks.
 type DeviceBeams struct {
 	Parents, Codes, Scores, States, Live, Active, Level, Errors uintptr
+	LogMasses, Perturbed, LogInclusions, Thresholds             uintptr
 
 	owner *viewOwner
 }
@@ -98,11 +106,12 @@ func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 	at := func(place int) uintptr { return uintptr(numbers[place]) }
 	return &DeviceBeams{at(native.FLAT_BEAMS_PARENTS), at(native.FLAT_BEAMS_CODES), at(native.FLAT_BEAMS_SCORES),
 		at(native.FLAT_BEAMS_STATES), at(native.FLAT_BEAMS_LIVE), at(native.FLAT_BEAMS_ACTIVE),
-		at(native.FLAT_BEAMS_LEVEL), at(native.FLAT_BEAMS_ERRORS), owner}, nil
+		at(native.FLAT_BEAMS_LEVEL), at(native.FLAT_BEAMS_ERRORS), at(native.FLAT_BEAMS_LOG_MASSES),
+		at(native.FLAT_BEAMS_PERTURBED), at(native.FLAT_BEAMS_LOG_INCLUSIONS), at(native.FLAT_BEAMS_THRESHOLDS), owner}, nil
 }
 
 // places holds what flat_session_get_beams fills: the arrays' shapes and addresses.
-type places [11]int64
+type places [15]int64
 
 func (s *Session) where() (numbers places, err error) {
 	f := newFailure()
@@ -139,10 +148,18 @@ func (s *Session) views(numbers *places) (*Beams, error) {
 		Active:  view[int32](owner, numbers, native.FLAT_BEAMS_ACTIVE, slots),
 		Level:   view[int32](owner, numbers, native.FLAT_BEAMS_LEVEL, slots),
 		Errors:  view[int32](owner, numbers, native.FLAT_BEAMS_ERRORS, slots),
+
+		LogMasses:     view[float32](owner, numbers, native.FLAT_BEAMS_LOG_MASSES, beams),
+		Perturbed:     view[float32](owner, numbers, native.FLAT_BEAMS_PERTURBED, beams),
+		LogInclusions: view[float32](owner, numbers, native.FLAT_BEAMS_LOG_INCLUSIONS, beams),
+		Thresholds:    view[float32](owner, numbers, native.FLAT_BEAMS_THRESHOLDS, slots),
 	}, nil
 }
 
-// view turns an address that C has written into a pointer, which is not Go memory.
+// view turns an address that C has written into a pointer, which is not Go memory. An address of 0 is no array.
 func view[T int32 | int64 | float32](owner *viewOwner, numbers *places, place, count int) View[T] {
+	if numbers[place] == 0 {
+		return View[T]{}
+	}
 	return View[T]{unsafe.Slice(*(**T)(unsafe.Pointer(&numbers[place])), count), owner}
 }

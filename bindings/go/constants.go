@@ -89,6 +89,16 @@ const (
 	StrategyNone                       // unconstrained: SIDs that do not exist have ordinal -1
 )
 
+// Mode says what a session's beams are.
+type Mode int32
+
+// Modes of a session.
+const (
+	ModeSearch     Mode = iota // the best SIDs
+	ModeSample                 // independent draws
+	ModeStochastic             // draws without replacement: stochastic beams
+)
+
 // Normalization says how logits rows become log-probabilities.
 type Normalization int32
 
@@ -146,6 +156,9 @@ func name(n int32, names ...string) string {
 func (s Strategy) String() string {
 	return name(int32(s), "trie", "sorted", "sorted_topk", "hash_final", "none")
 }
+
+// String is the mode's name.
+func (m Mode) String() string { return name(int32(m), "search", "sample", "stochastic") }
 
 // String is the phase's name.
 func (p Phase) String() string { return name(int32(p), "sort", "scan", "emit", "checksum", "sync") }

@@ -26,6 +26,13 @@ func TestConstants(t *testing.T) {
 		{"NO_DEVICE", int(NoDevice), native.SIDBEAM_NO_DEVICE},
 		{"INTERNAL", int(Internal), native.SIDBEAM_INTERNAL},
 		{"DEVICE_ERROR", int(DeviceError), native.SIDBEAM_DEVICE_ERROR},
+		{"QUEUE_FULL", int(QueueFull), native.SIDBEAM_QUEUE_FULL},
+		{"DEADLINE_EXCEEDED", int(DeadlineExceeded), native.SIDBEAM_DEADLINE_EXCEEDED},
+		{"WEIGHTS_STORED", int(WeightsStored), native.SIDBEAM_WEIGHTS_STORED},
+		{"WEIGHTS_F32", int(WeightsF32), native.SIDBEAM_WEIGHTS_F32},
+		{"WEIGHTS_F16", int(WeightsF16), native.SIDBEAM_WEIGHTS_F16},
+		{"WEIGHTS_BF16", int(WeightsBF16), native.SIDBEAM_WEIGHTS_BF16},
+		{"WEIGHTS_INT8", int(WeightsInt8), native.SIDBEAM_WEIGHTS_INT8},
 		{"MAX_LEVELS", MaxLevels, native.SIDBEAM_MAX_LEVELS},
 		{"MAX_CODES", MaxCodes, native.SIDBEAM_MAX_CODES},
 		{"MAX_BEAMS", MaxBeams, native.SIDBEAM_MAX_BEAMS},
@@ -56,6 +63,9 @@ func TestConstants(t *testing.T) {
 		{"STRATEGY_SORTED_TOPK", int(StrategySortedTopK), native.SIDBEAM_STRATEGY_SORTED_TOPK},
 		{"STRATEGY_HASH_FINAL", int(StrategyHashFinal), native.SIDBEAM_STRATEGY_HASH_FINAL},
 		{"STRATEGY_NONE", int(StrategyNone), native.SIDBEAM_STRATEGY_NONE},
+		{"MODE_SEARCH", int(ModeSearch), native.SIDBEAM_MODE_SEARCH},
+		{"MODE_SAMPLE", int(ModeSample), native.SIDBEAM_MODE_SAMPLE},
+		{"MODE_STOCHASTIC", int(ModeStochastic), native.SIDBEAM_MODE_STOCHASTIC},
 		{"NORMALIZE_FULL", int(NormalizeFull), native.SIDBEAM_NORMALIZE_FULL},
 		{"NORMALIZE_LEVEL", int(NormalizeLevel), native.SIDBEAM_NORMALIZE_LEVEL},
 		{"NORMALIZE_VALID", int(NormalizeValid), native.SIDBEAM_NORMALIZE_VALID},
@@ -82,8 +92,9 @@ func TestConstants(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, pair := range [][2]string{
 		{Corrupt.Name(), "corrupt"}, {Code(99).Name(), "unknown status"}, {StrategySortedTopK.String(), "sorted_topk"},
-		{Strategy(9).String(), "9"}, {BF16.String(), "bf16"}, {IDString.String(), "string"}, {PhaseSync.String(), "sync"},
-		{NormalizeValid.String(), "valid"}, {Version(), "0.1.0"},
+		{Strategy(9).String(), "9"}, {BF16.String(), "bf16"}, {WeightsInt8.String(), "int8"}, {IDString.String(), "string"},
+		{PhaseSync.String(), "sync"},
+		{NormalizeValid.String(), "valid"}, {ModeStochastic.String(), "stochastic"}, {Version(), "0.1.0"},
 		{(&Error{Code: Corrupt, Message: "why"}).Error(), "sidbeam: corrupt: why"}, {Corrupt.Error(), "sidbeam: corrupt"},
 	} {
 		if pair[0] != pair[1] {

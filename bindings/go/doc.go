@@ -10,6 +10,12 @@
 //	beams.Codes, beams.Parents, beams.Scores                  // views of the session's arrays: what to feed next
 //	session.Items(nil, items)                                  // the items of the beams
 //
+// Where the library runs the model too, a [Runner] takes the tokens of a history and gives the items:
+//
+//	model, err := sidbeam.OpenModel("model", sidbeam.ModelConfig{})
+//	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Constraint: index, Beams: 50})
+//	result, err := runner.Run(ctx, sidbeam.Request{Tokens: history})
+//
 // samples/go/minimal is a whole program. The package is a thin layer over the C ABI, whose headers (include/sidbeam)
 // are the contract.
 //
@@ -25,11 +31,11 @@
 //
 // # Life and threads
 //
-// Runtime, Index, Constraint and ConstraintSet are immutable: share them among goroutines. A Builder or Session serves
-// one goroutine at a time; a second one gets BadState, never a crash. Close may be called again, and while calls run:
-// the memory goes with the last of them, and the last view of a session's arrays. Objects that are not closed go with
-// the garbage collector, which does not see how large they are. Every object holds what it was made from. Any use after
-// Close fails with BadState.
+// Runtime, Index, Constraint, ConstraintSet and Model are immutable: share them among goroutines, and a Runner. A
+// Builder or Session serves one goroutine at a time; a second one gets BadState, never a crash. Close may be called
+// again, and while calls run: the memory goes with the last of them, and the last view of a session's arrays. Objects
+// that are not closed go with the garbage collector, which does not see how large they are. Every object holds what
+// it was made from. Any use after Close fails with BadState.
 //
-// Nothing here calls back into Go, and C keeps no Go pointer.
+// Nothing here calls back into Go, and C keeps no Go pointer: what a runner has to say waits for a goroutine.
 package sidbeam

@@ -27,3 +27,10 @@ install_library() {
   CGO_CFLAGS="-g -O2 -DSIDBEAM_HEADERS=$(cat "$prefix"/include/sidbeam/*.h | sha256sum | cut -c 1-16)"
   export CGO_CFLAGS
 }
+
+# The model that tests run, where the library was built with the runner and its tests.
+find_model() {
+  [ -d "$build/tests/bindings" ] || return 0
+  quietly cmake --build "$build" --target shared_cases
+  [ ! -e "$LD_LIBRARY_PATH/libsidbeam_runner.so.1" ] || export SIDBEAM_MODEL=$build/tests/bindings/tiny_model
+}

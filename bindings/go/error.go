@@ -22,11 +22,14 @@ const (
 	Unsupported     Code = 5  // made for a newer library, or a combination that is not offered
 	MissingSection  Code = 6  // the index was built without what this call needs; the message names the option
 	Collision       Code = 7  // two items share a SID and the builder was told to refuse that
-	Cancelled       Code = 8  // the context of a build was cancelled
+	Cancelled       Code = 8  // the context of a build or a request was cancelled
 	BadState        Code = 9  // called at the wrong time: closed, in use by another goroutine, a slot that is done
 	NoDevice        Code = 10 // the device, its driver or its plugin is missing
 	Internal        Code = 11 // a defect of the library
 	DeviceError     Code = 12 // the device reported an error, in this call or in work enqueued before it
+	QueueFull       Code = 13 // the runner holds as many requests as it may; nothing was taken
+
+	DeadlineExceeded Code = 14 // the request's deadline passed before it could start
 )
 
 // Name is the library's name of the code, for instance "invalid argument".
@@ -39,7 +42,7 @@ func (c Code) Error() string { return "sidbeam: " + c.Name() }
 type Error struct {
 	Code    Code
 	Message string // one line: what, expected, came
-	cause   error  // of a cancelled build: why the context ended
+	cause   error  // of a cancelled build or request: why the context ended
 }
 
 // Name is the name of the code, for instance "invalid argument".
@@ -54,7 +57,7 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// Unwrap gives, for a cancelled build, the error of its context.
+// Unwrap gives, for a cancelled build or request, the error of its context.
 func (e *Error) Unwrap() error { return e.cause }
 
 func invalid(format string, values ...any) error {

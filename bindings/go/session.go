@@ -21,6 +21,7 @@ type SessionConfig struct {
 	Device        Device      // sections that the strategy needs are uploaded if they are not there yet
 	// NormalizeNone rows, or element - LSE, never exceed 0: logits rows that cannot matter are skipped
 	LogProbsPromised bool
+	Mode             Mode // what the beams are
 }
 
 // Session decodes: slots x beams, one level per step. A slot is a request, with its own level. Creation takes all
@@ -57,7 +58,7 @@ func NewSession(config SessionConfig) (*Session, error) {
 		}
 		box = native.Flat_session_create(runtime, follow, orOne(config.Slots), orOne(config.Beams), int(config.Strategy),
 			int(config.Normalization), saturate(config.TopK), offsets, maps, mapCodes, end, int(config.Device.Type),
-			saturate(config.Device.ID), flag(config.LogProbsPromised), f.bytes())
+			saturate(config.Device.ID), flag(config.LogProbsPromised), int(config.Mode), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -97,12 +98,13 @@ type StartArgs struct {
 	Prefixes    [][]int32     // [N] codes that are already decided, 0 .. L of them; nil: none
 	// [N] for the slots' steps, unless a step brings its own; nil: 0, which means 1 and none.
 	InverseTemperatures, SoftCaps []float32
-	Stream                        uintptr // cudaStream_t; not read on the CPU
+	Sampling                      Sampling // in the modes that sample
+	Stream                        uintptr  // cudaStream_t; not read on the CPU
 }
 
 // Start starts slots at their prefix: one live beam of score 0, parent and code -1, or none where no SID has the
-// prefix. Errors: InvalidArgument (slot out of range or repeated, width, prefix code), MissingSection, Unsupported,
-// OutOfMemory, BadState, DeviceError; then no slot has changed.
+// prefix. Errors: InvalidArgument (slot out of range or repeated, width, prefix code, sampling), MissingSection,
+// Unsupported, OutOfMemory, BadState, DeviceError; then no slot has changed.
 func (s *Session) Start(args StartArgs) error {
 	count := s.slots
 	if args.Slots != nil {
@@ -122,7 +124,9 @@ func (s *Session) Start(args StartArgs) error {
 	}
 	f := newFailure()
 	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths, prefixes, lengths,
-		int64(stride), args.InverseTemperatures, args.SoftCaps, int64(args.Stream), f.bytes())
+		int64(stride), args.InverseTemperatures, args.SoftCaps, int64(args.Stream), args.Sampling.Seeds,
+		args.Sampling.Requests, args.Sampling.Draws, int64(args.Sampling.DrawStride), args.Sampling.TopKs,
+		args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(alive)
 	return f.done()

@@ -43,7 +43,8 @@ var replays = map[string]func(w *world, r record){
 	"index": (*world).index, "session": (*world).newSession, "start": (*world).start, "step": (*world).step,
 	"stop": (*world).stop, "items": (*world).items, "set": (*world).newSet, "prefixes": (*world).prefixes,
 	"advance": (*world).advance, "mask": (*world).mask, "bitmask": (*world).bitmask, "topk": (*world).topK,
-	"refused": (*world).refused,
+	"refused": (*world).refused, "sample": (*world).sample, "disc": (*world).newDisc,
+	"disc_next": (*world).discNext, "disc_add": (*world).discAdd, "disc_get": (*world).discGet,
 }
 
 // world is what the records of a case have made so far.
@@ -55,6 +56,7 @@ type world struct {
 	session    *sidbeam.Session
 	beams      *sidbeam.Beams
 	set        *sidbeam.ConstraintSet
+	disc       *sidbeam.Disc
 }
 
 func (w *world) close() {
@@ -66,6 +68,9 @@ func (w *world) close() {
 	}
 	if w.set != nil {
 		w.must(w.set.Close())
+	}
+	if w.disc != nil {
+		w.must(w.disc.Close())
 	}
 	for _, index := range w.opened {
 		w.must(index.Close())
@@ -153,6 +158,7 @@ func (w *world) newSession(r record) {
 		TopK:             one(w, r, "top_k"),
 		Vocabulary:       w.vocabulary(r),
 		LogProbsPromised: one(w, r, "log_probs_promised") != 0,
+		Mode:             sidbeam.Mode(one(w, r, "mode")),
 	})
 	w.must(err)
 	w.beams, err = w.session.Beams()
@@ -164,14 +170,16 @@ func (w *world) checkBeams(r record) {
 	w.Helper()
 	sameView(w, "parents", w.beams.Parents, numbers[int32](w, r, "want_parents"))
 	sameView(w, "codes", w.beams.Codes, numbers[int32](w, r, "want_codes"))
-	scores := make([]float32, w.beams.Scores.Len())
-	w.beams.Scores.CopyTo(scores)
-	sameBits(w, "scores", scores, numbers[uint32](w, r, "want_scores"))
+	sameFloats(w, "scores", w.beams.Scores, numbers[uint32](w, r, "want_scores"))
 	sameView(w, "states", w.beams.States, numbers[int64](w, r, "want_states"))
 	sameView(w, "live", w.beams.Live, numbers[int32](w, r, "want_live"))
 	sameView(w, "active", w.beams.Active, numbers[int32](w, r, "want_active"))
 	sameView(w, "level", w.beams.Level, numbers[int32](w, r, "want_level"))
 	sameView(w, "errors", w.beams.Errors, numbers[int32](w, r, "want_errors"))
+	sameFloats(w, "log_masses", w.beams.LogMasses, numbers[uint32](w, r, "want_log_masses"))
+	sameFloats(w, "perturbed", w.beams.Perturbed, numbers[uint32](w, r, "want_perturbed"))
+	sameFloats(w, "log_inclusions", w.beams.LogInclusions, numbers[uint32](w, r, "want_log_inclusions"))
+	sameFloats(w, "thresholds", w.beams.Thresholds, numbers[uint32](w, r, "want_thresholds"))
 }
 
 func (w *world) startArgs(r record) sidbeam.StartArgs {
@@ -199,7 +207,19 @@ func (w *world) startArgs(r record) sidbeam.StartArgs {
 	}
 	args.InverseTemperatures = floats(numbers[uint32](w, r, "inverse_temperatures"))
 	args.SoftCaps = floats(numbers[uint32](w, r, "soft_caps"))
+	args.Sampling = w.sampling(r)
 	return args
+}
+
+func (w *world) sampling(r record) sidbeam.Sampling {
+	how := sidbeam.Sampling{Seeds: numbers[int64](w, r, "seeds"), Requests: numbers[int64](w, r, "requests"),
+		Draws: numbers[int64](w, r, "draws"), TopKs: numbers[int32](w, r, "top_ks"),
+		TopPs:       floats(numbers[uint32](w, r, "top_ps")),
+		NoiseScales: floats(numbers[uint32](w, r, "noise_scales"))}
+	if r.has("draw_stride") {
+		how.DrawStride = one(w, r, "draw_stride")
+	}
+	return how
 }
 
 func (w *world) start(r record) {
@@ -361,6 +381,57 @@ func (w *world) topK(r record) {
 	same(w, "next", top.Next, numbers[int64](w, r, "want_next"))
 }
 
+func (w *world) sample(r record) {
+	states := numbers[int64](w, r, "states")
+	n := len(states)
+	args := sidbeam.Sample{Which: numbers[int32](w, r, "which"), States: states, Logits: w.rows(r, 0),
+		Normalization:       sidbeam.Normalization(one(w, r, "normalization")),
+		InverseTemperatures: floats(numbers[uint32](w, r, "inverse_temperatures")), Sampling: w.sampling(r),
+		Codes: make([]int32, n), LogProbs: make([]float32, n), LogMasses: make([]float32, n), Next: make([]int64, n)}
+	w.must(w.set.Sample(args))
+	same(w, "codes", args.Codes, numbers[int32](w, r, "want_codes"))
+	sameBits(w, "log_probs", args.LogProbs, numbers[uint32](w, r, "want_log_probs"))
+	sameBits(w, "log_masses", args.LogMasses, numbers[uint32](w, r, "want_log_masses"))
+	same(w, "next", args.Next, numbers[int64](w, r, "want_next"))
+}
+
+func (w *world) newDisc(r record) {
+	var err error
+	w.disc, err = sidbeam.NewDisc(sidbeam.DiscConfig{
+		Results:            one(w, r, "results"),
+		Rounds:             one(w, r, "rounds"),
+		WithoutReplacement: one(w, r, "without_replacement") != 0,
+		Attempts:           one(w, r, "attempts"),
+		SideBySide:         one(w, r, "side_by_side"),
+		Seed:               int64(one(w, r, "seed")),
+		Request:            int64(one(w, r, "request")),
+	})
+	w.must(err)
+}
+
+func (w *world) discNext(r record) {
+	draws, err := w.disc.Next(make([]int64, one(w, r, "capacity")))
+	w.must(err)
+	same(w, "draws", draws, numbers[int64](w, r, "want_draws"))
+}
+
+func (w *world) discAdd(r record) {
+	w.must(w.disc.Add(sidbeam.DiscDraws{Draws: numbers[int64](w, r, "draws"), Ordinals: numbers[int64](w, r, "ordinals"),
+		LogProbs: floats(numbers[uint32](w, r, "log_probs")), LogMasses: floats(numbers[uint32](w, r, "log_masses"))}))
+}
+
+func (w *world) discGet(r record) {
+	results, err := w.disc.Results()
+	w.must(err)
+	same(w, "ordinals", results.Ordinals, numbers[int64](w, r, "want_ordinals"))
+	same(w, "draws", results.Draws, numbers[int64](w, r, "want_draws"))
+	same(w, "accepted", results.Accepted, numbers[int32](w, r, "want_accepted"))
+	same(w, "draws_used", results.DrawsUsed, numbers[int64](w, r, "want_draws_used"))
+	same(w, "rows_run", results.RowsRun, numbers[int64](w, r, "want_rows_run"))
+	sameBits(w, "log_probs", results.LogProbs, numbers[uint32](w, r, "want_log_probs"))
+	sameBits(w, "log_masses", results.LogMasses, numbers[uint32](w, r, "want_log_masses"))
+}
+
 func floats(bits []uint32) []float32 {
 	if bits == nil {
 		return nil
@@ -391,6 +462,13 @@ func sameView[T int32 | int64 | float32](w *world, what string, got sidbeam.View
 	out := make([]T, got.Len())
 	got.CopyTo(out)
 	same(w, what, out, want)
+}
+
+func sameFloats(w *world, what string, got sidbeam.View[float32], want []uint32) {
+	w.Helper()
+	out := make([]float32, got.Len())
+	got.CopyTo(out)
+	sameBits(w, what, out, want)
 }
 
 // sameBits compares floats by their bits; any NaN equals any NaN.

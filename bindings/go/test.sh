@@ -60,6 +60,7 @@ minimal() {
 }
 
 install_library
+find_model
 generated
 formatted
 package_tests

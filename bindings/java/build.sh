@@ -18,6 +18,12 @@ trap 'status=$?; [ $status = 0 ] || tail -n 40 "$log" >&2' EXIT
 [ -e "$build/CMakeCache.txt" ] || cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release >>"$log" 2>&1
 cmake "$build" -DSIDBEAM_JAVA=ON >>"$log" 2>&1
 cmake --build "$build" --target sidbeam_java >>"$log" 2>&1
+runner=$build/runtime/runner/libsidbeam_runner.so.1
+if grep -q '^SIDBEAM_RUNNER:BOOL=ON' "$build/CMakeCache.txt"; then
+  cmake --build "$build" --target sidbeam_runner >>"$log" 2>&1
+else
+  runner=
+fi
 
 version=$(sed -nE 's/#define SIDBEAM_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)/\2/p' include/sidbeam/base.h | paste -sd .)
 generated=$build/bindings/java/generated/io/sidbeam
@@ -29,6 +35,7 @@ javac --release 17 -Xlint:all -Werror -d $out/classes "${sources[@]}" >>"$log" 2
 # Stripped: the jar is for running, and symbols would be most of its bytes.
 strip --strip-unneeded -o "$native/libsidbeam.so.1" "$build/runtime/libsidbeam.so.1"
 strip --strip-unneeded -o "$native/libsidbeam_java.so" "$build/bindings/java/libsidbeam_java.so"
+[ -z "$runner" ] || strip --strip-unneeded -o "$native/libsidbeam_runner.so.1" "$runner"
 printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' \
   "Implementation-Version: $version" >$out/manifest
 jar --create --file $out/sidbeam.jar.new --manifest $out/manifest -C $out/classes . >>"$log" 2>&1

@@ -37,12 +37,17 @@ cc -shared -fPIC -Wl,-soname,libsidbeam.so.1 -Wl,--version-script=$out/stub/stub
 mkdir -p $out/native
 cp "$build/bindings/java/libsidbeam_java.so" "$build/runtime/libsidbeam.so.1" $out/native/
 cases=$build/tests/bindings/cases.txt
-[ -e "$cases" ] || cmake --build "$build" --target shared_cases >>$log 2>&1
+cmake --build "$build" --target shared_cases >>$log 2>&1
+model=
+if [ -e "$build/runtime/runner/libsidbeam_runner.so.1" ]; then
+  model=$build/tests/bindings/tiny_model
+  cp "$build/runtime/runner/libsidbeam_runner.so.1" $out/native/
+fi
 cmake --build "$build" --target sidbeam_cuda_emulated sidbeam_java_emulated >>$log 2>&1
 
 java -Xcheck:jni -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.test.jar=$out/sidbeam.jar \
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \
-  -Dsidbeam.test.cases="$cases" \
+  -Dsidbeam.test.cases="$cases" -Dsidbeam.test.model="$model" \
   -Dsidbeam.test.plugin="$build/tests/gpu/libsidbeam_cuda_emulated.so" \
   -Dsidbeam.test.emulated="$build/bindings/java/libsidbeam_java_emulated.so" \
   org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \

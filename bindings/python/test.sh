@@ -24,6 +24,7 @@ cmake --build "$build" \
   { tail -n 30 build/python/build.log; exit 1; }
 
 export SIDBEAM_CLI=$build/bindings/cli/sidbeam SIDBEAM_CASES=$build/tests/bindings/cases.txt PYTHONDONTWRITEBYTECODE=1
+[ ! -e "$build/runtime/runner/libsidbeam_runner.so.1" ] || export SIDBEAM_MODEL=$build/tests/bindings/tiny_model
 export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
 PYTHONPATH=$build/bindings/python/package $venv/bin/python -m pytest -c bindings/python/pyproject.toml \
   -rs bindings/python/tests \

@@ -13,8 +13,9 @@ fail() { tail -n 40 "$log"; echo "test_wheel.sh: $1"; exit 1; }
 
 # Only what is under version control goes in, as after a clone.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/sources"
-# The build folder lies to the sources as it does here, and warnings are as strict: the cache has what the release build
-# compiled.
+# The build folder lies to the sources as it does here, warnings are as strict, and the compiler has the same name
+# (Python would name its own by its triple): the cache has what the release build compiled.
+export CC=${CC:-cc} CXX=${CXX:-c++}
 if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 "$python" -m venv "$work/making"
 "$work/making/bin/pip" wheel -v --no-deps -w "$work/wheels" --config-settings=build-dir=../../build/release \
@@ -32,9 +33,15 @@ printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - "$work/said" >>"$l
 import pathlib, sidbeam
 folder = pathlib.Path(sidbeam.__file__).parent
 names = {path.name for path in folder.iterdir()}
-assert {"libsidbeam.so.1", "py.typed"} <= names and "libsidbeam_cuda.so.1" not in names, names
+assert {"libsidbeam.so.1", "libsidbeam_runner.so.1", "py.typed"} <= names and "libsidbeam_cuda.so.1" not in names, names
 mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
 assert mapped == {str(folder / "libsidbeam.so.1")}, mapped
+try:
+    sidbeam.Model.open("/nowhere")
+except sidbeam.IOFailure as error:
+    assert "No such file" in str(error), error
+mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
+assert mapped == {str(folder / name) for name in ("libsidbeam.so.1", "libsidbeam_runner.so.1")}, mapped
 licences = list(folder.parent.glob("sidbeam-*.dist-info/**/LICENSE"))
 assert licences, "no licence"
 PROGRAM

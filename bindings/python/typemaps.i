@@ -57,6 +57,8 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %ignore flat_session_step;
 %ignore flat_constraint_set_mask;
 %ignore flat_constraint_set_topk;
+%ignore flat_constraint_set_sample;
+%ignore flat_draft_decoder_run;
 %ignore flat_free;         // the capsule calls it
 %ignore flat_view_retain;  // view calls it
 %ignore flat_view_release;
@@ -100,6 +102,32 @@ static void set_topk(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py
   memory.data = (void*)(uintptr_t)r->data;
   flat_constraint_set_topk(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
                            r->columns, r->row_stride, normalization, k, codes, log_probs, next, stream, err);
+}
+
+static void set_sample(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py_rows logits, int32_t dtype,
+                       int32_t normalization, flat_in_f32 inverse_temperatures, flat_in_i64 seeds,
+                       flat_in_i64 requests, flat_in_i64 draws, flat_in_i32 top_ks, flat_in_f32 top_ps,
+                       flat_out_i32 codes, flat_out_f32 log_probs, flat_out_f32 log_masses, flat_out_i64 next,
+                       int64_t stream, sidbeam_error* err) {
+  sidbeam_rows* r = &logits.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, dtype, err)) return;
+  memory.data = (void*)(uintptr_t)r->data;
+  flat_constraint_set_sample(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
+                             r->columns, r->row_stride, normalization, inverse_temperatures, seeds, requests, draws,
+                             top_ks, top_ps, codes, log_probs, log_masses, next, stream, err);
+}
+
+static void draft_run(flat_handle* decoder, py_rows hidden, int32_t dtype, flat_in_i64 constraints, flat_in_i32 widths,
+                      flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
+                      flat_out_i64 ordinals, sidbeam_error* err) {
+  sidbeam_rows* r = &hidden.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, dtype, err)) return;
+  memory.data = (void*)(uintptr_t)r->data;
+  if (r->slots == 0) r->slots = 1;
+  flat_draft_decoder_run(decoder, memory, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+                         r->slot_stride, r->row_stride, constraints, widths, live, errors, sids, scores, ordinals, err);
 }
 
 /* The set itself, for handlers of JAX, which run without Python: good as long as the caller keeps it open. */

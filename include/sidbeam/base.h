@@ -80,18 +80,20 @@ enum {
 typedef int32_t sidbeam_status;
 enum {
   SIDBEAM_OK = 0,
-  SIDBEAM_INVALID_ARGUMENT = 1, /* an argument, a struct field or a value in a caller's array; the message names it */
-  SIDBEAM_OUT_OF_MEMORY = 2,    /* the allocator returned NULL, or the build would exceed its memory limit */
-  SIDBEAM_IO_ERROR = 3,         /* the operating system refused: no such file, no space, no permission */
-  SIDBEAM_CORRUPT = 4,          /* the bytes of an index are damaged, or are not an index */
-  SIDBEAM_UNSUPPORTED = 5,      /* made for a newer library, or a combination that is not offered */
-  SIDBEAM_MISSING_SECTION = 6,  /* the index was built without what this call needs; the message names the option */
-  SIDBEAM_COLLISION = 7,        /* two items share a SID and the builder was told to refuse that */
-  SIDBEAM_CANCELLED = 8,        /* the progress callback asked to stop */
-  SIDBEAM_BAD_STATE = 9,        /* called at the wrong time: a slot that is done, a builder that has been sorted */
-  SIDBEAM_NO_DEVICE = 10,       /* the device, its driver or its plugin is missing */
-  SIDBEAM_INTERNAL = 11,        /* a defect of this library */
-  SIDBEAM_DEVICE_ERROR = 12     /* the device reported an error, in this call or in work enqueued before it */
+  SIDBEAM_INVALID_ARGUMENT = 1,  /* an argument, a struct field or a value in a caller's array; the message names it */
+  SIDBEAM_OUT_OF_MEMORY = 2,     /* the allocator returned NULL, or the build would exceed its memory limit */
+  SIDBEAM_IO_ERROR = 3,          /* the operating system refused: no such file, no space, no permission */
+  SIDBEAM_CORRUPT = 4,           /* the bytes of an index are damaged, or are not an index */
+  SIDBEAM_UNSUPPORTED = 5,       /* made for a newer library, or a combination that is not offered */
+  SIDBEAM_MISSING_SECTION = 6,   /* the index was built without what this call needs; the message names the option */
+  SIDBEAM_COLLISION = 7,         /* two items share a SID and the builder was told to refuse that */
+  SIDBEAM_CANCELLED = 8,         /* the progress callback asked to stop */
+  SIDBEAM_BAD_STATE = 9,         /* called at the wrong time: a slot that is done, a builder that has been sorted */
+  SIDBEAM_NO_DEVICE = 10,        /* the device, its driver or its plugin is missing */
+  SIDBEAM_INTERNAL = 11,         /* a defect of this library */
+  SIDBEAM_DEVICE_ERROR = 12,     /* the device reported an error, in this call or in work enqueued before it */
+  SIDBEAM_QUEUE_FULL = 13,       /* the runner holds as many requests as it may; nothing was taken */
+  SIDBEAM_DEADLINE_EXCEEDED = 14 /* the request's deadline passed before it could start */
 };
 
 /* Where a failing call writes its message. The caller owns it; only the call that it is passed to writes it, and only
@@ -125,7 +127,7 @@ SIDBEAM_API const char* sidbeam_cpu_target(void);
  *   index, constraint   immutable, reference-counted: share freely, retain and release from any thread.
  *   constraint_set      immutable: many threads may use it, one destroys it.
  *   plan                immutable: many threads may read it, one destroys it.
- *   builder, session    one thread at a time, any thread.
+ *   builder, session, disc, speculation    one thread at a time, any thread.
  * Releasing or destroying NULL does nothing. */
 typedef struct sidbeam_runtime sidbeam_runtime;
 typedef struct sidbeam_builder sidbeam_builder;
@@ -134,6 +136,8 @@ typedef struct sidbeam_index sidbeam_index;
 typedef struct sidbeam_constraint sidbeam_constraint;
 typedef struct sidbeam_constraint_set sidbeam_constraint_set;
 typedef struct sidbeam_session sidbeam_session;
+typedef struct sidbeam_disc sidbeam_disc;
+typedef struct sidbeam_speculation sidbeam_speculation;
 
 #ifdef __cplusplus
 }

@@ -25,6 +25,8 @@
  *
  * Lists of slots: NULL means all S slots in order, with a count of 0 or S.
  *
+ * This is mode SEARCH. In the modes that sample, beams are draws, or are chosen by perturbed scores: sampling.h.
+ *
  * On CUDA (session_config.device_type) all of this holds, and
  *   - Work is enqueued on the caller's stream and nothing waits for it. Calls of one session must be ordered: on one
  *     stream, or by events between streams. Creation, get_stats and get_counters wait for the session's own work, and
@@ -48,6 +50,7 @@
 
 #include "constraint.h"
 #include "rows.h"
+#include "sampling.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,11 +99,15 @@ typedef struct sidbeam_session_config {
   /* 1: the caller promises that NORMALIZE_NONE rows, or element - lse, never exceed 0; logits rows that cannot matter
    * are then skipped. A broken promise costs exactness, nothing else. */
   int32_t log_probs_promised;
+  int32_t unused; /* padding of the first version; never read */
+  /* SIDBEAM_MODE_*: what the beams are (sampling.h). SAMPLE: with strategy TRIE, SORTED or NONE, or with SORTED_TOPK if
+   * the top-k of every start is 1 .. top_k. STOCHASTIC: with TRIE or SORTED. */
+  int32_t mode;
 } sidbeam_session_config;
 #define SIDBEAM_SESSION_CONFIG_INIT                                                                               \
   {                                                                                                               \
     (uint32_t)sizeof(sidbeam_session_config), 1, 1, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL, 0, NULL, NULL, \
-        SIDBEAM_DEVICE_CPU, 0, 0                                                                                  \
+        SIDBEAM_DEVICE_CPU, 0, 0, 0, SIDBEAM_MODE_SEARCH                                                          \
   }
 
 typedef struct sidbeam_start_args {
@@ -122,10 +129,11 @@ typedef struct sidbeam_start_args {
    * which means 1 and none. */
   const float* inverse_temperatures;
   const float* soft_caps;
-  void* stream; /* CUDA stream; not read on the CPU */
+  void* stream;                     /* CUDA stream; not read on the CPU */
+  const sidbeam_sampling* sampling; /* of these slots; needed in the modes that sample, NULL in mode SEARCH */
 } sidbeam_start_args;
 #define SIDBEAM_START_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_start_args), NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_start_args), NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL }
 
 typedef struct sidbeam_step_args {
   uint32_t struct_size; /* sizeof(sidbeam_step_args) */
@@ -169,9 +177,15 @@ typedef struct sidbeam_beams {
   const int32_t* active;       /* [S] live beams that the model must be fed for; 0: the slot is done */
   const int32_t* level;        /* [S] codes decided so far; -1 idle */
   const int32_t* errors;       /* [S] SIDBEAM_SLOT_* or'ed */
+  /* Of the modes that sample (sampling.h), otherwise NULL; -inf dead. */
+  const float* log_masses; /* [S, M] log of the valid mass, summed over the levels: log x */
+  /* Of mode STOCHASTIC: beams are in the order of perturbed score falling, parent rising, code rising. */
+  const float* perturbed;      /* [S, M] */
+  const float* log_inclusions; /* [S, M] log q, given the threshold */
+  const float* thresholds;     /* [S] kappa: perturbed score of the best prefix that was left out; -inf: none was */
 } sidbeam_beams;
 #define SIDBEAM_BEAMS_INIT \
-  { (uint32_t)sizeof(sidbeam_beams), 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_beams), 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
 
 /* The caller's buffers for what the beams stand for; any pointer may be NULL. `count` is the number of slots asked for,
  * M and L the session's. A beam has an ordinal once its SID is complete (all levels, or ended) and in the index.
@@ -224,6 +238,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
  * memory of the host or of another device is INVALID_ARGUMENT too. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
     sidbeam_session* session, const sidbeam_step_args* args, sidbeam_error* err);
+/* Which columns of its logits row the next step reads of each beam, for hosts that compute no others: the rest of the
+ * logits row may hold anything. They are those of the codes that may follow the beam, in the order of codes, the end
+ * last; beams that are dead, ended, or of a slot that is idle or done have none. A column that stands for several codes
+ * is named once per code. Beam m of the i-th slot of the list has the columns offsets[i*M + m] .. offsets[i*M + m + 1];
+ * offsets [count * M + 1] count them all, and the first `capacity` are written to columns (may be NULL with capacity
+ * 0). lse_given is 1 if that step will bring sidbeam_step_args.lse.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (a step that reads more: NORMALIZE_FULL or LEVEL without lse, a strategy other
+ * than TRIE, a mode that samples; a session on CUDA; a column from 2^31 on). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_children(const sidbeam_session* session,
+    const int32_t* slots, int64_t count, int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns,
+    sidbeam_error* err);
 /* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, one named twice where they
  * change). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(

@@ -18,6 +18,7 @@
 
 #include "constraint.h"
 #include "rows.h"
+#include "sampling.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,6 +78,27 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_bitmask(cons
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k,
     int32_t* codes, float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
+
+/* What a call of sample() writes; arrays of [rows]. */
+typedef struct sidbeam_sampled {
+  uint32_t struct_size; /* sizeof(sidbeam_sampled) */
+  int32_t* codes;       /* the code, V_l for the end; -1: dead */
+  float* log_probs;     /* log P of the code; NULL: not wanted. -inf: dead, NaN: a bad row (session.h) */
+  float* log_masses;    /* log of the valid mass; NULL: not wanted. -inf: dead */
+  sidbeam_state* next;  /* NULL: not wanted */
+} sidbeam_sampled;
+#define SIDBEAM_SAMPLED_INIT \
+  { (uint32_t)sizeof(sidbeam_sampled), NULL, NULL, NULL, NULL }
+
+/* Draws one code per logits row, as a session of mode SAMPLE does for the level of the row's state: the same code, bit
+ * for bit, from the same row, seed, request and draw. x is inverse_temperatures[i] times the element (NULL, or 0: 1).
+ * noise_scales must be NULL. On CUDA an entry that the host cannot check (top-k below 0, top-p outside (0, 1], a draw
+ * outside 0 .. 2^52 - 1, an inverse temperature that is not allowed) makes its row bad, unless nothing follows its
+ * state. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_sample(const sidbeam_constraint_set* set,
+    const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization,
+    const float* inverse_temperatures, const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
+    sidbeam_error* err);
 
 #ifdef __cplusplus
 }

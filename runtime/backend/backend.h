@@ -9,6 +9,7 @@
 
 #include "backend/level_columns.h"
 #include "backend/rows.h"
+#include "backend/truncation.h"
 #include "sidbeam/session.h"
 #include "sidbeam/states.h"
 #include "support/cpu_target.h"
@@ -54,8 +55,18 @@ struct VocabularyView {
 struct SessionShape {
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
   int32_t strategy = 0, normalization = 0, top_k = 0;
+  int32_t mode = 0;  // SIDBEAM_MODE_*
   bool log_probs_promised = false;
   VocabularyView vocabulary;
+};
+
+// How a slot is sampled, or a row of a stateless call; see sidbeam/sampling.h.
+struct SlotSampling {
+  uint64_t seed = 0;
+  int64_t request = 0;
+  Truncation truncation;
+  float noise_scale = 1.0F;
+  const int64_t* draws = nullptr;  // [width] in host memory; nullptr: 0, 1 ...
 };
 
 // A slot to be started.
@@ -65,11 +76,19 @@ struct SlotStart {
   RowSettings settings{0.0F, 0.0F};  // 0: not given
   int32_t prefix_length = 0;
   const int32_t* prefix = nullptr;  // in host memory
+  SlotSampling sampling;            // of the modes that sample
 };
 
 struct SessionCounts {
   StepCounters counters;
   int64_t memory_bytes = 0;
+};
+
+// Where the columns of children go; see sidbeam_session_children().
+struct ChildColumns {
+  int64_t capacity = 0;
+  int64_t* offsets = nullptr;
+  int32_t* columns = nullptr;
 };
 
 // The slots of one session and their beams, on the device that holds them. Implements sidbeam/session.h for arguments
@@ -82,8 +101,13 @@ class SessionBackend {
   // Each slot is named once. Starts all of them or, if it throws, none.
   virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
   virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
+  // Gives slots that are started the beams that the same slots of another session on this device have: of the same
+  // levels, strategy and mode, and at most as many beams. All of them or, if it throws, none. Only the CPU offers it.
+  virtual void take_beams(const int32_t* slots, int64_t count, const SessionBackend& from) = 0;
   // args.count is the number of slots, and strides are resolved. Checks what depends on the contents of slots.
   virtual void step(const sidbeam_step_args& args) = 0;
+  // Of mode SEARCH and strategy TRIE, with a list that has been checked; nullptr: all slots in order.
+  virtual void children(const int32_t* slots, int64_t count, const ChildColumns& out) const = 0;
   virtual sidbeam_beams beams() const = 0;
   // Beams that the host can read once the stream has reached this point.
   virtual sidbeam_beams fetch(void* stream) = 0;
@@ -107,6 +131,13 @@ struct SetCall {
   void* stream = nullptr;
 };
 
+// How the rows of a call are sampled.
+struct SetSampling {
+  int32_t normalization = 0;
+  const float* inverse_temperatures = nullptr;  // per row; nullptr: 1
+  sidbeam_sampling arrays;
+};
+
 // The stateless calls of one set; see sidbeam/states.h. Sizes have been checked and strides resolved. Any number of
 // threads may call at a time.
 class SetBackend {
@@ -121,6 +152,9 @@ class SetBackend {
   virtual void bitmask(const SetCall& call, const int64_t* states, int64_t words_per_row, uint32_t* words) const = 0;
   virtual void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization,
                     int32_t k, int32_t* codes, float* log_probs, int64_t* next) const = 0;
+  // The entries of `sampling` have not been checked.
+  virtual void sample(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, const SetSampling& how,
+                      const sidbeam_sampled& out) const = 0;
 };
 
 // A device (the CPU is one). Made once; makes every session and every set on the device.

@@ -1,8 +1,9 @@
-# Writes a header with an id of the sources that the core and its plugins share: cmake -DOUTPUT=... -DFOLDER=... -P
+# Writes a header with an id of the sources that a library and its plugins share, beside the public headers and those of
+# support: cmake -DOUTPUT=... -DFOLDER=... -DNAME=... "-DSHARED=PATTERN ..." -P
 # SPDX-License-Identifier: Apache-2.0
-file(GLOB_RECURSE sources RELATIVE ${FOLDER} ${FOLDER}/include/*.h ${FOLDER}/runtime/backend/*
-  ${FOLDER}/runtime/index/*.h
-     ${FOLDER}/runtime/support/*.h)
+separate_arguments(SHARED)
+list(TRANSFORM SHARED PREPEND ${FOLDER}/)
+file(GLOB_RECURSE sources RELATIVE ${FOLDER} ${FOLDER}/include/*.h ${FOLDER}/runtime/support/*.h ${SHARED})
 list(SORT sources)
 set(hashes "")
 foreach(source IN LISTS sources)
@@ -15,7 +16,7 @@ file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "#pragma once
 
 namespace sidbeam {
 
-inline constexpr char kBuildId[] = \"${id}\";
+inline constexpr char ${NAME}[] = \"${id}\";
 
 }  // namespace sidbeam
 ")

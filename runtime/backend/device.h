@@ -18,8 +18,7 @@ namespace sidbeam {
 template <class... Parameters, class... Arguments>
 void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
-  const sidbeam_status status = function(arguments..., &error);
-  if (status != SIDBEAM_OK) fail(status, "%s", error.message);
+  check_status(function(arguments..., &error), error);
 }
 
 // A forked child has its parent's objects, but CUDA does not work for it. There a device's objects are dropped without

@@ -36,6 +36,7 @@ struct DeviceStart {
   RowSettings settings{0.0F, 0.0F};          // 0: not given
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   UploadHandle* upload = nullptr;
+  SlotSampling sampling;  // of the modes that sample
 };
 
 struct DevicePlugin {
@@ -100,6 +101,9 @@ struct DevicePlugin {
   sidbeam_status (*set_topk)(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
                              const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t widest,
                              int32_t* codes, float* log_probs, int64_t* next, sidbeam_error* err);
+  sidbeam_status (*set_sample)(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                               const sidbeam_rows* rows, const SetSampling* how, const sidbeam_sampled* out,
+                               sidbeam_error* err);
 };
 
 using DevicePluginFunction = const DevicePlugin* (*)();

@@ -55,7 +55,13 @@ class DeviceSession final : public SessionBackend {
   }
   void start(const SlotStart* starts, int64_t count, void* stream) override;
   void stop(const int32_t* slots, int64_t count, void* stream) override;
+  void take_beams(const int32_t*, int64_t, const SessionBackend&) override {
+    fail(SIDBEAM_UNSUPPORTED, "beams of another session are taken over on the CPU only");
+  }
   void step(const sidbeam_step_args& args) override;
+  void children(const int32_t* /*slots*/, int64_t /*count*/, const ChildColumns& /*out*/) const override {
+    fail(SIDBEAM_UNSUPPORTED, "children of a session on CUDA are not listed");
+  }
   sidbeam_beams beams() const override {
     sidbeam_beams out = SIDBEAM_BEAMS_INIT;
     plugin().session_beams(handle_, &out);
@@ -118,7 +124,7 @@ void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) 
     const SlotStart& start = starts[i];
     uploads.push_back(upload_for(*start.constraint, i));
     there.push_back({start.slot, start.width, start.settings, start.prefix_length, static_cast<int32_t>(codes.size()),
-                     uploads.back()->handle()});
+                     uploads.back()->handle(), start.sampling});
     if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
   }
   call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);

@@ -6,6 +6,7 @@
 
 #include "backend/constraint.h"
 #include "sidbeam/builder.h"
+#include "support/error.h"
 
 namespace sidbeam {
 namespace {
@@ -43,6 +44,10 @@ class DeviceSet final : public SetBackend {
   void topk(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, int32_t normalization, int32_t k,
             int32_t* codes, float* log_probs, int64_t* next) const override {
     call_plugin(plugin().set_topk, handle_, &call, states, &rows, normalization, k, codes_, codes, log_probs, next);
+  }
+  void sample(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, const SetSampling& how,
+              const sidbeam_sampled& out) const override {
+    call_plugin(plugin().set_sample, handle_, &call, states, &rows, &how, &out);
   }
 
  private:

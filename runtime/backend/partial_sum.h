@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/portable_math.h"
 #include "backend/score.h"
+#include "support/portable_math.h"
 
 namespace sidbeam {
 

@@ -32,12 +32,15 @@ struct RowScore {
   uint32_t place_base = 0;
 };
 
-// The score of a candidate: fl(score + log-prob), log-prob = (x - ref) - rest, never -0.
-SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) {
+// The log-probability of an x, (x - ref) - rest; never -0.
+SIDBEAM_HD inline float log_prob_of(const RowScore& row, float x) {
   float log_prob = (x - row.normalizer.ref) - row.normalizer.rest;
   if (row.clamp) log_prob = log_prob < 0.0F ? log_prob : 0.0F;
-  return row.score + (log_prob + 0.0F);
+  return log_prob + 0.0F;
 }
+
+// The score of a candidate: fl(score + log-prob).
+SIDBEAM_HD inline float score_of_one(const RowScore& row, float x) { return row.score + log_prob_of(row, x); }
 
 // Whether computing the normaliser reads every element of a row, so that no bad element goes unnoticed.
 SIDBEAM_HD inline bool sums_rows(int32_t normalization, bool lse_given) {

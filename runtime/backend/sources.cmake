@@ -2,21 +2,28 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/chain.cc
   backend/cpu/cpu_backend.cc
   backend/cpu/cpu_set.cc
+  backend/cpu/draw.cc
+  backend/cpu/draws.cc
   backend/cpu/kernels.cc
+  backend/cpu/perturb.cc
   backend/cpu/plan.cc
   backend/cpu/row_scan.cc
   backend/cpu/scan.cc
   backend/cpu/selection.cc
   backend/cpu/session.cc
+  backend/cpu/session_children.cc
   backend/cpu/session_items.cc
   backend/cpu/session_step.cc
+  backend/cpu/session_take.cc
   backend/cpu/stepper.cc
   backend/cpu/sum_ahead.cc
+  backend/cpu/truncate.cc
   backend/cpu/write_beams.cc
   backend/device.cc
   backend/device_session.cc
   backend/device_set.cc
   backend/plugin.cc
+  backend/sampling.cc
   backend/settings.cc
   backend/upload.cc
 )

@@ -70,6 +70,23 @@ constexpr sidbeam_api kApi = {
     sidbeam_constraint_set_mask,
     sidbeam_constraint_set_bitmask,
     sidbeam_constraint_set_topk,
+    sidbeam_constraint_set_sample,
+    sidbeam_disc_create,
+    sidbeam_disc_next,
+    sidbeam_disc_add,
+    sidbeam_disc_get,
+    sidbeam_disc_destroy,
+    sidbeam_session_children,
+    sidbeam_speculation_create,
+    sidbeam_speculation_begin,
+    sidbeam_speculation_get_tree,
+    sidbeam_speculation_add,
+    sidbeam_speculation_get_mask,
+    sidbeam_speculation_verify,
+    sidbeam_speculation_get_stats,
+    sidbeam_speculation_destroy,
+    sidbeam_relaxed_draw,
+    sidbeam_relaxed_verify,
 };
 
 // Entries stay where they are for ever.

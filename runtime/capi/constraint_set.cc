@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/constraint_set.h"
 
+#include "backend/sampling.h"
 #include "capi/guard.h"
-#include "decode/strides.h"
+#include "decode/prefixes.h"
 
 using namespace sidbeam;
 using namespace sidbeam::capi;
@@ -107,6 +108,25 @@ sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* set, co
     require(codes, "codes");
     require(log_probs, "log_probs");
     set->backend->topk({which, rows.rows, stream}, states, rows, normalization, k, codes, log_probs, next);
+  });
+}
+
+sidbeam_status sidbeam_constraint_set_sample(const sidbeam_constraint_set* set, const int32_t* which,
+                                             const sidbeam_state* states, const sidbeam_rows* logits,
+                                             int32_t normalization, const float* inverse_temperatures,
+                                             const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
+                                             sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(set, "set");
+    const sidbeam_rows rows = read_logits(*set, logits);
+    const SetSampling how{normalization, inverse_temperatures, read_struct(sampling, "sampling")};
+    const sidbeam_sampled to = read_struct(out, "out");
+    check_normalization(normalization);
+    check_sampling({SIDBEAM_MODE_SAMPLE, 1, rows.rows, 0}, how.arrays);
+    if (rows.rows == 0) return;
+    require(states, "states");
+    require(to.codes, "out.codes");
+    set->backend->sample({which, rows.rows, stream}, states, rows, how, to);
   });
 }
 

@@ -8,8 +8,6 @@
 namespace sidbeam {
 
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_allocator> = 32;
-template <>
 inline constexpr size_t kFirstBytes<sidbeam_device_allocator> = 32;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = 96;
@@ -49,5 +47,29 @@ template <>
 inline constexpr size_t kFirstBytes<sidbeam_stats> = 56;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_set_config> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_sampling> = 64;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_sampled> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_disc_config> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_disc_draws> = 48;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_disc_results> = 64;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_speculation_config> = 24;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_speculation_tree> = 120;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_speculation_verify_args> = 24;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_speculation_stats> = 48;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_relaxed_draw_args> = 56;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_relaxed_verify_args> = 80;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_relaxed_beams> = 24;
 
 }  // namespace sidbeam

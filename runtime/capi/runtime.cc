@@ -17,16 +17,6 @@ namespace {
 
 constexpr int64_t kDefaultGrain = 32768;
 
-Allocator allocator_of(const sidbeam_allocator* given) {
-  if (given == nullptr) return default_allocator();
-  const sidbeam_allocator allocator = read_struct(given, "config.allocator");
-  if (allocator.allocate == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.allocate is NULL, expected a function");
-  if (allocator.release == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.allocator.release is NULL, expected a function");
-  return {allocator.context, allocator.allocate, allocator.release};
-}
-
 // nullptr where none is given.
 const sidbeam_device_allocator* read_device_allocator(const sidbeam_device_allocator* given,
                                                       sidbeam_device_allocator& copy) {
@@ -55,7 +45,7 @@ std::unique_ptr<Executor> executor_of(const sidbeam_runtime_config& config) {
 
 void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out) {
   auto runtime = std::make_unique<sidbeam_runtime>();
-  runtime->allocator = allocator_of(config.allocator);
+  runtime->allocator = read_allocator(config.allocator, "config.allocator");
   check_threads("threads", config.threads, "one a core");
   runtime->threads = thread_count(config.threads);
   if (config.step_grain < 0)
@@ -69,10 +59,7 @@ void create_runtime(const sidbeam_runtime_config& config, sidbeam_runtime** out)
   runtime->log = config.log;
   runtime->log_context = config.log_context;
   runtime->log_level = config.log_level;
-  if (!find_cpu_target(config.cpu_target, runtime->target))
-    fail(SIDBEAM_UNSUPPORTED,
-         "config.cpu_target is \"%s\", expected baseline, or avx2, avx512 or neon where the machine has it (here: %s)",
-         config.cpu_target, sidbeam_cpu_target());
+  runtime->target = read_cpu_target(config.cpu_target);
   runtime->cpu =
       make_cpu_backend(runtime->target, executor_of(config), config.step_grain > 0 ? config.step_grain : kDefaultGrain);
   log(*runtime, SIDBEAM_LOG_INFO, "sidbeam %s: cpu target %s, %d threads for builds", sidbeam_version(),
@@ -95,9 +82,10 @@ const char* sidbeam_version(void) {
 uint32_t sidbeam_abi_version(void) { return SIDBEAM_ABI_VERSION; }
 
 const char* sidbeam_status_name(sidbeam_status code) {
-  static const char* const names[] = {"ok",          "invalid argument", "out of memory", "i/o error", "corrupt",
-                                      "unsupported", "missing section",  "collision",     "cancelled", "bad state",
-                                      "no device",   "internal error",   "device error"};
+  static const char* const names[] = {"ok",           "invalid argument", "out of memory",    "i/o error",
+                                      "corrupt",      "unsupported",      "missing section",  "collision",
+                                      "cancelled",    "bad state",        "no device",        "internal error",
+                                      "device error", "queue full",       "deadline exceeded"};
   const bool known = code >= 0 && static_cast<size_t>(code) < sizeof names / sizeof names[0];
   return known ? names[code] : "unknown status";
 }

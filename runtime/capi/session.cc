@@ -26,7 +26,13 @@ sidbeam_status sidbeam_session_create(sidbeam_runtime* runtime, const sidbeam_se
 sidbeam_status sidbeam_session_start(sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err) {
   return guarded(err, [&] {
     require(session, "session");
-    start_slots(*session, read_struct(args, "args"));
+    sidbeam_start_args copy = read_struct(args, "args");
+    sidbeam_sampling sampling;
+    if (copy.sampling != nullptr) {
+      sampling = read_struct(copy.sampling, "args.sampling");
+      copy.sampling = &sampling;
+    }
+    start_slots(*session, copy);
   });
 }
 
@@ -37,6 +43,17 @@ sidbeam_status sidbeam_session_step(sidbeam_session* session, const sidbeam_step
     sidbeam_rows rows = read_struct(copy.rows, "rows");
     copy.rows = &rows;
     step_session(*session, copy, rows);
+  });
+}
+
+sidbeam_status sidbeam_session_children(const sidbeam_session* session, const int32_t* slots, int64_t count,
+                                        int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns,
+                                        sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(session, "session");
+    require(offsets, "offsets");
+    if (capacity > 0) require(columns, "columns");
+    list_children(*session, slots, count, lse_given, {capacity, offsets, columns});
   });
 }
 

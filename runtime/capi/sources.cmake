@@ -3,11 +3,12 @@ target_sources(sidbeam_core PRIVATE
   capi/builder.cc
   capi/constraint.cc
   capi/constraint_set.cc
-  capi/guard.cc
+  capi/disc.cc
   capi/index.cc
   capi/log.cc
   capi/lookup.cc
   capi/runtime.cc
   capi/session.cc
+  capi/speculate.cc
   capi/upload.cc
 )

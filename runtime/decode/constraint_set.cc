@@ -6,9 +6,9 @@
 
 #include "decode/device_choice.h"
 #include "decode/rows.h"
-#include "decode/strides.h"
 #include "index/read/state.h"
 #include "support/error.h"
+#include "support/strides.h"
 
 namespace sidbeam {
 namespace {
@@ -96,9 +96,13 @@ void check_words(const sidbeam_constraint_set& set, int64_t count, int64_t words
   check_columns(set, "32 * words_per_row", 32 * words_per_row);
 }
 
-void check_topk(int32_t normalization, int32_t k) {
+void check_normalization(int32_t normalization) {
   if (normalization < SIDBEAM_NORMALIZE_FULL || normalization > SIDBEAM_NORMALIZE_NONE)
     fail(SIDBEAM_INVALID_ARGUMENT, "normalization is %d, expected FULL (0) to NONE (3)", normalization);
+}
+
+void check_topk(int32_t normalization, int32_t k) {
+  check_normalization(normalization);
   if (k < 1 || k > SIDBEAM_MAX_CODES) fail(SIDBEAM_INVALID_ARGUMENT, "k is %d, expected 1..%d", k, SIDBEAM_MAX_CODES);
 }
 

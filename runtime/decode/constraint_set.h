@@ -31,6 +31,7 @@ void check_count(int64_t count);
 // `rows` [rows, columns] where the set is, with strides resolved.
 void check_set_rows(const sidbeam_constraint_set& set, sidbeam_rows& rows);
 void check_words(const sidbeam_constraint_set& set, int64_t count, int64_t words_per_row);
+void check_normalization(int32_t normalization);
 void check_topk(int32_t normalization, int32_t k);
 void check_parents(const int32_t* parents, int64_t in_count, int64_t count);
 

@@ -1,8 +1,8 @@
 // What beams stand for: SIDs, ordinals, item rows.
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/session.h"
-#include "decode/strides.h"
 #include "support/error.h"
+#include "support/strides.h"
 
 namespace sidbeam {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "backend/backend.h"
-#include "decode/strides.h"
 #include "support/error.h"
+#include "support/strides.h"
 
 namespace sidbeam {
 namespace {

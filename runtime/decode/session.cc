@@ -14,10 +14,22 @@ namespace {
 
 constexpr int32_t kMaxSlots = 1 << 20;
 
-void check_range(const char* what, int64_t value, int64_t lowest, int64_t highest) {
-  if (value < lowest || value > highest)
-    fail(SIDBEAM_INVALID_ARGUMENT, "%s is %lld, expected %lld..%lld", what, static_cast<long long>(value),
-         static_cast<long long>(lowest), static_cast<long long>(highest));
+const char* name_of(int32_t strategy) {
+  constexpr const char* kNames[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
+  return kNames[strategy];
+}
+
+// Only what is exact may be sampled; sorted_topk is where no start keeps more codes than it looks up.
+void check_mode(const sidbeam_session_config& config) {
+  const int32_t strategy = config.strategy;
+  const bool exact = strategy == SIDBEAM_STRATEGY_TRIE || strategy == SIDBEAM_STRATEGY_SORTED;
+  if (config.mode == SIDBEAM_MODE_SAMPLE && strategy == SIDBEAM_STRATEGY_HASH_FINAL)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.strategy is hash_final, expected trie, sorted, sorted_topk or none in mode SAMPLE: hash_final does "
+         "not know the valid mass");
+  if (config.mode == SIDBEAM_MODE_STOCHASTIC && !exact)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.strategy is %s, expected trie or sorted in mode STOCHASTIC, which is exact",
+         name_of(strategy));
 }
 
 void check_config(const sidbeam_session_config& config) {
@@ -27,25 +39,27 @@ void check_config(const sidbeam_session_config& config) {
   check_range("config.normalization", config.normalization, SIDBEAM_NORMALIZE_FULL, SIDBEAM_NORMALIZE_NONE);
   check_range("config.top_k", config.top_k, 0, SIDBEAM_MAX_CODES);
   check_range("config.log_probs_promised", config.log_probs_promised, 0, 1);
+  check_range("config.mode", config.mode, SIDBEAM_MODE_SEARCH, SIDBEAM_MODE_STOCHASTIC);
   if (config.constraint == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.constraint is NULL, expected a constraint");
   const bool unconstrained = config.strategy == SIDBEAM_STRATEGY_HASH_FINAL || config.strategy == SIDBEAM_STRATEGY_NONE;
   if (unconstrained && config.normalization == SIDBEAM_NORMALIZE_VALID)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "config.normalization is VALID, expected FULL, LEVEL or NONE with strategy %s, which does not know the valid "
          "codes",
-         config.strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
+         name_of(config.strategy));
+  check_mode(config);
   check_device_choice(config.device_type, config.device_id);
 }
 
 SessionShape shape_of(const sidbeam_session& session, const sidbeam_session_config& config) {
-  const bool probes = config.strategy == SIDBEAM_STRATEGY_SORTED_TOPK || config.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
   SessionShape shape;
   shape.slots = session.slots;
   shape.beams = session.beams;
   shape.levels = session.levels;
   shape.strategy = session.strategy;
   shape.normalization = session.normalization;
-  shape.top_k = !probes ? 0 : config.top_k > 0 ? config.top_k : config.beams;
+  shape.top_k = session.top_k;
+  shape.mode = session.mode;
   shape.log_probs_promised = config.log_probs_promised != 0;
   shape.vocabulary = view_of(session.vocabulary);
   return shape;
@@ -60,7 +74,7 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
   if (uses_columns(strategy) && !index.has_columns)
     fail(SIDBEAM_MISSING_SECTION,
          "%s has no columns, expected an index built with kinds sorted (SIDBEAM_KIND_SORTED) for strategy %s", what,
-         strategy == SIDBEAM_STRATEGY_SORTED ? "sorted" : "sorted_topk");
+         name_of(strategy));
   if (strategy == SIDBEAM_STRATEGY_HASH_FINAL && index.hash.keys == nullptr)
     fail(SIDBEAM_MISSING_SECTION,
          "%s has no hash set, expected an index built with kinds hash (SIDBEAM_KIND_HASH) for strategy hash_final",
@@ -68,7 +82,7 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
   const bool fixed_only = strategy == SIDBEAM_STRATEGY_HASH_FINAL || strategy == SIDBEAM_STRATEGY_NONE;
   if (fixed_only && index.variable_length)
     fail(SIDBEAM_UNSUPPORTED, "%s has SIDs of variable length, expected one length for strategy %s", what,
-         strategy == SIDBEAM_STRATEGY_NONE ? "none" : "hash_final");
+         name_of(strategy));
 }
 
 int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count) {
@@ -93,6 +107,9 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->levels = index.levels;
   session->strategy = config.strategy;
   session->normalization = config.normalization;
+  session->mode = config.mode;
+  const bool probes = config.strategy == SIDBEAM_STRATEGY_SORTED_TOPK || config.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
+  if (probes) session->top_k = config.top_k > 0 ? config.top_k : config.beams;
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);
   check_vocabulary(session->vocabulary, *config.constraint, "config.constraint");
   session->named = NamedSlots(runtime->allocator, session->slots);

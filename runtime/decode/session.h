@@ -17,7 +17,7 @@ struct sidbeam_session {
   sidbeam::Ref<sidbeam_constraint> constraint;  // of slots that name none
   int32_t device_type = 0, device_id = 0;
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
-  int32_t strategy = 0, normalization = 0;
+  int32_t strategy = 0, normalization = 0, top_k = 0, mode = 0;
   sidbeam::Vocabulary vocabulary;
   sidbeam::NamedSlots named;                   // by starts and stops
   sidbeam::Buffer<sidbeam::SlotStart> starts;  // [S] of the current start
@@ -35,6 +35,9 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args);
 // `rows` are args.rows, whose strides it resolves.
 void step_session(sidbeam_session& session, const sidbeam_step_args& args, sidbeam_rows& rows);
+// Throws where the next step reads more than children.
+void list_children(const sidbeam_session& session, const int32_t* slots, int64_t count, int32_t lse_given,
+                   const ChildColumns& out);
 void stop_slots(sidbeam_session& session, const int32_t* slots, int64_t count, void* stream);
 void get_items(const sidbeam_session& session, const int32_t* slots, int64_t count, const sidbeam_items& out);
 sidbeam_stats stats_of(const sidbeam_session& session);

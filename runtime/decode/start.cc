@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "backend/sampling.h"
 #include "backend/settings.h"
+#include "decode/prefixes.h"
 #include "decode/session.h"
-#include "decode/strides.h"
 #include "index/trie.h"
 #include "support/error.h"
 
@@ -72,6 +73,30 @@ void check_start_lists(const SessionBackend& backend, const sidbeam_start_args& 
   backend.check_host(args.prefix_lengths, "prefix_lengths");
   backend.check_host(args.inverse_temperatures, "inverse_temperatures");
   backend.check_host(args.soft_caps, "soft_caps");
+  if (args.sampling == nullptr) return;
+  backend.check_host(args.sampling->seeds, "sampling.seeds");
+  backend.check_host(args.sampling->requests, "sampling.requests");
+  backend.check_host(args.sampling->draws, "sampling.draws");
+  backend.check_host(args.sampling->top_ks, "sampling.top_ks");
+  backend.check_host(args.sampling->top_ps, "sampling.top_ps");
+  backend.check_host(args.sampling->noise_scales, "sampling.noise_scales");
+}
+
+SamplingCall sampling_call(const sidbeam_session& session, int64_t count) {
+  const bool probes = session.strategy == SIDBEAM_STRATEGY_SORTED_TOPK;
+  return {session.mode, session.beams, count, probes ? session.top_k : 0};
+}
+
+void check_sampling_of_mode(const sidbeam_session& session, const sidbeam_start_args& args, int64_t count) {
+  if (session.mode == SIDBEAM_MODE_SEARCH) {
+    if (args.sampling != nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "sampling is given, expected NULL in mode SEARCH, which draws nothing");
+    return;
+  }
+  if (args.sampling == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "sampling is NULL, expected seeds and requests in mode %s",
+         session.mode == SIDBEAM_MODE_SAMPLE ? "SAMPLE" : "STOCHASTIC");
+  check_sampling(sampling_call(session, count), *args.sampling);
 }
 
 // Entry i, checked.
@@ -89,6 +114,8 @@ SlotStart checked_start(sidbeam_session& session, const StartList& list, int64_t
                     args.soft_caps != nullptr ? args.soft_caps[i] : 0.0F};
   start.prefix_length = list.prefix_length(i);
   start.prefix = list.prefixes.of(i);
+  if (args.sampling != nullptr)
+    start.sampling = sampling_of(sampling_call(session, list.count), *args.sampling, i, start.width);
   return start;
 }
 
@@ -97,6 +124,7 @@ SlotStart checked_start(sidbeam_session& session, const StartList& list, int64_t
 void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
   StartList list{args, listed_slots(session, args.slots, args.count), {}};
   check_start_lists(*session.backend, args);
+  check_sampling_of_mode(session, args, list.count);
   if (args.prefixes != nullptr && args.prefix_lengths == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths is NULL, expected the lengths of prefixes");
   if (args.prefixes != nullptr)

@@ -30,7 +30,38 @@ void check_shape(const sidbeam_step_args& args) {
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.slots is %lld, expected 0 with a row_map", static_cast<long long>(rows.slots));
 }
 
+void check_reads_children(const sidbeam_session& session, int32_t lse_given) {
+  if (session.device_type != SIDBEAM_DEVICE_CPU)
+    fail(SIDBEAM_UNSUPPORTED, "the session is on CUDA, expected one on the CPU: children are listed there alone");
+  if (session.strategy != SIDBEAM_STRATEGY_TRIE || session.mode != SIDBEAM_MODE_SEARCH)
+    fail(SIDBEAM_UNSUPPORTED,
+         "the session's strategy is %d and its mode %d, expected TRIE (0) and SEARCH (0): a step reads more than "
+         "children",
+         session.strategy, session.mode);
+  const bool whole = session.normalization == SIDBEAM_NORMALIZE_FULL ||  //
+                     session.normalization == SIDBEAM_NORMALIZE_LEVEL;
+  if (whole && lse_given == 0)
+    fail(SIDBEAM_UNSUPPORTED,
+         "the session's normalization is %d, expected lse_given, or VALID (2) or NONE (3): a step reads more than "
+         "children",
+         session.normalization);
+}
+
 }  // namespace
+
+void list_children(const sidbeam_session& session, const int32_t* slots, int64_t count, int32_t lse_given,
+                   const ChildColumns& out) {
+  const int64_t listed = listed_slots(session, slots, count);
+  if (lse_given != 0 && lse_given != 1) fail(SIDBEAM_INVALID_ARGUMENT, "lse_given is %d, expected 0 or 1", lse_given);
+  if (out.capacity < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(out.capacity));
+  for (int64_t i = 0; slots != nullptr && i < listed; ++i)
+    if (slots[i] < 0 || slots[i] >= session.slots)
+      fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %d, expected 0..%d", static_cast<long long>(i), slots[i],
+           session.slots - 1);
+  check_reads_children(session, lse_given);
+  session.backend->children(slots, listed, out);
+}
 
 void step_session(sidbeam_session& session, const sidbeam_step_args& given, sidbeam_rows& rows) {
   check_rows(rows, "rows", session.device_type, session.device_id);

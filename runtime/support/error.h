@@ -16,4 +16,10 @@ struct Failure {
 // Throws a Failure with a printf-style message; one that does not fit is cut.
 [[noreturn]] void fail(sidbeam_status status, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
+// Throws what a call of another library's ABI has reported.
+void check_status(sidbeam_status status, const sidbeam_error& error);
+
+// Throws INVALID_ARGUMENT unless lowest <= value <= highest.
+void check_range(const char* what, int64_t value, int64_t lowest, int64_t highest);
+
 }  // namespace sidbeam

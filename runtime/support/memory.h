@@ -52,7 +52,7 @@ class Buffer {
 
   static Buffer zeroed(const Allocator& allocator, int64_t count) {
     Buffer buffer(allocator, count);
-    if (count > 0) std::memset(buffer.data(), 0, static_cast<size_t>(buffer.bytes()));
+    if (count > 0) std::memset(static_cast<void*>(buffer.data()), 0, static_cast<size_t>(buffer.bytes()));
     return buffer;
   }
 

@@ -6,6 +6,7 @@ list(TRANSFORM sidbeam_file_sources APPEND .cc)
 set_property(GLOBAL PROPERTY sidbeam_file_sources ${sidbeam_file_sources})
 target_sources(sidbeam_core PRIVATE
   ${sidbeam_file_sources}
+  support/arguments.cc
   support/cpu_target.cc
   support/executor.cc
   support/guard.cc
@@ -14,6 +15,7 @@ target_sources(sidbeam_core PRIVATE
   support/memory.cc
   support/parallel.cc
   support/process.cc
+  support/strides.cc
 )
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(sidbeam_core PRIVATE support/hashing_avx2.cc support/hashing_avx512.cc)

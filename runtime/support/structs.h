@@ -19,7 +19,7 @@ inline constexpr uint32_t kMostStructBytes = 4096;
 // caller's has more.
 template <class T>
 void write_struct(const T& value, T* out) noexcept {
-  static_assert(kFirstBytes<T> >= sizeof(uint32_t) && kFirstBytes<T> <= sizeof(T), "see capi/first_version.h");
+  static_assert(kFirstBytes<T> >= sizeof(uint32_t) && kFirstBytes<T> <= sizeof(T), "see first_version.h");
   const uint32_t size = out->struct_size;
   std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(size, sizeof(T)));
   if (size > sizeof(T)) std::memset(reinterpret_cast<char*>(out) + sizeof(T), 0, size - sizeof(T));

@@ -1,4 +1,4 @@
-// Reads or makes a catalogue and histories.
+// Reads and writes a catalogue and histories.
 // SPDX-License-Identifier: Apache-2.0
 #include "dataset.h"
 
@@ -68,22 +68,6 @@ void read_titles(const std::string& path, Dataset& data) {
   for (Item& item : data.items) item.title = titles[item.id];
 }
 
-// Sets what follows from the items: levels, codes, sids.
-void number_sids(Dataset& data) {
-  if (data.items.empty()) fail(data.name, "no items");
-  data.levels = static_cast<int32_t>(data.items[0].sid.size());
-  data.codes.assign(data.items[0].sid.size(), 0);
-  for (const Item& item : data.items) {
-    if (item.sid.size() != data.codes.size())
-      fail(data.name, "item " + std::to_string(item.id) + " has " + std::to_string(item.sid.size()) +
-                          " codes, the first has " + std::to_string(data.codes.size()));
-    for (size_t l = 0; l < item.sid.size(); l++) data.codes[l] = std::max(data.codes[l], item.sid[l] + 1);
-    data.sids.push_back(item.sid);
-  }
-  std::sort(data.sids.begin(), data.sids.end());
-  data.sids.erase(std::unique(data.sids.begin(), data.sids.end()), data.sids.end());
-}
-
 int32_t sid_number(const Dataset& data, simdjson::dom::array codes, const std::string& path) {
   Sid sid;
   for (const int64_t code : codes) sid.push_back(static_cast<int32_t>(code));
@@ -105,46 +89,51 @@ std::vector<Query> read_queries(const std::string& path, const Dataset& data) {
   return queries;
 }
 
-// A generator that gives the same numbers everywhere, which the distributions of <random> do not.
-struct Random {
-  uint64_t state;
-  uint32_t below(uint32_t limit) {  // splitmix64
-    uint64_t z = state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return static_cast<uint32_t>((z ^ (z >> 31)) % limit);
+// Fails where a file cannot be written.
+struct Writer {
+  explicit Writer(std::string to) : path(std::move(to)), file(path) {}
+  void close() {
+    file.close();
+    if (!file) fail(path, "cannot be written");
   }
+  std::string path;
+  std::ofstream file;
 };
 
-constexpr uint32_t kShelves = 40, kCodes = 64, kItems = 3000, kUsers = 1200;
-
-// Items of a shelf follow each other in data.sids (they share the first code). Half of the steps go to one of a few
-// items that always follow, the rest anywhere on the shelf, and sometimes the user moves on.
-int32_t next_item(const std::vector<std::vector<int32_t>>& shelves, uint32_t& shelf, int32_t now, Random& random) {
-  if (random.below(8) == 0) shelf = random.below(kShelves);
-  const std::vector<int32_t>& here = shelves[shelf];
-  const auto size = static_cast<uint32_t>(here.size());
-  if (random.below(2) == 0) return here[(static_cast<uint32_t>(now) * 7 + random.below(3)) % size];
-  return here[std::min(random.below(size), random.below(size))];  // some are popular
+// [1,2,3]
+std::ostream& operator<<(std::ostream& out, const Sid& sid) {
+  out << '[';
+  for (size_t l = 0; l < sid.size(); l++) out << (l == 0 ? "" : ",") << sid[l];
+  return out << ']';
 }
 
-std::vector<Query> make_queries(const std::vector<std::vector<int32_t>>& shelves, const char* kind, Random random) {
-  std::vector<Query> queries;
-  for (uint32_t user = 0; user < kUsers; user++) {
-    uint32_t shelf = random.below(kShelves);
-    Query query{kind + std::to_string(user), {}, 0};
-    query.target = shelves[shelf][0];
-    for (uint32_t left = 2 + random.below(8); left > 0; left--) {
-      query.target = next_item(shelves, shelf, query.target, random);
-      query.history.push_back(query.target);
-    }
-    query.target = next_item(shelves, shelf, query.target, random);
-    queries.push_back(std::move(query));
+void write_queries(const std::string& path, const Dataset& data, const std::vector<Query>& queries) {
+  Writer out(path);
+  for (const Query& query : queries) {
+    out.file << R"({"user":")" << query.user << R"(","history":[)";
+    for (size_t h = 0; h < query.history.size(); h++)
+      out.file << (h == 0 ? "" : ",") << data.sids[static_cast<size_t>(query.history[h])];
+    out.file << R"(],"target":)" << data.sids[static_cast<size_t>(query.target)] << "}\n";
   }
-  return queries;
+  out.close();
 }
 
 }  // namespace
+
+void number_sids(Dataset& data) {
+  if (data.items.empty()) fail(data.name, "no items");
+  data.levels = static_cast<int32_t>(data.items[0].sid.size());
+  data.codes.assign(data.items[0].sid.size(), 0);
+  for (const Item& item : data.items) {
+    if (item.sid.size() != data.codes.size())
+      fail(data.name, "item " + std::to_string(item.id) + " has " + std::to_string(item.sid.size()) +
+                          " codes, the first has " + std::to_string(data.codes.size()));
+    for (size_t l = 0; l < item.sid.size(); l++) data.codes[l] = std::max(data.codes[l], item.sid[l] + 1);
+    data.sids.push_back(item.sid);
+  }
+  std::sort(data.sids.begin(), data.sids.end());
+  data.sids.erase(std::unique(data.sids.begin(), data.sids.end()), data.sids.end());
+}
 
 Dataset read_dataset(const std::string& path) {
   Dataset data;
@@ -161,24 +150,26 @@ Dataset read_dataset(const std::string& path) {
   return data;
 }
 
-Dataset make_dataset() {
-  Dataset data;
-  data.name = "made up";
-  Random random{1};
-  for (uint32_t i = 0; i < kItems; i++) {
-    const uint32_t shelf = random.below(kShelves);
-    const auto code = [&](uint32_t n) { return static_cast<int32_t>(n % kCodes); };
-    const Sid sid = {code(shelf), code(shelf * 11 + random.below(12)), code(random.below(kCodes))};
-    data.items.push_back({sid, i, "item " + std::to_string(i) + " of shelf " + std::to_string(shelf)});
+void write_dataset(const Dataset& data, const std::string& folder) {
+  fs::create_directories(folder);
+  std::string stem = data.name;
+  std::replace(stem.begin(), stem.end(), ' ', '_');
+  stem = (fs::path(folder) / stem).string();
+  Writer index(stem + ".index.json"), titles(stem + ".items.tsv");
+  index.file << '{';
+  for (const Item& item : data.items) {
+    const char* before = &item == data.items.data() ? "\n" : ",\n";
+    index.file << before << '"' << item.id << "\":[";
+    for (size_t l = 0; l < item.sid.size(); l++)
+      index.file << (l == 0 ? "" : ",") << R"("<)" << static_cast<char>('a' + l) << '_' << item.sid[l] << R"(>")";
+    index.file << ']';
+    titles.file << item.sid << '\t' << item.title << '\t' << item.id << '\n';
   }
-  number_sids(data);
-  data.codes.assign(data.codes.size(), kCodes);  // a model has a column for every code, used or not
-  std::vector<std::vector<int32_t>> shelves(kShelves);
-  for (size_t i = 0; i < data.sids.size(); i++)
-    shelves[static_cast<size_t>(data.sids[i][0])].push_back(static_cast<int32_t>(i));
-  data.train = make_queries(shelves, "train", {2});
-  data.test = make_queries(shelves, "test", {3});
-  return data;
+  index.file << "\n}\n";
+  index.close();
+  titles.close();
+  write_queries(stem + ".valid.jsonl", data, data.train);
+  write_queries(stem + ".test.jsonl", data, data.test);
 }
 
 }  // namespace recommend

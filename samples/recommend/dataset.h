@@ -36,7 +36,13 @@ struct Dataset {
 // item) and X.valid.jsonl and X.test.jsonl ({"user", "history", "target"}). `path` is the first, or a folder with one.
 Dataset read_dataset(const std::string& path);
 
+// Writes those files, X being the data's name with '_' for blanks, which read_dataset() reads again.
+void write_dataset(const Dataset& data, const std::string& folder);
+
 // The same in small without any file: shelves of similar items that share prefixes, users who stay near a shelf.
 Dataset make_dataset();
+
+// Sets what follows from data.items: levels, codes, sids.
+void number_sids(Dataset& data);
 
 }  // namespace recommend

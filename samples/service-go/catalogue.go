@@ -16,7 +16,6 @@ type catalogue struct {
 	ids     []string         // [items] an id as text, whatever its type
 	ordinal map[string]int64 // of an item's first SID
 	codes   []int32          // [SIDs, levels], -1 past a length
-	columns int              // of a row of logits: the codes of the widest level, and the end's where lengths vary
 }
 
 // openCatalogue maps a file, whose bytes are checked. The file may be replaced by rename at any time.
@@ -39,14 +38,6 @@ func readCatalogue(index *sidbeam.Index) (*catalogue, error) {
 		return nil, err
 	}
 	c := &catalogue{index: index, info: info, ordinal: make(map[string]int64, info.Items)}
-	for _, codes := range info.Codes {
-		if int(codes) > c.columns {
-			c.columns = int(codes)
-		}
-	}
-	if info.VariableLength {
-		c.columns++
-	}
 	ordinals := make([]int64, info.SIDs)
 	for i := range ordinals {
 		ordinals[i] = int64(i)
@@ -90,7 +81,13 @@ func idText(id int64, idType sidbeam.IDType) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// vocabulary puts the end in the last column, where lengths vary.
-func (c *catalogue) vocabulary() *sidbeam.Vocabulary {
-	return &sidbeam.Vocabulary{HasEnd: c.info.VariableLength, EndColumn: int64(c.columns - 1)}
+// sid is the SID of an ordinal.
+func (c *catalogue) sid(ordinal int64) []int32 {
+	sid := c.codes[int(ordinal)*c.info.Levels:][:c.info.Levels]
+	for l, code := range sid {
+		if code < 0 {
+			return sid[:l]
+		}
+	}
+	return sid
 }

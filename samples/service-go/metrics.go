@@ -8,6 +8,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"sidbeam.io/sidbeam"
 )
 
 // window is the number of latest requests over which percentiles are taken.
@@ -22,17 +24,14 @@ type metrics struct {
 	reloadErrors int64
 	seconds      float64
 	latest       [window]float64
-	beams, legal int64 // of all answers; legal ones name an item
 }
 
-func (m *metrics) request(took time.Duration, failed bool, beams, legal int) {
+func (m *metrics) request(took time.Duration, failed bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.latest[m.requests%window] = took.Seconds()
 	m.requests++
 	m.seconds += took.Seconds()
-	m.beams += int64(beams)
-	m.legal += int64(legal)
 	if failed {
 		m.errors++
 	}
@@ -48,6 +47,10 @@ func (m *metrics) reload(err error) {
 	}
 }
 
+func writeCounter(out io.Writer, name, help string, value int64) {
+	fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, help, name, name, value)
+}
+
 // write gives all metrics; a percentile of n requests is the ceil(q n)-th in order.
 func (m *metrics) write(out io.Writer, version string, items int64) {
 	m.mutex.Lock()
@@ -58,11 +61,8 @@ func (m *metrics) write(out io.Writer, version string, items int64) {
 	}
 	sorted := append([]float64(nil), m.latest[:count]...)
 	sort.Float64s(sorted)
-	counter := func(name, help string, value int64) {
-		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, help, name, name, value)
-	}
-	counter("sidbeam_requests_total", "Requests for recommendations, those that failed included.", m.requests)
-	counter("sidbeam_request_errors_total", "Requests that failed.", m.errors)
+	writeCounter(out, "sidbeam_requests_total", "Requests for recommendations, those that failed included.", m.requests)
+	writeCounter(out, "sidbeam_request_errors_total", "Requests that failed.", m.errors)
 	fmt.Fprintf(out, "# HELP sidbeam_request_seconds Time of a request; percentiles of the last %d.\n", window)
 	fmt.Fprintln(out, "# TYPE sidbeam_request_seconds summary")
 	for _, percent := range []int{50, 90, 99} {
@@ -71,16 +71,45 @@ func (m *metrics) write(out io.Writer, version string, items int64) {
 		}
 	}
 	fmt.Fprintf(out, "sidbeam_request_seconds_sum %g\nsidbeam_request_seconds_count %d\n", m.seconds, m.requests)
-	share := 1.0
-	if m.beams > 0 {
-		share = float64(m.legal) / float64(m.beams)
-	}
-	fmt.Fprintln(out, "# HELP sidbeam_legal_share Share of returned SIDs that are in the index.")
-	fmt.Fprintf(out, "# TYPE sidbeam_legal_share gauge\nsidbeam_legal_share %g\n", share)
 	fmt.Fprintln(out, "# HELP sidbeam_index_info The index that is served; version is its fingerprint.")
 	fmt.Fprintf(out, "# TYPE sidbeam_index_info gauge\nsidbeam_index_info{version=\"%s\"} 1\n", version)
 	fmt.Fprintln(out, "# HELP sidbeam_index_items Items of the index that is served.")
 	fmt.Fprintf(out, "# TYPE sidbeam_index_items gauge\nsidbeam_index_items %d\n", items)
-	counter("sidbeam_reloads_total", "Times that the index was replaced.", m.reloads)
-	counter("sidbeam_reload_errors_total", "Reloads that failed; the index before stayed.", m.reloadErrors)
+	writeCounter(out, "sidbeam_reloads_total", "Times that the index was replaced.", m.reloads)
+	writeCounter(out, "sidbeam_reload_errors_total", "Reloads that failed; the index before stayed.", m.reloadErrors)
+}
+
+// writeRunner gives what the runner counts: its queue, its batches, how busy its lanes are.
+func writeRunner(out io.Writer, stats *sidbeam.RunnerStats) {
+	gauge := func(name, help string, value float64) {
+		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n%s %g\n", name, help, name, name, value)
+	}
+	gauge("sidbeam_runner_lanes", "Batches that may run at the same time.", float64(stats.Lanes))
+	gauge("sidbeam_runner_queued", "Histories that wait.", float64(stats.Queued))
+	gauge("sidbeam_runner_running", "Histories that run.", float64(stats.Running))
+	gauge("sidbeam_runner_lane_use", "Share of the lanes' time that they were busy, since the start.",
+		stats.Busy.Seconds()/(stats.Up.Seconds()*float64(stats.Lanes)))
+	gauge("sidbeam_runner_memory_bytes", "Memory of the runner, without the model.", float64(stats.MemoryBytes))
+	writeCounter(out, "sidbeam_runner_finished_total", "Histories that were answered.", stats.Finished)
+	writeCounter(out, "sidbeam_runner_failed_total", "Histories that failed.", stats.Failed)
+	writeCounter(out, "sidbeam_runner_cancelled_total", "Histories whose client had gone.", stats.Cancelled)
+	writeCounter(out, "sidbeam_runner_refused_total", "Histories for which the queue had no room.", stats.Refused)
+	writeCounter(out, "sidbeam_runner_batches_total", "Batches.", stats.Batches)
+	writeCounter(out, "sidbeam_runner_batch_requests_total", "Histories of all batches.", stats.BatchRequests)
+	writeCounter(out, "sidbeam_runner_batch_rows_total", "Rows of all batches.", stats.BatchRows)
+	for _, one := range []struct {
+		name, help string
+		times      sidbeam.Percentiles
+	}{
+		{"sidbeam_runner_queue_seconds", "Time that a history waits.", stats.QueuedTime},
+		{"sidbeam_runner_run_seconds", "Time that it runs.", stats.RunTime},
+		{"sidbeam_runner_seconds", "Both.", stats.TotalTime},
+	} {
+		fmt.Fprintf(out, "# HELP %s %s\n# TYPE %s summary\n", one.name, one.help, one.name)
+		for i, time := range []time.Duration{one.times.P50, one.times.P90, one.times.P99, one.times.P999} {
+			quantile := []string{"0.5", "0.9", "0.99", "0.999"}[i]
+			fmt.Fprintf(out, "%s{quantile=\"%s\"} %g\n", one.name, quantile, time.Seconds())
+		}
+		fmt.Fprintf(out, "%s_count %d\n", one.name, stats.Finished)
+	}
 }

@@ -11,14 +11,29 @@ import (
 	"log"
 	"net/http"
 	"time"
+
+	"sidbeam.io/sidbeam"
 )
 
 const maxBody = 1 << 20 // bytes of a request
 
 // service answers over HTTP.
 type service struct {
-	pool    *pool
-	metrics metrics
+	generations *generations
+	recommender *recommender
+	metrics     metrics
+}
+
+func newService(o options) (*service, error) {
+	generations, err := newGenerations(o.index)
+	if err != nil {
+		return nil, err
+	}
+	recommender, err := newRecommender(o, generations.current.catalogue)
+	if err != nil {
+		return nil, err
+	}
+	return &service{generations: generations, recommender: recommender}, nil
 }
 
 func (s *service) handler() http.Handler {
@@ -54,8 +69,8 @@ type answer struct {
 
 func (s *service) recommend(out http.ResponseWriter, in *http.Request) {
 	begin := time.Now()
-	got, beams, legal, status, err := s.answer(out, in)
-	s.metrics.request(time.Since(begin), err != nil, beams, legal)
+	got, status, err := s.answer(out, in)
+	s.metrics.request(time.Since(begin), err != nil)
 	if err != nil {
 		refuse(out, status, err)
 		return
@@ -63,25 +78,32 @@ func (s *service) recommend(out http.ResponseWriter, in *http.Request) {
 	reply(out, http.StatusOK, got)
 }
 
-func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer, beams, legal, status int, err error) {
+func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer, status int, err error) {
 	asked, status, err := s.read(out, in)
 	if err != nil {
-		return nil, 0, 0, status, err
+		return nil, status, err
 	}
-	g, w, err := s.pool.acquire(in.Context())
-	if err != nil {
-		return nil, 0, 0, http.StatusServiceUnavailable, err
-	}
-	defer g.release(w)
+	g := s.generations.acquire()
+	defer s.generations.release(g)
 	histories, err := g.catalogue.known(asked.Histories)
 	if err != nil {
-		return nil, 0, 0, http.StatusBadRequest, err
+		return nil, http.StatusBadRequest, err
 	}
-	items, beams, legal, err := w.recommend(histories, *asked.K)
+	items, err := s.recommender.recommend(in.Context(), g.catalogue, histories, *asked.K)
 	if err != nil {
-		return nil, 0, 0, http.StatusInternalServerError, err
+		return nil, statusOf(err), err
 	}
-	return &answer{g.catalogue.info.Fingerprint, items}, beams, legal, http.StatusOK, nil
+	return &answer{g.catalogue.info.Fingerprint, items}, http.StatusOK, nil
+}
+
+// statusOf says whether the client may try again: the service is busy, or on its way out.
+func statusOf(err error) int {
+	for _, code := range []sidbeam.Code{sidbeam.QueueFull, sidbeam.Cancelled, sidbeam.DeadlineExceeded} {
+		if errors.Is(err, code) {
+			return http.StatusServiceUnavailable
+		}
+	}
+	return http.StatusInternalServerError
 }
 
 // read gives the question, and a status if it is refused.
@@ -101,7 +123,7 @@ func (s *service) read(out http.ResponseWriter, in *http.Request) (*question, in
 		return nil, http.StatusBadRequest,
 			fmt.Errorf("the body is not what is expected, {\"histories\": [[id, ...], ...], \"k\": 10}: %w", err)
 	}
-	limits := s.pool.limits
+	limits := s.recommender.options
 	if asked.K == nil {
 		k := 10
 		if k > limits.beams {
@@ -144,24 +166,37 @@ func (s *service) reload(out http.ResponseWriter, _ *http.Request) {
 		refuse(out, http.StatusInternalServerError, err)
 		return
 	}
-	reply(out, http.StatusOK, map[string]string{"version": s.pool.current.Load().catalogue.info.Fingerprint})
+	reply(out, http.StatusOK, map[string]string{"version": s.version()})
 }
 
 func (s *service) reloadNow() error {
-	err := s.pool.reload()
+	err := s.generations.reload()
 	s.metrics.reload(err)
 	if err != nil {
 		log.Printf("the index stays as it is: %v", err)
 	} else {
-		log.Printf("serving %s, version %s", s.pool.path, s.pool.current.Load().catalogue.info.Fingerprint)
+		log.Printf("serving %s, version %s", s.generations.path, s.version())
 	}
 	return err
 }
 
 func (s *service) showMetrics(out http.ResponseWriter, _ *http.Request) {
 	out.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	info := s.pool.current.Load().catalogue.info
-	s.metrics.write(out, info.Fingerprint, info.Items)
+	g := s.generations.acquire()
+	defer s.generations.release(g)
+	stats, err := s.recommender.runner.Stats()
+	if err != nil {
+		refuse(out, http.StatusInternalServerError, err)
+		return
+	}
+	s.metrics.write(out, g.catalogue.info.Fingerprint, g.catalogue.info.Items)
+	writeRunner(out, &stats)
+}
+
+func (s *service) version() string {
+	g := s.generations.acquire()
+	defer s.generations.release(g)
+	return g.catalogue.info.Fingerprint
 }
 
 func refuse(out http.ResponseWriter, status int, err error) {

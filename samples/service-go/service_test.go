@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,13 +59,25 @@ func replace(t testing.TB, path string, firstID int64) string {
 	return info.Fingerprint
 }
 
-func newService(t testing.TB, path string) (*service, *httptest.Server) {
+// testOptions are those of the model that tests/bindings/tiny_model.py wrote: tokens 0 .. 63.
+func testOptions(t testing.TB, path string) options {
+	folder := os.Getenv("SIDBEAM_MODEL")
+	if folder == "" {
+		t.Skip("SIDBEAM_MODEL is not set: the library was built without the runner")
+	}
+	return options{model: folder, index: path, vocabulary: sidbeam.Vocabulary{Offsets: []int64{0, 16, 32}},
+		group: 1, beams: 8, histories: 3, prompt: 8, lanes: 2, queue: 64}
+}
+
+func serve(t testing.TB, o options) (*service, *httptest.Server) {
 	t.Helper()
-	pool, err := newPool(path, limits{sessions: 2, histories: 3, beams: 8})
+	s, err := newService(o)
 	must(t, err)
-	s := &service{pool: pool}
 	server := httptest.NewServer(s.handler())
-	t.Cleanup(server.Close)
+	t.Cleanup(func() {
+		server.Close()
+		s.recommender.close()
+	})
 	return s, server
 }
 
@@ -142,8 +157,8 @@ func TestReloadsUnderLoad(t *testing.T) {
 	versions := [2]string{replace(t, path, 1000), ""}
 	versions[1] = replace(t, path, 2000)
 	firstID := map[string]int64{versions[0]: 1000, versions[1]: 2000}
-	s, server := newService(t, path)
-	first := s.pool.current.Load()
+	s, server := serve(t, testOptions(t, path))
+	first := s.generations.current
 
 	var group sync.WaitGroup
 	var served [clients]int
@@ -154,7 +169,8 @@ func TestReloadsUnderLoad(t *testing.T) {
 			defer group.Done()
 			random := rand.New(rand.NewSource(int64(c)))
 			for {
-				body := fmt.Sprintf(`{"histories": [[%d, %d], []], "k": %d}`, 1000+random.Intn(1500), 1000+random.Intn(1500), k)
+				n := random.Intn(500) // one of the two is in the catalogue, whichever that is
+				body := fmt.Sprintf(`{"histories": [[%d, %d], [%d, %d]], "k": %d}`, 1000+n, 2000+n, 2000+n/2, 1000+n/2, k)
 				status, text, err := ask(server.URL+"/recommend", body)
 				if err := check(status, text, err, firstID, k); err != nil {
 					t.Error(err)
@@ -175,7 +191,7 @@ func TestReloadsUnderLoad(t *testing.T) {
 			t.Errorf("reload: expected 200 and %s, got %d %s %v", version, status, text, err)
 		}
 		// Answers after the reload are from the new index.
-		status, text, err = ask(server.URL+"/recommend", `{"histories": [[1], [2]], "k": 5}`)
+		status, text, err = ask(server.URL+"/recommend", `{"histories": [[1000], [2000]], "k": 5}`)
 		if !strings.Contains(text, version) {
 			t.Errorf("expected version %s, got %d %s %v", version, status, text, err)
 		}
@@ -195,7 +211,6 @@ func checkMetrics(t *testing.T, got map[string]float64, requests, reloads int, v
 		"sidbeam_requests_total":                               float64(requests),
 		"sidbeam_request_seconds_count":                        float64(requests),
 		"sidbeam_request_errors_total":                         0,
-		"sidbeam_legal_share":                                  1,
 		"sidbeam_reloads_total":                                float64(reloads),
 		"sidbeam_reload_errors_total":                          0,
 		"sidbeam_index_items":                                  500,
@@ -205,6 +220,11 @@ func checkMetrics(t *testing.T, got map[string]float64, requests, reloads int, v
 			t.Errorf("%s: expected %v, got %v", name, want, value)
 		}
 	}
+	if got["sidbeam_runner_lanes"] != 2 || got["sidbeam_runner_queued"] != 0 || got["sidbeam_runner_failed_total"] != 0 ||
+		got["sidbeam_runner_finished_total"] < float64(requests) || got["sidbeam_runner_batch_rows_total"] <= 0 ||
+		got["sidbeam_runner_lane_use"] <= 0 || got[`sidbeam_runner_seconds{quantile="0.99"}`] <= 0 {
+		t.Errorf("expected the runner's numbers of %d requests, got %v", requests, got)
+	}
 	p50, p90 := got[`sidbeam_request_seconds{quantile="0.50"}`], got[`sidbeam_request_seconds{quantile="0.90"}`]
 	p99, sum := got[`sidbeam_request_seconds{quantile="0.99"}`], got["sidbeam_request_seconds_sum"]
 	if p50 <= 0 || p50 > p90 || p90 > p99 || p99 > sum {
@@ -212,63 +232,106 @@ func checkMetrics(t *testing.T, got map[string]float64, requests, reloads int, v
 	}
 }
 
-// atFirst is a context that does something when it is first waited for.
-type atFirst struct {
-	context.Context
-	once *sync.Once
-	do   func()
-}
-
-func (c atFirst) Done() <-chan struct{} {
-	c.once.Do(c.do)
-	return c.Context.Done()
-}
-
-// A request that has begun keeps its index; one that waits gets the next. The old index goes after its last request.
+// A request that has begun keeps its index; the next one gets the new index. The old one goes after its last request.
 func TestGenerations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	replace(t, path, 1000)
-	p, err := newPool(path, limits{sessions: 2, histories: 1, beams: 4})
-	must(t, err)
-	old, first, err := p.acquire(context.Background())
-	must(t, err)
-	_, second, err := p.acquire(context.Background())
-	must(t, err)
+	s, _ := serve(t, testOptions(t, path))
+	g := s.generations
+	first, second := g.acquire(), g.acquire()
 	replace(t, path, 2000)
-	reload := func() { must(t, p.reload()) }
-	next, third, err := p.acquire(atFirst{context.Background(), new(sync.Once), reload})
-	if must(t, err); next == old || next != p.current.Load() {
-		t.Errorf("a request that waited for the old index: expected the next one")
+	must(t, g.reload())
+	next := g.acquire()
+	defer g.release(next)
+	if first != second || next == first {
+		t.Errorf("expected the next index after the reload")
 	}
-	next.release(third)
-	old.release(first)
-	answers, _, _, err := second.recommend([][]int64{{0}}, 4)
-	if must(t, err); len(answers[0]) != 4 || string(answers[0][0].ID) > "2000" {
-		t.Errorf("a request that had begun: expected items of the old index, got %+v", answers[0])
+	g.release(first)
+	answers, err := s.recommender.recommend(context.Background(), second.catalogue, [][]int64{{0}, {}}, 4)
+	if must(t, err); len(answers[0]) != 4 || string(answers[0][0].ID) > "2000" || len(answers[1]) != 0 {
+		t.Errorf("a request that had begun: expected items of the old index, got %+v", answers)
 	}
 	select {
-	case <-old.gone:
+	case <-second.gone:
 		t.Errorf("the old index is gone before its last request")
 	default:
 	}
-	old.release(second)
-	if <-old.gone; len(old.idle) != 0 {
-		t.Errorf("%d closed workers are offered to requests", len(old.idle))
-	}
+	g.release(second)
+	<-second.gone
 	ended, end := context.WithCancel(context.Background())
 	end()
-	for _, w := range []*worker{<-next.idle, <-next.idle} {
-		defer next.release(w)
-	}
-	if _, _, err := p.acquire(ended); err != context.Canceled {
+	_, err = s.recommender.recommend(ended, next.catalogue, [][]int64{{0}}, 4)
+	if !errors.Is(err, context.Canceled) || statusOf(err) != http.StatusServiceUnavailable {
 		t.Errorf("a client that has gone: expected context.Canceled, got %v", err)
+	}
+}
+
+// The model has an output for every code: an index of another codebook is refused.
+func TestReloadOfAnotherCodebook(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalogue.sidx")
+	version := replace(t, path, 1000)
+	s, server := serve(t, testOptions(t, path))
+	builder, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{16, 16, 17}})
+	must(t, err)
+	defer builder.Close()
+	must(t, builder.Add(sidbeam.Pairs{Codes: []int32{1, 2, 3}}))
+	must(t, builder.Write(context.Background(), path))
+	status, text, err := ask(server.URL+"/reload", "")
+	if err != nil || status != 500 || !strings.Contains(text, "[16 16 17] codes per level, expected [16 16 16]") {
+		t.Errorf("reload: expected 500 and both codebooks, got %d %s %v", status, text, err)
+	}
+	if s.version() != version {
+		t.Errorf("expected the old index to stay")
+	}
+}
+
+// The prompt is what the model reads: whole SIDs, the latest ones.
+func TestTokens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalogue.sidx")
+	replace(t, path, 1000)
+	s, _ := serve(t, testOptions(t, path))
+	c := s.generations.current.catalogue
+	want := []int32{}
+	for _, ordinal := range []int64{7, 8} { // room for 8 tokens: two SIDs
+		sid := c.sid(ordinal)
+		want = append(want, sid[0], 16+sid[1], 32+sid[2])
+	}
+	if got := s.recommender.tokens(c, []int64{5, 7, 8}); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("expected %v, got %v", want, got)
+	}
+}
+
+// With the trained model of samples/train: the items and scores of sidbeam run (tests/bindings/trained.sh).
+func TestTrainedModel(t *testing.T) {
+	folder := os.Getenv("SIDBEAM_TRAINED")
+	if folder == "" {
+		t.Skip("SIDBEAM_TRAINED is not set: the library was built without the runner")
+	}
+	for _, group := range []string{"1", "3"} {
+		o, _ := parse(flag.NewFlagSet("service", flag.PanicOnError), []string{"-model", "../train/made_up", "-index",
+			folder + "/made_up.sidx", "-start-tokens", "192", "-offsets", "0,64,128", "-group", group, "-prompt", "30",
+			"-normalize", "level"})
+		_, server := serve(t, o)
+		status, text, err := ask(server.URL+"/recommend", `{"histories": [[13, 18, 26]], "k": 3}`)
+		var got answered
+		if err != nil || status != 200 || json.Unmarshal([]byte(text), &got) != nil {
+			t.Fatalf("group %s: expected items, got %d %s %v", group, status, text, err)
+		}
+		var lines string
+		for _, item := range got.Items[0] {
+			lines += fmt.Sprintf("%d %v\n", item.ID, item.Score)
+		}
+		want, err := os.ReadFile(folder + "/group" + group + ".txt")
+		if must(t, err); lines != string(want) {
+			t.Errorf("group %s: expected\n%s, got\n%s", group, want, lines)
+		}
 	}
 }
 
 func TestRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	replace(t, path, 1000)
-	_, server := newService(t, path)
+	_, server := serve(t, testOptions(t, path))
 	refusals := []struct {
 		path, body string
 		status     int
@@ -309,7 +372,7 @@ func TestRefusals(t *testing.T) {
 func TestReloadOfADamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	version := replace(t, path, 1000)
-	_, server := newService(t, path)
+	_, server := serve(t, testOptions(t, path))
 	must(t, os.WriteFile(path+".new", []byte("no index"), 0o600))
 	must(t, os.Rename(path+".new", path))
 	status, text, err := ask(server.URL+"/reload", "")
@@ -335,29 +398,38 @@ func TestNamesAndVariableLength(t *testing.T) {
 	must(t, builder.Add(sidbeam.Pairs{Codes: []int32{0, 0, 0, 0, 1, 0, 1, 2}, Lengths: []int32{2, 2, 1, 2},
 		Names: []string{"shoe", `"sock"`, "hat", "scarf"}}))
 	must(t, builder.Write(context.Background(), path))
-	_, server := newService(t, path)
+	o := testOptions(t, path)
+	o.vocabulary = sidbeam.Vocabulary{Offsets: []int64{0, 4}, HasEnd: true, EndColumn: 8}
+	_, server := serve(t, o)
 	status, text, err := ask(server.URL+"/recommend", `{"histories": [["hat"], ["shoe"]], "k": 8}`)
 	var got struct{ Items [][]struct{ ID string } }
 	if err != nil || status != 200 || json.Unmarshal([]byte(text), &got) != nil {
 		t.Fatalf("expected items, got %d %s %v", status, text, err)
 	}
-	if len(got.Items[0]) != 4 || got.Items[0][0].ID != "hat" || got.Items[1][0].ID != `"sock"` ||
-		got.Items[1][1].ID != "shoe" {
-		t.Errorf("expected hat first of 4, then sock and shoe, got %s", text)
+	for _, items := range got.Items {
+		var names []string
+		for _, item := range items {
+			names = append(names, item.ID)
+		}
+		sort.Strings(names)
+		if strings.Join(names, " ") != `"sock" hat scarf shoe` {
+			t.Errorf("expected all four names, got %s", text)
+		}
 	}
 }
 
 // The program itself reloads on SIGHUP, and ends when its context does.
 func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
-	err := run(context.Background(), path, "127.0.0.1:0", limits{1, 1, 1}, nil)
+	o := testOptions(t, path)
+	err := run(context.Background(), o, "127.0.0.1:0", nil)
 	if err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("expected an error that names %s, got %v", path, err)
 	}
 	replace(t, path, 1000)
 	ctx, stop := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
-	go func() { ended <- run(ctx, path, "127.0.0.1:0", limits{1, 1, 4}, ready) }()
+	go func() { ended <- run(ctx, o, "127.0.0.1:0", ready) }()
 	var url string
 	select {
 	case address := <-ready:

@@ -8,6 +8,11 @@ build=$(realpath "${1:-build/release}")
 . bindings/go/environment.sh
 
 install_library
+find_model
+if [ -n "${SIDBEAM_MODEL-}" ]; then
+  export SIDBEAM_TRAINED=$work/trained
+  quietly bash tests/bindings/trained.sh "$build" "$SIDBEAM_TRAINED"
+fi
 wrong=$(gofmt -l samples/service-go)
 [ -z "$wrong" ] || fail "gofmt -w would change $wrong"
 in_folder samples/service-go quietly go vet ./...

@@ -70,8 +70,9 @@ static void search(flat_handle* runtime, flat_handle* constraint) {
   flat_handle* session;
   int64_t place[FLAT_BEAMS_COUNT] = {0}, stats[FLAT_STATS_COUNT] = {0}, ordinals[BEAMS];
   CALL(session = flat_session_create(runtime, constraint, 1, BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0,
-                                     no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, &err));
-  CALL(flat_session_start(session, no_i32, 1, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, &err));
+                                     no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err));
+  CALL(flat_session_start(session, no_i32, 1, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, no_i64, no_i64,
+                          no_i64, 0, no_i32, no_f32, no_f32, &err));
   for (int level = 0; level < LEVELS; ++level)
     CALL(flat_session_step(session, no_i32, (flat_memory){(void*)(uintptr_t)row}, COLUMNS, SIDBEAM_DTYPE_F32,
                            SIDBEAM_DEVICE_CPU, 0, 1, BEAMS, COLUMNS, 0, SIDBEAM_BROADCAST, no_i32, no_f32, 0, 0, no_f32,

@@ -2,6 +2,7 @@
 """Prints the lists of abi_v1.c from the headers: fields with offset and size, constants, entries of the table.
 
     python3 tests/abi/freeze.py > new.inc && mv new.inc tests/abi/abi_v1.inc
+    python3 tests/abi/freeze.py runner > new.inc && mv new.inc tests/abi/runner_v1.inc
 
 For use when something has been added. The difference must then be additions only: once a version has been published, a
 line that changes or goes is a new ABI version. A struct keeps the size that it had first, which callers may still have.
@@ -9,11 +10,15 @@ SPDX-License-Identifier: Apache-2.0"""
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
-RECORD = pathlib.Path(__file__).with_name("abi_v1.inc")
-HEADERS = ["base", "runtime", "index", "builder", "constraint", "rows", "session", "states", "api"]
+RUNNER = sys.argv[1:] == ["runner"]
+RECORD = pathlib.Path(__file__).with_name("runner_v1.inc" if RUNNER else "abi_v1.inc")
+HEADERS = (["attention", "runner", "draft", "hidden", "runner_api"] if RUNNER else
+           ["base", "runtime", "index", "builder", "constraint", "rows", "sampling", "session", "disc", "states",
+            "speculate", "api"])
 
 
 def declarations():
@@ -41,10 +46,11 @@ def constants(text):
 def measured(text):
     """The lists, with the numbers that the C compiler gives."""
     lines = []
-    first_bytes = dict(re.findall(r"STRUCT\((\w+), (\d+)\)", RECORD.read_text()))
+    known = RECORD.read_text() if RECORD.exists() else ""
+    first_bytes = dict(re.findall(r"STRUCT\((\w+), (\d+)\)", known))
     for name, fields in structs(text):
-        if name == "sidbeam_api":
-            lines += [f'printf("ENTRY(%zu, {field})\\n", offsetof(sidbeam_api, {field}) / sizeof(void*));'
+        if name in ("sidbeam_api", "sidbeam_runner_api"):
+            lines += [f'printf("ENTRY(%zu, {field})\\n", offsetof({name}, {field}) / sizeof(void*));'
                       for field in fields if field != "struct_size"]
             continue
         bytes_ = f"(size_t){first_bytes[name]}" if name in first_bytes else f"sizeof({name})"
@@ -53,12 +59,14 @@ def measured(text):
                   f'sizeof((({name}*)0)->{field}));'
                   for field in fields]
     lines += [f'printf("CONSTANT({name}, %d)\\n", {name});' for name in constants(text)]
-    program = "#include <sidbeam/sidbeam.h>\n#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n"
+    includes = "".join(f"#include <sidbeam/{name}.h>\n" for name in HEADERS)
+    program = includes + "#include <stdio.h>\nint main(void) {\n" + "\n".join(lines) + "\n}\n"
     with tempfile.TemporaryDirectory() as folder:
         binary = f"{folder}/freeze"
         subprocess.run(["cc", "-x", "c", "-I", INCLUDE, "-o", binary, "-"], input=program, text=True, check=True)
         return subprocess.run([binary], capture_output=True, text=True, check=True).stdout
 
 
-print("// ABI version 1, as freeze.py wrote it. SPDX-License-Identifier: Apache-2.0")
+print(f"// ABI version 1{' of the runner' if RUNNER else ''}, as freeze.py wrote it. "
+      "SPDX-License-Identifier: Apache-2.0")
 print(measured(declarations()), end="")

@@ -7,3 +7,7 @@
 #define CONSTANT(name, value)
 #define ENTRY(number, name) __typeof__(sidbeam_##name)* surface_##name;
 #include "abi_v1.inc"
+#ifdef SIDBEAM_RUNNER
+#include <sidbeam/runner_api.h>
+#include "runner_v1.inc"
+#endif

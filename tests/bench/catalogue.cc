@@ -88,8 +88,14 @@ void draw_zipf(std::mt19937_64& random, const Zipf& zipf, int32_t levels, int32_
 
 }  // namespace
 
+int32_t Catalogue::length(int64_t ordinal) const {
+  if (!ends) return levels;
+  const int32_t* codes_of = sid(ordinal);
+  return static_cast<int32_t>(std::find(codes_of, codes_of + levels, codes - 1) - codes_of);
+}
+
 Catalogue draw_catalogue(Skew skew, int64_t draws, int32_t levels, int32_t codes) {
-  Catalogue catalogue{skew == Skew::kZipf ? "zipf" : "uniform", levels, codes, 0, {}};
+  Catalogue catalogue{skew == Skew::kZipf ? "zipf" : "uniform", levels, codes, 0, {}, false};
   const Packing packing(levels, codes);
   const Zipf zipf(skew == Skew::kZipf ? codes : 1);
   std::mt19937_64 random(1);
@@ -117,7 +123,7 @@ Catalogue read_catalogue(const std::string& path, int32_t codes) {
     if (text[i] == '_' && !sids.empty()) sids.back().push_back(std::atoi(text.c_str() + i + 1));
   }
   if (sids.empty()) throw std::runtime_error(path + ": no SIDs");
-  Catalogue catalogue{std::filesystem::path(path).filename().string(), 0, codes, 0, {}};
+  Catalogue catalogue{std::filesystem::path(path).filename().string(), 0, codes, 0, {}, false};
   catalogue.name = catalogue.name.substr(0, catalogue.name.find('.'));
   catalogue.levels = static_cast<int32_t>(sids[0].size());
   const Packing packing(catalogue.levels, codes);

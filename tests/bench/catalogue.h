@@ -15,8 +15,10 @@ struct Catalogue {
   int32_t levels = 0, codes = 0;  // L, and V of every level
   int64_t sids = 0;               // N
   Pages<int32_t> rows;            // [N, L]
+  bool ends = false;              // SIDs of 1 .. L codes: code V - 1 is the end, which fills the rest of the row
 
   const int32_t* sid(int64_t ordinal) const { return rows.data() + ordinal * levels; }
+  int32_t length(int64_t ordinal) const;  // codes before the end
 };
 
 // N draws, of which equal ones count once. zipf: the children of every prefix come with probability 1 / rank, in an

@@ -2,25 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "report.h"
+#include "program.h"
 
 namespace bench {
 
 using Clock = std::chrono::steady_clock;
 inline double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
-struct Options {
-  std::vector<std::string> tables;
-  bool list = false;
-  bool quick = false;  // tiny, for correctness
-  bool full = false;   // also what takes long or much memory
-  std::string json;
-  std::vector<int64_t> sids;  // sizes of the static table's catalogues; none: its own
+// Processor time of this thread, for work so long that other programs on the machine would interrupt it.
+inline double thread_microseconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+}
+
+struct Options : TableOptions {
+  bool full = false;          // also what takes long or much memory
+  std::vector<int64_t> sids;  // of the catalogues of static and titles; none: their own
   double memory_gb = 0;       // most that one method's structure may take; 0: 6, or 10 with full
 };
 

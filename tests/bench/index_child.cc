@@ -71,19 +71,4 @@ double memory_of_this_process(const std::string& field) {
   throw std::runtime_error("/proc/self/status has no " + field);
 }
 
-constexpr char kTail[] = ", p99.9";
-
-bool is_tail(const Measurement& measurement) { return measurement.name.ends_with(kTail); }
-
-void add_tail(Measurements& measurements, const Measurement& body, std::vector<double> samples) {
-  if (samples.size() < 1000) return;
-  std::sort(samples.begin(), samples.end());
-  const auto rank = static_cast<size_t>(std::ceil(0.999 * static_cast<double>(samples.size())));
-  Measurement tail = body;
-  tail.name += kTail;
-  tail.value = exactly(samples[rank - 1]);
-  tail.value.runs = body.value.runs;
-  measurements.push_back(tail);
-}
-
 }  // namespace bench

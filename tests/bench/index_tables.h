@@ -17,13 +17,6 @@ struct Settings {
   IndexFiles* files = nullptr;
 };
 
-using Measurements = std::vector<Measurement>;
-struct Table {
-  const char* name;
-  const char* what;
-  Measurements (*run)(const Settings& settings);
-};
-
 Measurements build_table(const Settings& settings);
 Measurements write_table(const Settings& settings);
 Measurements size_table(const Settings& settings);
@@ -31,6 +24,7 @@ Measurements open_table(const Settings& settings);
 Measurements verify_table(const Settings& settings);
 Measurements residency_table(const Settings& settings);
 Measurements swap_table(const Settings& settings);
+Measurements titles_table(const Settings& settings);
 
 inline double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
@@ -51,9 +45,5 @@ inline std::vector<int64_t> sizes(const Settings& settings) {
   if (settings.full) all.push_back(100000000);
   return all;
 }
-
-// Adds p99.9 as a measurement beside that of the other percentiles, where there are samples enough for one.
-bool is_tail(const Measurement& measurement);
-void add_tail(Measurements& measurements, const Measurement& body, std::vector<double> samples);
 
 }  // namespace bench

@@ -7,10 +7,11 @@
 namespace bench {
 namespace {
 
-sidbeam_builder_config config_of(const std::vector<int32_t>& codes, int32_t kinds) {
+sidbeam_builder_config config_of(const std::vector<int32_t>& codes, bool ends, int32_t kinds) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(codes.size());
   config.codes = codes.data();
+  config.variable_length = ends ? 1 : 0;
   config.kinds = kinds;
   return config;
 }
@@ -25,18 +26,28 @@ Runtime make_runtime(int32_t step_threads) {
   return Runtime(runtime);
 }
 
-Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
-  const std::vector<int32_t> codes(static_cast<size_t>(catalogue.levels), catalogue.codes);
-  const sidbeam_builder_config config = config_of(codes, kinds);
+Builder fill_builder(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
+  const std::vector<int32_t> codes(static_cast<size_t>(catalogue.levels), catalogue.codes - (catalogue.ends ? 1 : 0));
+  const sidbeam_builder_config config = config_of(codes, catalogue.ends, kinds);
   sidbeam_builder* raw_builder;
   call("builder_create", sidbeam_builder_create, runtime, &config, &raw_builder);
-  const Builder builder(raw_builder);
+  Builder builder(raw_builder);
   constexpr int64_t kPart = 1 << 20;  // the builder packs what it is given: no second copy of the catalogue at a time
-  for (int64_t i = 0; i < catalogue.sids; i += kPart)
-    call("builder_add", sidbeam_builder_add, raw_builder, catalogue.sid(i), nullptr,
-         std::min(kPart, catalogue.sids - i), nullptr, nullptr);
+  std::vector<int32_t> lengths;
+  for (int64_t i = 0; i < catalogue.sids; i += kPart) {
+    const int64_t count = std::min(kPart, catalogue.sids - i);
+    lengths.clear();
+    for (int64_t k = i; catalogue.ends && k < i + count; ++k) lengths.push_back(catalogue.length(k));
+    call("builder_add", sidbeam_builder_add, raw_builder, catalogue.sid(i), catalogue.ends ? lengths.data() : nullptr,
+         count, nullptr, nullptr);
+  }
+  return builder;
+}
+
+Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
+  const Builder builder = fill_builder(runtime, catalogue, kinds);
   sidbeam_index* raw_index;
-  call("builder_finish", sidbeam_builder_finish, raw_builder, &raw_index);
+  call("builder_finish", sidbeam_builder_finish, builder.get(), &raw_index);
   const Index index(raw_index);
   return constrain(raw_index);
 }

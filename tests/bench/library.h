@@ -25,6 +25,8 @@ void call(const char* name, Function function, Arguments... arguments) {
 
 Runtime make_runtime(int32_t step_threads);
 
+// With the whole catalogue in it.
+Builder fill_builder(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds);
 Constraint constrain(sidbeam_index* index);
 Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds);
 

@@ -15,6 +15,7 @@ struct Shape {
   int32_t normalization = SIDBEAM_NORMALIZE_FULL;  // or LEVEL
   int32_t dtype = SIDBEAM_DTYPE_F32;
   const float* lse = nullptr;  // of every row of the ring, where the caller knows it
+  bool ends = false;           // code V - 1 is the end of a SID (Catalogue::ends)
 };
 
 // Views of a method's arrays, [slots, beams]; live beams of a slot come first, in the order of the contract

@@ -20,12 +20,14 @@ TAIL = ", p99.9"
 class Figure:
     """What is drawn from which measurements of a table. With `x`, lines over that key of the case; without, bars, one
     group
-    for each different combination of `groups` (a key of the case, or "name")."""
+    for each different combination of `groups` (a key of the case, or "name"). With `x_unit`, lines over what the case
+    and name has in that unit."""
 
     file: str
     title: str
     table: str
     x: str = ""
+    x_unit: str = ""
     groups: tuple = ()
     x_label: str = ""
     unit: str = "us"
@@ -33,6 +35,7 @@ class Figure:
     where: dict = field(default_factory=dict)  # keys of the case that must have these values, where they are there
     names: tuple = ()  # those alone; none: all
     percentiles: bool = False  # a bar each for median, p99 and p99.9, instead of one for each name
+    value: str = "median"  # another one, p99, is drawn without a spread
     log_x: bool = True
     log_y: bool = True
 
@@ -69,6 +72,32 @@ FIGURES = (
            y_label="GB/s (median, p10 to p90)", log_y=False),
     Figure("threads", "One thread and two: M=70, V=2048, L=8, 1e6 SIDs, in cache", "threads", groups=("B",),
            where=HOT, names=("trie", "trie_threads2", "none", "none_threads2"), log_y=False),
+    Figure("draws", "A draw's step and a beam's by level: B=2, M=70, V=2048, L=8, 1e6 SIDs, in cache", "draws",
+           x="level",
+           x_label="level", where={"L": 8, "N": 1000000, "model": "none", "time": "clock"},
+           names=("trie", "draws", "draws_sorted", "none", "draws_none", "valid", "stochastic", "philox"), log_x=False),
+    Figure("bias_figure1", "Figure 1 of DISC-PPV: what each law gives, by enumeration", "bias", groups=("title",),
+           unit="probability", y_label="probability", log_y=False),
+    Figure("bias_rounds", "Figure 1's divergence from the exact law, by rounds", "bias", x="K", x_label="rounds K",
+           unit="nats", where={"example": "figure 1"}, y_label="KL, nats", log_y=False),
+    Figure("bias_theorem", "Theorem 2.1's construction: divergence from the exact law", "bias", x="p_b",
+           x_label="p_b: the model's mass outside the catalogue", unit="nats", where={"example": "theorem 2.1"},
+           y_label="KL, nats", log_x=False, log_y=False),
+    Figure("quality", "Divergence against time: a catalogue of 53 SIDs, V=2048, L=4", "quality", x_unit="us per result",
+           x_label="µs per result", unit="nats", y_label="KL, nats", log_y=False),
+    Figure("titles", "Drawing a title of 128,256 tokens, up to 64 of them", "titles", groups=("N",), unit="us per draw",
+           y_label="µs per draw", log_y=False),
+    Figure("attention", "Attention of one layer by beams: 4 heads of 64, S=1000, one thread", "attention", x="M",
+           x_label="beams", where={"kv_heads": 4, "S": 1000}, y_label="µs per step (median, p10 to p90)"),
+    Figure("attention_gqa", "Attention of one layer by beams: 8 heads of 128, 2 KV heads, S=1000, one thread",
+           "attention", x="M", x_label="beams", where={"kv_heads": 2, "S": 1000},
+           y_label="µs per step (median, p10 to p90)"),
+    Figure("load", "Latency as offered load grows: a small T5, 60 tokens, 50 beams; median, p10 to p90", "load_models",
+           x="load_percent", x_label="offered load, % of what one lane of the runner can do", unit="ms",
+           y_label="ms from the intended arrival (median, p10 to p90)", log_x=False),
+    Figure("load_p99", "Latency as offered load grows: a small T5, 60 tokens, 50 beams; P99", "load_models",
+           x="load_percent", x_label="offered load, % of what one lane of the runner can do", unit="ms", value="p99",
+           y_label="ms from the intended arrival (P99)", log_x=False),
     Figure("size", "Bytes a SID, item ids left out", "size", groups=("catalogue", "N"), unit="bytes a SID",
            y_label="bytes a SID", names=("trie", "compact", "sorted", "hash"), log_y=False),
     Figure("build", "Building in memory, checksums and item ids included", "build", groups=("L", "N", "threads"),
@@ -106,7 +135,13 @@ def by_percentile(found):
             yield {**m, "name": name, "of": m["name"], "median": value, "p10": value, "p90": value}
 
 
-def place(figure, m):
+def same_but_unit(m):
+    return measurements.key(m)[:3]
+
+
+def place(figure, m, others):
+    if figure.x_unit:
+        return others[same_but_unit(m)]
     if figure.x:
         return float(m["case"][figure.x])
     values = [m["of"] if key == "name" else m["case"][key] for key in figure.groups]
@@ -118,16 +153,18 @@ def place(figure, m):
 def chart_of(figure, found):
     """The chart, without series that the results have nothing for."""
     series = {}
+    others = {same_but_unit(m): m["median"] for m in found if m["unit"] == figure.x_unit}
     found = list(chosen(figure, found))
     for m in by_percentile(found) if figure.percentiles else found:
-        at = place(figure, m)
+        at = place(figure, m, others)
         points = series.setdefault(m["name"], {})
         if at in points:
             raise ValueError(f"figure {figure.file}: two values of {m['name']} at {at}")
-        points[at] = svg.Point(at, m["median"], m["p10"], m["p90"])
+        value, spread = m[figure.value], (m["p10"], m["p90"])
+        points[at] = svg.Point(at, value, *(spread if figure.value == "median" else (value, value)))
     return svg.Chart(figure.title, figure.x_label, figure.y_label,
                      [svg.Series(name, list(points.values())) for name, points in series.items()],
-                     bars=not figure.x, log_x=figure.log_x, log_y=figure.log_y)
+                     bars=bool(figure.groups), free_x=bool(figure.x_unit), log_x=figure.log_x, log_y=figure.log_y)
 
 
 def draw_all(found, folder):

@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "baselines/draws_method.h"
 #include "baselines/lse_pass.h"
 #include "baselines/masked_method.h"
 #include "baselines/probe_method.h"
+#include "baselines/split_verification.h"
 #include "baselines/static_method.h"
 #include "report.h"
 #include "sidbeam_method.h"
@@ -24,6 +26,31 @@ template <int32_t strategy, int32_t kinds, int32_t top_k = 0, int32_t threads = 
 MethodPointer ours(World& world, const Shape& shape) {
   return std::make_unique<SidbeamMethod>(world.runtime(threads), world.constraint(kinds), shape, strategy, top_k);
 }
+
+// With its top-k and top-p.
+template <int32_t strategy, int32_t kinds, int32_t top_k = 0, int32_t percent = 100>
+MethodPointer draws(World& world, const Shape& shape) {
+  const Drawing drawing = {SIDBEAM_MODE_SAMPLE, top_k, static_cast<float>(percent) / 100};
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.constraint(kinds), shape, strategy, top_k, drawing);
+}
+
+// Scores over the valid codes. P, of which the beams have the log of the mass, is of the row or of the valid codes too.
+template <int32_t mode, int32_t normalization>
+MethodPointer valid(World& world, const Shape& given) {
+  Shape shape = given;
+  shape.normalization = normalization;
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.constraint(SIDBEAM_KIND_TRIE), shape,
+                                         SIDBEAM_STRATEGY_TRIE, 0, Drawing{mode, 0, 1});
+}
+
+template <World::MakeValidity make, int32_t probes = 0>
+MethodPointer draws_by(World& world, const Shape& shape) {
+  return make_draws_method(&world.validity(make), shape, probes);
+}
+
+MethodPointer draws_dfa(World& world, const Shape& shape) { return make_draws_method(&world.static_trie(), shape, 0); }
+
+MethodPointer random_numbers(World&, const Shape& shape) { return make_random_numbers(shape); }
 
 template <MakeSelector make_selector>
 MethodPointer masked(World& world, const Shape& shape) {
@@ -57,6 +84,8 @@ MethodPointer lse_only(World&, const Shape& shape) { return make_lse_pass(shape)
 
 constexpr auto kTrie = SIDBEAM_KIND_TRIE;
 constexpr auto kColumns = SIDBEAM_KIND_HASH;  // has the sorted columns too
+constexpr auto kSorted = SIDBEAM_KIND_SORTED;
+constexpr auto kTrieDraws = SIDBEAM_STRATEGY_TRIE;
 constexpr MethodEntry kMethods[] = {
     // name, maker, bytes per code, its unconstrained step, promise; exact ties, given, same as
     {"trie", ours<SIDBEAM_STRATEGY_TRIE, kTrie>, 6, "none", Promise::kConstrained},
@@ -75,14 +104,44 @@ constexpr MethodEntry kMethods[] = {
     {"mask_torch", masked<make_torch_selector>, 12, "unmasked_torch", Promise::kConstrained, false},
     {"mask_nth", masked<make_nth_selector>, 12, "unmasked_nth", Promise::kConstrained},
     {"mask_scan", masked<make_scan_selector>, 12, "unmasked_scan", Promise::kConstrained},
+    {"xbeam", masked<make_heap_selector>, 12, "unmasked_xbeam", Promise::kConstrained},
+    {"xbeam_fresh", masked<make_fresh_heap_selector>, 12, "unmasked_xbeam", Promise::kConstrained},
     {"unmasked_torch", unmasked<make_torch_selector>, 0, "", Promise::kUnconstrained, false},
     {"unmasked_nth", unmasked<make_nth_selector>, 0, "", Promise::kUnconstrained},
     {"unmasked_scan", unmasked<make_scan_selector>, 0, "", Promise::kUnconstrained},
+    {"unmasked_xbeam", unmasked<make_heap_selector>, 0, "", Promise::kUnconstrained},
     {"pointer_trie", masked_by<make_pointer_trie>, 220, "unmasked_nth", Promise::kConstrained},
     {"hash_bitmap", masked_by<make_hash_bitmap>, 0, "unmasked_nth", Promise::kApproximate},
     {"hash_set", masked_by<make_hash_set>, 32, "unmasked_nth", Promise::kConstrained},
     {"ppv_exact", masked_by<make_prefix_verification>, 0, "unmasked_nth", Promise::kConstrained},
     {"ppv_top50", ppv_top, 0, "unmasked_nth", Promise::kApproximate},
+    {"valid", valid<SIDBEAM_MODE_SEARCH, SIDBEAM_NORMALIZE_VALID>, 6, "", Promise::kNoBeams},
+    {"stochastic", valid<SIDBEAM_MODE_STOCHASTIC, SIDBEAM_NORMALIZE_VALID>, 6, "", Promise::kNoBeams},
+    {"stochastic_mass", valid<SIDBEAM_MODE_STOCHASTIC, SIDBEAM_NORMALIZE_FULL>, 6, "", Promise::kNoBeams},
+    {"draws", draws<kTrieDraws, kTrie>, 6, "draws_none", Promise::kDrawn},
+    {"draws_top50", draws<kTrieDraws, kTrie, 50>, 6, "draws_none_top50", Promise::kDrawn},
+    {"draws_top100", draws<kTrieDraws, kTrie, 100>, 6, "", Promise::kDrawn},
+    {"draws_top500", draws<kTrieDraws, kTrie, 500>, 6, "", Promise::kDrawn},
+    {"draws_top1000", draws<kTrieDraws, kTrie, 1000>, 6, "", Promise::kDrawn},
+    {"draws_p95", draws<kTrieDraws, kTrie, 0, 95>, 6, "draws_none_p95", Promise::kDrawn},
+    {"draws_none", draws<SIDBEAM_STRATEGY_NONE, kTrie>, 0, "", Promise::kDrawn},
+    {"draws_none_top50", draws<SIDBEAM_STRATEGY_NONE, kTrie, 50>, 0, "", Promise::kDrawn},
+    {"draws_none_p95", draws<SIDBEAM_STRATEGY_NONE, kTrie, 0, 95>, 0, "", Promise::kDrawn},
+    {"draws_sorted", draws<SIDBEAM_STRATEGY_SORTED, kSorted>, 8, "", Promise::kDrawn, false, false, "draws"},
+    {"draws_sorted_top50", draws<SIDBEAM_STRATEGY_SORTED_TOPK, kSorted, 50>, 8, "", Promise::kDrawn, false, false,
+     "draws_top50"},
+    {"draws_sorted_top100", draws<SIDBEAM_STRATEGY_SORTED_TOPK, kSorted, 100>, 8, "", Promise::kDrawn, false, false,
+     "draws_top100"},
+    {"draws_sorted_top500", draws<SIDBEAM_STRATEGY_SORTED_TOPK, kSorted, 500>, 8, "", Promise::kDrawn, false, false,
+     "draws_top500"},
+    {"draws_sorted_top1000", draws<SIDBEAM_STRATEGY_SORTED_TOPK, kSorted, 1000>, 8, "", Promise::kDrawn, false, false,
+     "draws_top1000"},
+    {"draws_pointer_trie", draws_by<make_pointer_trie>, 220, "", Promise::kDrawn, false, false, "draws"},
+    {"draws_dfa", draws_dfa, 12, "", Promise::kDrawn, false, false, "draws"},
+    {"draws_ppv", draws_by<make_prefix_verification>, 0, "", Promise::kDrawn, false, false, "draws"},
+    {"draws_ppv_top50", draws_by<make_prefix_verification, 50>, 0, "", Promise::kDrawn, false, false, "draws_top50"},
+    {"draws_split_top50", draws_by<make_split_verification, 50>, 0, "", Promise::kDrawn, false, false, "draws_top50"},
+    {"philox", random_numbers, 0, "", Promise::kNoBeams},
     {"flashrec", flashrec, 12, "unmasked_nth", Promise::kApproximate},
 };
 

@@ -14,6 +14,7 @@ enum class Promise {
   kConstrained,    // those of mask-then-top-k
   kUnconstrained,  // those of top-k
   kApproximate,    // any; the share of the exact ones among them is reported
+  kDrawn,          // draws, those of `same_as` where it is given
   kNoBeams,        // it has none
 };
 
@@ -25,7 +26,7 @@ struct MethodEntry {
   Promise promise;
   bool exact_ties = true;    // ordered as in the contract; else scores that differ by rounding may change places
   bool given = false;        // it is given the log-sum-exp of rows even where others are not
-  const char* same_as = "";  // of an approximate method: another that must have the same beams
+  const char* same_as = "";  // of an approximate method, or of draws: another that must have the same beams
 };
 
 // Throws if there is no such method.

@@ -25,6 +25,8 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
+constexpr char kTail[] = ", p99.9";
+
 std::string number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[32];
@@ -47,6 +49,16 @@ Statistics summarise(std::vector<double> samples) {
 }
 
 Statistics exactly(double value) { return {value, value, value, value, 1}; }
+
+void add_tail(Measurements& measurements, const Measurement& body, std::vector<double> samples) {
+  if (samples.size() < 1000) return;
+  std::sort(samples.begin(), samples.end());
+  Measurement tail = body;
+  tail.name += kTail;
+  tail.value = exactly(percentile(samples, 0.999));
+  tail.value.runs = body.value.runs;
+  measurements.push_back(tail);
+}
 
 std::string to_json(const Measurement& m) {
   std::string where;
@@ -91,6 +103,19 @@ void TextTable::print() const {
     }
     std::printf("%s\n", line.c_str());
   }
+}
+
+void print(const Measurements& measurements) {
+  TextTable text;
+  text.row({"case", "", "median", "p10", "p90", "p99", "p99.9", "unit", "runs"});
+  for (size_t i = 0; i < measurements.size(); ++i) {
+    const Measurement& m = measurements[i];
+    const bool has_tail = i + 1 < measurements.size() && measurements[i + 1].name.ends_with(kTail);
+    text.row({describe(m.where), m.name, figure(m.value.median), figure(m.value.p10), figure(m.value.p90),
+              figure(m.value.p99), has_tail ? figure(measurements[++i].value.median) : "", m.unit,
+              std::to_string(m.value.runs)});
+  }
+  text.print();
 }
 
 std::string figure(double value) {

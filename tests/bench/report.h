@@ -31,7 +31,11 @@ struct Measurement {
   Statistics value;
   std::string note;
 };
+using Measurements = std::vector<Measurement>;
 std::string to_json(const Measurement& measurement);
+
+// Adds p99.9 as a measurement beside that of the other percentiles, where there are samples enough for one.
+void add_tail(Measurements& measurements, const Measurement& body, std::vector<double> samples);
 
 // Appends one line per measurement; without a path it takes them and writes nothing.
 class JsonLines {
@@ -55,6 +59,9 @@ class TextTable {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+// All of them as a table. A p99.9 is a measurement of its own and stands in a column of the one before it.
+void print(const Measurements& measurements);
 
 // Three significant digits, never an exponent.
 std::string figure(double value);

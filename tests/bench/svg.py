@@ -36,6 +36,7 @@ class Chart:
     y_label: str
     series: list[Series] = field(default_factory=list)
     bars: bool = False
+    free_x: bool = False  # ticks of the axis are round numbers, not the points'
     log_x: bool = False
     log_y: bool = False
 
@@ -156,7 +157,8 @@ def lines(chart, scale_y):
     xs = sorted({p.x for s in chart.series for p in s.points})
     scale_x = Scale(xs[0], xs[-1], chart.log_x, LEFT + 14, WIDTH - RIGHT - 14)
     scale_x.low, scale_x.high = xs[0], xs[-1] if xs[-1] > xs[0] else xs[0] + 1
-    out = [text(scale_x(x), HEIGHT - BOTTOM + 16, short(x), "middle", "tick") for x in x_ticks(xs)]
+    ticks = [x for x in scale_x.ticks if xs[0] <= x <= xs[-1]] if chart.free_x else x_ticks(xs)
+    out = [text(scale_x(x), HEIGHT - BOTTOM + 16, short(x), "middle", "tick") for x in ticks]
     for i, series in enumerate(chart.series):
         colour, dash = look(i)
         points = sorted(series.points, key=lambda p: p.x)

@@ -18,6 +18,13 @@ constexpr Table kTables[] = {
     {"branching", "STATIC's Figure 4: the cost of the constraint alone by branching, 2 to 2^18", branching_table},
     {"lse", "steps that are given the log-sum-exp of their rows", lse_table},
     {"dtype", "logits of 32 and 16 bits", dtype_table},
+    {"draws", "a draw's step beside a beam step of the same rows, truncation, stochastic beams, random numbers",
+     draws_table},
+    {"disc", "draws and results per second, by DISC's rounds and beside the baselines of its paper", disc_table},
+    {"quality", "divergence from the exact law, and the time of a result", quality_table},
+    {"bias", "the laws of plain constrained sampling and of DISC on the paper's examples, by enumeration", bias_table},
+    {"titles", "sampling of titles: 128,256 tokens, 1 to 64 of them; 6e4 titles, --full: 6e6", titles_table},
+    {"xbeam", "xGR's selection, a min-heap with early termination, by the number of beams", xbeam_table},
     {"threads", "steps on one and two threads, and the floors of two", threads_table},
 };
 

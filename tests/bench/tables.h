@@ -25,6 +25,12 @@ void branching_table(Context& context);
 void lse_table(Context& context);
 void dtype_table(Context& context);
 void threads_table(Context& context);
+void xbeam_table(Context& context);
 void floors_table(Context& context);
+void draws_table(Context& context);
+void disc_table(Context& context);
+void quality_table(Context& context);
+void bias_table(Context& context);
+void titles_table(Context& context);
 
 }  // namespace bench

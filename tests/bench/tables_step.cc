@@ -72,6 +72,21 @@ void dtype_table(Context& context) {
   }
 }
 
+// xGR's selection as its paper has it, by the number of beams, which its heap and its sorting grow with.
+void xbeam_table(Context& context) {
+  const bool quick = context.options.quick;
+  World world = usual_world(quick);
+  for (const int32_t beams : {20, 70, 256, 512}) {
+    if (quick && beams > 20) continue;
+    DecodeCase decode;
+    decode.table = "xbeam";
+    decode.methods = {"trie", "none", "lse_only", "xbeam", "xbeam_fresh", "unmasked_xbeam", "mask_torch", "mask_scan"};
+    decode.shape = shape_of(world.catalogue(), 2, beams);
+    decode.thread_time = true;
+    run_decode(context, world, decode);
+  }
+}
+
 void threads_table(Context& context) {
   const bool quick = context.options.quick;
   World world = usual_world(quick);

@@ -70,9 +70,9 @@ void nvidia442_table(Context& context) {
     decode.methods = {"trie", "none", "lse_only", "mask_torch", "unmasked_torch", "mask_scan", "unmasked_scan"};
     decode.shape = shape_of(world.catalogue(), slots, quick ? 20 : 256);
     decode.source = Source::kLevels;
-    const std::map<std::string, double> us = run_decode(context, world, decode);
+    const std::map<std::string, StepTimes> us = run_decode(context, world, decode);
     for (const char* name : {"trie", "mask_torch", "mask_scan"}) {
-      const double cost = (us.at(name) - us.at(find_method(name).unconstrained)) * 1e-3;
+      const double cost = (us.at(name).step - us.at(find_method(name).unconstrained).step) * 1e-3;
       context.json.add({"nvidia442", where_of(world, decode), std::string(name) + " cost", "ms", exactly(cost),
                         "median step of the constrained less that of the unconstrained search written the same way"});
       std::printf("%s: the constraint costs %s%s ms per step\n", name, cost < 0 ? "-" : "+",

@@ -176,6 +176,14 @@ class Plot(unittest.TestCase):
             self.assertIn(text, texts)
         self.assertEqual(len(list(root.iter("{http://www.w3.org/2000/svg}rect"))), 1 + 6)
 
+    def test_another_value_than_the_median_has_no_spread(self):
+        found = [{**measurement("sidbeam", load, table="load_models", unit="ms", load_percent=load), "p99": 10.0 * load}
+                 for load in (10, 50)]
+        drawn = self.draw(found)
+        self.assertEqual(sorted(drawn), ["load.svg", "load_p99.svg"])
+        self.assertIn("500", self.texts(drawn["load_p99.svg"]))
+        self.assertNotIn("500", self.texts(drawn["load.svg"]))
+
     def test_a_bar_of_less_than_zero_hangs_from_zero(self):
         found = [measurement(name, value, table="nvidia442", unit="ms", level="all", B=1)
                  for name, value in (("up & <down>", 2.0), ("down", -1.0))]
@@ -184,6 +192,18 @@ class Plot(unittest.TestCase):
         self.assertAlmostEqual(float(up.get("y")) + float(up.get("height")), float(down.get("y")), delta=0.2)
         self.assertAlmostEqual(float(up.get("height")), 2 * float(down.get("height")), delta=0.2)
         self.assertIn("up & <down>", self.texts(root))
+
+    def test_points_of_two_units_stand_where_both_say(self):
+        found = []
+        for rounds, us, nats in ((1, 20.0, 0.4), (2, 50.0, 0.1)):
+            for unit, value in (("us per result", us), ("nats", nats)):
+                found.append(measurement("DISC", value, spread=0, table="quality", unit=unit, K=rounds))
+        root = self.draw(found)["quality.svg"]
+        points = [(float(c.get("cx")), float(c.get("cy"))) for c in root.iter("{http://www.w3.org/2000/svg}circle")]
+        self.assertEqual(len(points), 2)
+        self.assertLess(points[0][0], points[1][0])  # longer
+        self.assertLess(points[0][1], points[1][1])  # nearer to 0
+        self.assertIn("50", self.texts(root))
 
     def test_nothing_is_drawn_of_nothing(self):
         self.assertEqual(self.draw([measurement(table="unknown")]), {})
@@ -197,7 +217,7 @@ class Plot(unittest.TestCase):
         files = [figure.file for figure in plot.FIGURES]
         self.assertEqual(len(files), len(set(files)))
         for figure in plot.FIGURES:
-            self.assertNotEqual(bool(figure.x), bool(figure.groups), figure.file)
+            self.assertEqual([bool(figure.x), bool(figure.x_unit), bool(figure.groups)].count(True), 1, figure.file)
 
     def test_ticks_enclose_the_values(self):
         for low, high in ((0.3, 0.31), (1, 1), (7, 9000), (1e-3, 1e6), (99.9, 100.1)):

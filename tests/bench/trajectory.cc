@@ -43,13 +43,17 @@ std::string difference_of_slot(const Trajectory& got, const Trajectory& wanted, 
 
 }  // namespace
 
-Trajectory record(Method& method, const Shape& shape, const Logits& logits) {
+Trajectory record(Method& method, const Shape& shape, const Logits& logits, RowModel* model) {
   Trajectory trajectory{shape.slots, shape.beams, {}};
   const int64_t cells = int64_t{shape.slots} * shape.beams;
   method.start();
+  if (model != nullptr) model->start();
   for (int32_t level = 0; level < shape.levels; ++level) {
-    method.step(level, logits.at(level));
+    const Rows rows = logits.at(level);
+    if (model != nullptr) model->before(rows);
+    method.step(level, rows);
     const BeamsView beams = method.beams();
+    if (model != nullptr) model->after(beams);
     trajectory.levels.push_back({{beams.parents, beams.parents + cells},
                                  {beams.codes, beams.codes + cells},
                                  {beams.scores, beams.scores + cells},
@@ -62,6 +66,21 @@ std::string difference(const Trajectory& got, const Trajectory& wanted, bool exa
   for (int32_t slot = 0; slot < wanted.slots; ++slot) {
     std::string text = difference_of_slot(got, wanted, slot, exact_ties);
     if (!text.empty()) return text;
+  }
+  return "";
+}
+
+std::string difference_of_draws(const Trajectory& got, const Trajectory& wanted) {
+  for (size_t l = 0; l < wanted.levels.size(); ++l) {
+    const Trajectory::Level &a = got.levels[l], &b = wanted.levels[l];
+    for (size_t i = 0; i < b.codes.size(); ++i) {
+      const bool dead = a.parents[i] < 0 && b.parents[i] < 0;
+      if (dead || (a.parents[i] == b.parents[i] && a.codes[i] == b.codes[i] && nearly(a.scores[i], b.scores[i])))
+        continue;
+      const auto width = static_cast<size_t>(wanted.beams);
+      return at_place(l, static_cast<int32_t>(i / width), static_cast<int32_t>(i % width)) + "expected " +
+             beam_text(b, i) + ", got " + beam_text(a, i);
+    }
   }
   return "";
 }

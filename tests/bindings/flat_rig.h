@@ -34,6 +34,8 @@ static const flat_in_f32 no_f32 = {NULL, 0};
 static const flat_out_i32 no_out_i32 = {NULL, 0};
 static const flat_out_i64 no_out_i64 = {NULL, 0};
 static const flat_out_bytes no_out_bytes = {NULL, 0};
+/* The arguments of a start, from seeds on, in mode SEARCH. */
+#define NO_SAMPLING no_i64, no_i64, no_i64, 0, no_i32, no_f32, no_f32
 
 /* The catalogue `small` of tests/capi: a session of two slots and four beams, NORMALIZE_NONE. */
 typedef struct rig {
@@ -63,7 +65,7 @@ static inline void rig_add(flat_handle* builder, sidbeam_error* error) {
 
 static inline flat_handle* rig_session(flat_handle* runtime, flat_handle* constraint) {
   return flat_session_create(runtime, constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
-                             0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, &err);
+                             0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err);
 }
 
 static inline rig make_rig(int64_t loan) {
@@ -96,7 +98,8 @@ static inline int64_t returned(void) {
 
 /* Starts and steps of all slots of a rig's session, every beam fed with `halving`. */
 static inline void rig_start(const rig* r, sidbeam_error* error) {
-  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, error);
+  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING,
+                     error);
 }
 static inline void rig_step(const rig* r, sidbeam_error* error) {
   flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_DTYPE_F32,

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "checks.h"
+#include "draws.h"
 #include "recorder.h"
 #include "refusals.h"
 
@@ -198,6 +199,9 @@ void write_index(Writer& out, const World& world, size_t which, const Lines& lin
   out.field("want_ordinals", rows.ordinals.data(), items);
 }
 
+// 1 if a case also draws: some of each strategy that may, so that the file stays small.
+int64_t draws(const Case& c) { return c.seed % 3 == 0 && c.strategy <= SIDBEAM_STRATEGY_SORTED ? 1 : 0; }
+
 void count_case(const World& world, Coverage* coverage) {
   const Case& c = world.c;
   ++(*coverage)["strategy " + std::to_string(c.strategy) + ", normalization " + std::to_string(c.normalization)];
@@ -211,7 +215,8 @@ void count_case(const World& world, Coverage* coverage) {
                                     {"vocabulary maps", c.maps},
                                     {"widths", c.widths},
                                     {"variable length", c.variable},
-                                    {"stateless forms", c.stateless}}) {
+                                    {"stateless forms", c.stateless},
+                                    {"draws", draws(c)}}) {
     if (given != 0) ++(*coverage)[name];
   }
   for (const oracle::Catalogue& catalogue : world.catalogues) {
@@ -236,10 +241,12 @@ void write_case(Writer& out, const Machine& machine, const Case& c, Coverage* co
     const Recording recording(out, constraints, Recorded::kSessions);
     differential::check_session(machine, world, loaded, coverage);
     if (c.seed % 10 == 0) make_refusals(machine, world, loaded);
+    if (draws(c) != 0) make_draws(machine, world, loaded, coverage);
   }
   if (c.stateless != 0) {
     const Recording recording(out, constraints, Recorded::kSets);
     differential::check_stateless(machine.for_seed(world.seed()), world, loaded, coverage);
+    if (c.seed % 3 == 0) make_samples(machine, world, loaded);
   }
   count_case(world, coverage);
 }
@@ -285,7 +292,11 @@ constexpr const char* kFeatures[] = {"given lse",
                                      "item lists sized without a limit",
                                      "states advanced",
                                      "states ended",
-                                     "rows of topk"};
+                                     "rows of topk",
+                                     "draws",
+                                     "results accepted",
+                                     "results resampled",
+                                     "dead results"};
 
 // The name of a feature that no case has, "" if all are there.
 std::string missing(const Coverage& coverage) {

@@ -20,6 +20,11 @@ decltype(sidbeam_constraint_set_advance) REAL(constraint_set_advance), WRAP(cons
 decltype(sidbeam_constraint_set_mask) REAL(constraint_set_mask), WRAP(constraint_set_mask);
 decltype(sidbeam_constraint_set_bitmask) REAL(constraint_set_bitmask), WRAP(constraint_set_bitmask);
 decltype(sidbeam_constraint_set_topk) REAL(constraint_set_topk), WRAP(constraint_set_topk);
+decltype(sidbeam_constraint_set_sample) REAL(constraint_set_sample), WRAP(constraint_set_sample);
+decltype(sidbeam_disc_create) REAL(disc_create), WRAP(disc_create);
+decltype(sidbeam_disc_next) REAL(disc_next), WRAP(disc_next);
+decltype(sidbeam_disc_add) REAL(disc_add), WRAP(disc_add);
+decltype(sidbeam_disc_get) REAL(disc_get), WRAP(disc_get);
 }
 
 namespace shared_cases {
@@ -30,6 +35,7 @@ struct {
   std::vector<const sidbeam_constraint*> constraints;
   Recorded recorded = Recorded::kSessions;
   int64_t set_levels = 0;  // of the set that was made last, which all calls are of
+  int64_t results = 0;     // of the disc that was made last
 } now;
 
 // The record of a call, or, if it failed, of its refusal; false: nothing is to be written.
@@ -97,6 +103,21 @@ void write_beams(const sidbeam_session* session) {
   out.field("want_active", beams.active, slots);
   out.field("want_level", beams.level, slots);
   out.field("want_errors", beams.errors, slots);
+  out.field("want_log_masses", beams.log_masses, all);
+  out.field("want_perturbed", beams.perturbed, all);
+  out.field("want_log_inclusions", beams.log_inclusions, all);
+  out.field("want_thresholds", beams.thresholds, slots);
+}
+
+void write_sampling(const sidbeam_sampling& sampling, int64_t count, int64_t rows) {
+  Writer& out = *now.writer;
+  out.field("seeds", sampling.seeds, count);
+  out.field("requests", sampling.requests, count);
+  out.field("draws", sampling.draws, count * (sampling.draw_stride == 0 ? rows : sampling.draw_stride));
+  out.field("draw_stride", sampling.draw_stride);
+  out.field("top_ks", sampling.top_ks, count);
+  out.field("top_ps", sampling.top_ps, count);
+  out.field("noise_scales", sampling.noise_scales, count);
 }
 
 int64_t distance(int64_t stride, int64_t dense) {
@@ -153,7 +174,7 @@ void write_items(int64_t count, const sidbeam_beams& beams, const sidbeam_items&
 }  // namespace
 
 Recording::Recording(Writer& writer, std::vector<const sidbeam_constraint*> constraints, Recorded recorded) {
-  now = {&writer, std::move(constraints), recorded, 0};
+  now = {&writer, std::move(constraints), recorded, 0, 0};
 }
 Recording::~Recording() { now = {}; }
 
@@ -171,6 +192,7 @@ sidbeam_status WRAP(session_create)(sidbeam_runtime* runtime, const sidbeam_sess
   now.writer->field("normalization", config->normalization);
   now.writer->field("top_k", config->top_k);
   now.writer->field("log_probs_promised", config->log_probs_promised);
+  now.writer->field("mode", config->mode);
   write_vocabulary(config->vocabulary);
   if (status == SIDBEAM_OK) write_beams(*out);
   return status;
@@ -192,6 +214,7 @@ sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start
     now.writer->field("prefix_lengths", args->prefix_lengths, count);
     now.writer->field("prefix_stride", args->prefix_stride);
   }
+  if (args->sampling != nullptr) write_sampling(*args->sampling, count, beams.beams);
   write_beams(session);
   return status;
 }
@@ -326,5 +349,75 @@ sidbeam_status WRAP(constraint_set_topk)(const sidbeam_constraint_set* set, cons
   now.writer->field("want_codes", codes, logits->rows * k);
   now.writer->field("want_log_probs", log_probs, logits->rows * k);
   now.writer->field("want_next", next, logits->rows * k);
+  return status;
+}
+
+sidbeam_status WRAP(constraint_set_sample)(const sidbeam_constraint_set* set, const int32_t* which,
+                                           const sidbeam_state* states, const sidbeam_rows* logits,
+                                           int32_t normalization, const float* inverse_temperatures,
+                                           const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
+                                           sidbeam_error* err) {
+  const std::vector<sidbeam_state> before(states, states + logits->rows);  // out->next may be the same array
+  const sidbeam_status status = REAL(constraint_set_sample)(set, which, states, logits, normalization,
+                                                            inverse_temperatures, sampling, out, stream, err);
+  if (!begin(Recorded::kSets, "sample", status, err)) return status;
+  now.writer->field("which", which, logits->rows);
+  now.writer->field("states", before.data(), logits->rows);
+  write_rows(*logits);
+  write_logits("logits", *logits);
+  now.writer->field("normalization", normalization);
+  now.writer->field("inverse_temperatures", inverse_temperatures, logits->rows);
+  write_sampling(*sampling, logits->rows, 1);
+  now.writer->field("want_codes", out->codes, logits->rows);
+  now.writer->field("want_log_probs", out->log_probs, logits->rows);
+  now.writer->field("want_log_masses", out->log_masses, logits->rows);
+  now.writer->field("want_next", out->next, logits->rows);
+  return status;
+}
+
+sidbeam_status WRAP(disc_create)(sidbeam_runtime* runtime, const sidbeam_disc_config* config, sidbeam_disc** out,
+                                 sidbeam_error* err) {
+  const sidbeam_status status = REAL(disc_create)(runtime, config, out, err);
+  if (!begin(Recorded::kSessions, "disc", status, err)) return status;
+  now.results = std::max(config->results, 1);
+  now.writer->field("results", config->results);
+  now.writer->field("rounds", config->rounds);
+  now.writer->field("without_replacement", config->without_replacement);
+  now.writer->field("attempts", config->attempts);
+  now.writer->field("side_by_side", config->side_by_side);
+  now.writer->field("seed", config->seed);
+  now.writer->field("request", config->request);
+  return status;
+}
+
+sidbeam_status WRAP(disc_next)(sidbeam_disc* disc, int64_t capacity, int64_t* draws, int64_t* count,
+                               sidbeam_error* err) {
+  const sidbeam_status status = REAL(disc_next)(disc, capacity, draws, count, err);
+  if (!begin(Recorded::kSessions, "disc_next", status, err)) return status;
+  now.writer->field("capacity", capacity);
+  now.writer->field("want_draws", draws, *count);
+  return status;
+}
+
+sidbeam_status WRAP(disc_add)(sidbeam_disc* disc, const sidbeam_disc_draws* draws, sidbeam_error* err) {
+  const sidbeam_status status = REAL(disc_add)(disc, draws, err);
+  if (!begin(Recorded::kSessions, "disc_add", status, err)) return status;
+  now.writer->field("draws", draws->draws, draws->count);
+  now.writer->field("ordinals", draws->ordinals, draws->count);
+  now.writer->field("log_probs", draws->log_probs, draws->count);
+  now.writer->field("log_masses", draws->log_masses, draws->count);
+  return status;
+}
+
+sidbeam_status WRAP(disc_get)(const sidbeam_disc* disc, sidbeam_disc_results* out, sidbeam_error* err) {
+  const sidbeam_status status = REAL(disc_get)(disc, out, err);
+  if (!begin(Recorded::kSessions, "disc_get", status, err)) return status;
+  now.writer->field("want_ordinals", out->ordinals, now.results);
+  now.writer->field("want_draws", out->draws, now.results);
+  now.writer->field("want_accepted", out->accepted, now.results);
+  now.writer->field("want_draws_used", out->draws_used, now.results);
+  now.writer->field("want_rows_run", out->rows_run, now.results);
+  now.writer->field("want_log_probs", out->log_probs, now.results);
+  now.writer->field("want_log_masses", out->log_masses, now.results);
   return status;
 }

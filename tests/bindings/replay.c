@@ -106,6 +106,7 @@ void end_case(void) {
   }
   close_handle(&state.session);
   close_handle(&state.set);
+  close_handle(&state.disc);
 }
 
 void do_case(void) {

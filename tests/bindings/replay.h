@@ -10,8 +10,9 @@ enum { MOST_INDEXES = 8 };
 
 typedef struct case_state {
   const char* line; /* of the case, for messages */
-  flat_handle *runtime, *indexes[MOST_INDEXES], *constraints[MOST_INDEXES], *session, *set;
+  flat_handle *runtime, *indexes[MOST_INDEXES], *constraints[MOST_INDEXES], *session, *set, *disc;
   int64_t index_count;
+  int64_t results;  /* of the disc */
   int64_t compared; /* values, over all cases */
 } case_state;
 

@@ -2,6 +2,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "replay.h"
 
+/* An array that only some modes have. */
+static void same_drawn(const char* name, int64_t address) {
+  if ((find_field(now, name, FIELD_F32) != NULL) != (address != 0)) fail(name, -1);
+  if (address != 0) same_f32(name, (const float*)(intptr_t)address);
+}
+
 static void check_beams(void) {
   int64_t place[FLAT_BEAMS_COUNT] = {0};
   const flat_out_i64 out = {place, FLAT_BEAMS_COUNT};
@@ -15,16 +21,20 @@ static void check_beams(void) {
   same_i32("want_active", (const int32_t*)(intptr_t)place[FLAT_BEAMS_ACTIVE]);
   same_i32("want_level", (const int32_t*)(intptr_t)place[FLAT_BEAMS_LEVEL]);
   same_i32("want_errors", (const int32_t*)(intptr_t)place[FLAT_BEAMS_ERRORS]);
+  same_drawn("want_log_masses", place[FLAT_BEAMS_LOG_MASSES]);
+  same_drawn("want_perturbed", place[FLAT_BEAMS_PERTURBED]);
+  same_drawn("want_log_inclusions", place[FLAT_BEAMS_LOG_INCLUSIONS]);
+  same_drawn("want_thresholds", place[FLAT_BEAMS_THRESHOLDS]);
 }
 
 static int64_t end_column(void) { return find_field(now, "end_column", FIELD_I64) ? number_of(now, "end_column") : -1; }
 
 static void do_session(void) {
   close_handle(&state.session);
-  state.session =
-      flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"), i32_of("strategy"),
-                          i32_of("normalization"), i32_of("top_k"), in_i64("offsets"), in_i32("maps"),
-                          in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0, i32_of("log_probs_promised"), &err);
+  state.session = flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"),
+                                      i32_of("strategy"), i32_of("normalization"), i32_of("top_k"), in_i64("offsets"),
+                                      in_i32("maps"), in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0,
+                                      i32_of("log_probs_promised"), i32_of("mode"), &err);
   succeed("flat_session_create");
   check_beams();
 }
@@ -43,7 +53,9 @@ static void start(void) {
   const flat_in_i32 slots = in_i32("slots"), prefixes = in_i32("prefixes");
   flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"), prefixes,
                      in_i32("prefix_lengths"), prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"),
-                     in_f32("inverse_temperatures"), in_f32("soft_caps"), 0, &err);
+                     in_f32("inverse_temperatures"), in_f32("soft_caps"), 0, in_i64("seeds"), in_i64("requests"),
+                     in_i64("draws"), find_field(now, "draw_stride", FIELD_I64) ? number_of(now, "draw_stride") : 0,
+                     in_i32("top_ks"), in_f32("top_ps"), in_f32("noise_scales"), &err);
 }
 
 static void step(void) {
@@ -204,14 +216,87 @@ static void do_topk(void) {
   free(logits.memory.data);
 }
 
+static void do_sample(void) {
+  const given_logits logits = logits_of("logits");
+  const int64_t rows = number_of(now, "rows");
+  const flat_out_i32 codes = out_i32(rows), bits = out_i32(rows), mass_bits = out_i32(rows);
+  const flat_out_i64 next = out_i64(rows);
+  const flat_out_f32 log_probs = {(float*)(void*)bits.data, rows}, log_masses = {(float*)(void*)mass_bits.data, rows};
+  flat_constraint_set_sample(state.set, in_i32("which"), in_i64("states"), logits.memory, logits.count, logits.dtype,
+                             SIDBEAM_DEVICE_CPU, 0, rows, number_of(now, "columns"), number_of(now, "row_stride"),
+                             i32_of("normalization"), in_f32("inverse_temperatures"), in_i64("seeds"),
+                             in_i64("requests"), in_i64("draws"), in_i32("top_ks"), in_f32("top_ps"), codes, log_probs,
+                             log_masses, next, 0, &err);
+  succeed("flat_constraint_set_sample");
+  same_i32("want_codes", codes.data);
+  same_f32("want_log_probs", log_probs.data);
+  same_f32("want_log_masses", log_masses.data);
+  same_i64("want_next", next.data);
+  free(codes.data);
+  free(bits.data);
+  free(mass_bits.data);
+  free(next.data);
+  free(logits.memory.data);
+}
+
+static void do_disc(void) {
+  close_handle(&state.disc);
+  state.disc = flat_disc_create(state.runtime, i32_of("results"), i32_of("rounds"), i32_of("without_replacement"),
+                                i32_of("attempts"), i32_of("side_by_side"), number_of(now, "seed"),
+                                number_of(now, "request"), &err);
+  succeed("flat_disc_create");
+  state.results = i32_of("results");
+}
+
+static void do_disc_next(void) {
+  const flat_out_i64 draws = out_i64(number_of(now, "capacity"));
+  const int64_t count = flat_disc_next(state.disc, draws, &err);
+  succeed("flat_disc_next");
+  if (count != in_i64("want_draws").count) fail("want_draws", count);
+  same_i64("want_draws", draws.data);
+  free(draws.data);
+}
+
+static void do_disc_add(void) {
+  const flat_in_i64 draws = in_i64("draws");
+  flat_disc_add(state.disc, draws.count, draws, in_i64("ordinals"), in_f32("log_probs"), in_f32("log_masses"), &err);
+  succeed("flat_disc_add");
+}
+
+static void do_disc_get(void) {
+  const flat_out_i64 ordinals = out_i64(state.results), draws = out_i64(state.results);
+  const flat_out_i64 used = out_i64(state.results), rows = out_i64(state.results);
+  const flat_out_i32 accepted = out_i32(state.results), bits = out_i32(2 * state.results);
+  const flat_out_f32 log_probs = {(float*)(void*)bits.data, state.results};
+  const flat_out_f32 log_masses = {log_probs.data + state.results, state.results};
+  flat_disc_get(state.disc, ordinals, draws, accepted, used, rows, log_probs, log_masses, &err);
+  succeed("flat_disc_get");
+  same_i64("want_ordinals", ordinals.data);
+  same_i64("want_draws", draws.data);
+  same_i32("want_accepted", accepted.data);
+  same_i64("want_draws_used", used.data);
+  same_i64("want_rows_run", rows.data);
+  same_f32("want_log_probs", log_probs.data);
+  same_f32("want_log_masses", log_masses.data);
+  free(ordinals.data);
+  free(draws.data);
+  free(used.data);
+  free(rows.data);
+  free(accepted.data);
+  free(bits.data);
+}
+
 static void replay(const record* one) {
   static const struct {
     const char* kind;
     void (*run)(void);
-  } kinds[] = {{"case", do_case},       {"index", do_index},       {"session", do_session}, {"start", do_start},
-               {"step", do_step},       {"stop", do_stop},         {"items", do_items},     {"refused", do_refused},
-               {"set", do_set},         {"prefixes", do_prefixes}, {"advance", do_advance}, {"mask", do_mask},
-               {"bitmask", do_bitmask}, {"topk", do_topk}};
+  } kinds[] = {{"case", do_case},         {"index", do_index},         {"session", do_session},
+               {"start", do_start},       {"step", do_step},           {"stop", do_stop},
+               {"items", do_items},       {"refused", do_refused},     {"set", do_set},
+               {"prefixes", do_prefixes}, {"advance", do_advance},     {"mask", do_mask},
+               {"bitmask", do_bitmask},   {"topk", do_topk},           {"sample", do_sample},
+               {"disc", do_disc},         {"disc_next", do_disc_next}, {"disc_add", do_disc_add},
+               {"disc_get", do_disc_get}};
   now = one;
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i) {
     if (strcmp(kinds[i].kind, one->kind) != 0) continue;

@@ -58,8 +58,9 @@ static void a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go(v
   OKAY(other = flat_constraint_create(r.index, &err));
   flat_close(other);
   const flat_in_i64 list = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)other);
-  REFUSED(flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, &err),
-          SIDBEAM_BAD_STATE, "constraint is closed");
+  REFUSED(
+      flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
+      SIDBEAM_BAD_STATE, "constraint is closed");
   REFUSED(flat_constraint_set_create(r.runtime, list, no_i64, no_i32, no_i64, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
           "constraint is closed");
   const flat_in_i64 mixed = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)r.index);
@@ -399,6 +400,24 @@ static void a_runtime_logs_into_the_queue_at_its_level(void) {
   flat_free(runtime);
 }
 
+/* This program names no folder of the runner's library. */
+static void without_the_runner_a_model_says_so(void) {
+  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err) == NULL);
+  CHECK_INT(err.code, SIDBEAM_UNSUPPORTED);
+  CHECK(strstr(err.message, "the runner's library cannot be loaded: libsidbeam_runner.so.1") != NULL);
+}
+
+/* A library that is there already is found by its SONAME. */
+static void a_runner_that_is_older_than_the_binding_is_refused(void) {
+  void* const older = dlopen(OLDER_RUNNER, RTLD_NOW | RTLD_LOCAL);
+  CHECK(older != NULL);
+  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err) == NULL);
+  CHECK_INT(err.code, SIDBEAM_UNSUPPORTED);
+  CHECK(strstr(err.message, "libsidbeam_runner.so.1 has a table of ") != NULL);
+  CHECK(strstr(err.message, "it is older than this binding") != NULL);
+  dlclose(older);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(info_says_how_far_an_index_was_verified),
@@ -422,6 +441,8 @@ int main(void) {
       TEST(counters_come_with_their_names),
       TEST(the_log_keeps_the_first_messages_and_cuts_long_ones),
       TEST(a_runtime_logs_into_the_queue_at_its_level),
+      TEST(without_the_runner_a_model_says_so),
+      TEST(a_runner_that_is_older_than_the_binding_is_refused),
   };
   return RUN_TESTS(tests);
 }

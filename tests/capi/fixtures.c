@@ -156,6 +156,22 @@ sidbeam_beams beams_of(const sidbeam_session* session) {
   return beams;
 }
 
+session_view view_of(const sidbeam_session* session) {
+  const sidbeam_beams beams = beams_of(session);
+  session_view v;
+  memset(&v, 0, sizeof v);
+  memcpy(v.parents, beams.parents, sizeof v.parents);
+  memcpy(v.codes, beams.codes, sizeof v.codes);
+  memcpy(v.scores, beams.scores, sizeof v.scores);
+  if (beams.log_masses != NULL) memcpy(v.log_masses, beams.log_masses, sizeof v.log_masses);
+  memcpy(v.states, beams.states, sizeof v.states);
+  memcpy(v.live, beams.live, sizeof v.live);
+  memcpy(v.active, beams.active, sizeof v.active);
+  memcpy(v.level, beams.level, sizeof v.level);
+  memcpy(v.errors, beams.errors, sizeof v.errors);
+  return v;
+}
+
 int64_t counter_of(const sidbeam_session* session, const char* name) {
   const char* names[32];
   int64_t values[32], count = 0;

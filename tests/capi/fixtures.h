@@ -57,6 +57,13 @@ void start_slot(sidbeam_session* session, int32_t slot);
 /* Every slot of the session, with one logits row of four elements for all beams. */
 void step_all(sidbeam_session* session, const float* row);
 sidbeam_beams beams_of(const sidbeam_session* session);
+/* All that a session of two slots and four beams shows; floats by their bits. */
+typedef struct session_view {
+  int32_t parents[8], codes[8], live[2], active[2], level[2], errors[2];
+  uint32_t scores[8], log_masses[8];
+  sidbeam_state states[8];
+} session_view;
+session_view view_of(const sidbeam_session* session);
 int64_t counter_of(const sidbeam_session* session, const char* name);
 
 /* A path in a folder of this process, which is removed with its contents when the process ends. Static storage, for the

@@ -17,6 +17,9 @@ typedef struct script {
   sidbeam_session* session;
   sidbeam_constraint_set* set;
   sidbeam_plan* plan;
+  sidbeam_disc* disc;
+  sidbeam_session *target, *draft;
+  sidbeam_speculation* speculation;
 } script;
 
 static sidbeam_status build(script* s, const catalogue* from) {
@@ -74,10 +77,36 @@ static sidbeam_status search(script* s, int32_t strategy) {
   return SIDBEAM_OK;
 }
 
+static sidbeam_status draw(script* s, int32_t mode) {
+  static const int64_t keys[2] = {5, 5};
+  const sidbeam_rows rows = same_row(halving, 2, 4, 4);
+  sidbeam_session_config config = session_config(s->constraint);
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  config.slots = 2;
+  config.mode = mode;
+  sampling.seeds = sampling.requests = keys;
+  start.sampling = &sampling;
+  step.rows = &rows;
+  TRY(sidbeam_session_create(s->runtime, &config, &s->session, s->error));
+  TRY(sidbeam_session_start(s->session, &start, s->error));
+  for (int level = 0; level < 3; ++level) TRY(sidbeam_session_step(s->session, &step, s->error));
+  TRY(sidbeam_session_get_beams(s->session, &beams, s->error));
+  if (beams.live[0] != 4 || memcmp(beams.codes, beams.codes + 4, 4 * sizeof *beams.codes) != 0) return SIDBEAM_INTERNAL;
+  sidbeam_session_destroy(s->session);
+  s->session = NULL;
+  return SIDBEAM_OK;
+}
+
 static sidbeam_status go_stateless(script* s) {
   static const int32_t codes[4] = {0, 1, 3, 0}, lengths[2] = {2, 1};
   const sidbeam_rows rows = same_row(halving, 0, 2, 4);
   sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  static const int64_t keys[2] = {5, 5};
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled sampled = SIDBEAM_SAMPLED_INIT;
   sidbeam_state states[2], next[4];
   int32_t best[4];
   float log_probs[4];
@@ -89,7 +118,90 @@ static sidbeam_status go_stateless(script* s) {
   TRY(sidbeam_constraint_set_bitmask(s->set, NULL, states, 2, 1, words, NULL, s->error));
   TRY(sidbeam_constraint_set_topk(s->set, NULL, states, &rows, SIDBEAM_NORMALIZE_FULL, 2, best, log_probs, next, NULL,
                                   s->error));
-  return words[0] == 0xc && words[1] == 1 && best[0] == 2 ? SIDBEAM_OK : SIDBEAM_INTERNAL;
+  sampling.seeds = sampling.requests = keys;
+  sampled.codes = best;
+  TRY(sidbeam_constraint_set_sample(s->set, NULL, states, &rows, SIDBEAM_NORMALIZE_FULL, NULL, &sampling, &sampled,
+                                    NULL, s->error));
+  return words[0] == 0xc && words[1] == 1 && (best[0] == 2 || best[0] == 3) ? SIDBEAM_OK : SIDBEAM_INTERNAL;
+}
+
+/* Draws that are accepted for sure, of SIDs by turns. */
+static sidbeam_status decide(script* s) {
+  static const int64_t ordinals[8] = {0, 1, 0, 1, 0, 1, 2, 3};
+  static const float zeros[8] = {0};
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  sidbeam_disc_draws draws = SIDBEAM_DISC_DRAWS_INIT;
+  int64_t numbers[8];
+  config.results = 3;
+  config.side_by_side = config.without_replacement = 1;
+  TRY(sidbeam_disc_create(s->runtime, &config, &s->disc, s->error));
+  draws.draws = numbers;
+  draws.ordinals = ordinals;
+  draws.log_probs = draws.log_masses = zeros;
+  do {
+    TRY(sidbeam_disc_next(s->disc, 8, numbers, &draws.count, s->error));
+    TRY(sidbeam_disc_add(s->disc, &draws, s->error));
+    draws.ordinals = ordinals + 4;
+  } while (draws.count > 0);
+  sidbeam_disc_results none = SIDBEAM_DISC_RESULTS_INIT;
+  return sidbeam_disc_get(s->disc, &none, s->error);
+}
+
+/* Rounds of one drafted level, whose target is stepped to its end. */
+static sidbeam_status speculate(script* s) {
+  sidbeam_session_config config = session_config(s->constraint);
+  sidbeam_speculation_config how = SIDBEAM_SPECULATION_CONFIG_INIT;
+  sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+  sidbeam_speculation_verify_args verify = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t active = 1;
+  TRY(sidbeam_session_create(s->runtime, &config, &s->target, s->error));
+  TRY(sidbeam_session_create(s->runtime, &config, &s->draft, s->error));
+  how.target = s->target;
+  how.draft = s->draft;
+  TRY(sidbeam_speculation_create(s->runtime, &how, &s->speculation, s->error));
+  TRY(sidbeam_session_start(s->target, &start, s->error));
+  TRY(sidbeam_session_start(s->draft, &start, s->error));
+  for (;;) {
+    TRY(sidbeam_speculation_begin(s->speculation, NULL, 0, &active, s->error));
+    if (active == 0) break;
+    for (;;) {
+      TRY(sidbeam_speculation_get_tree(s->speculation, &tree, s->error));
+      const sidbeam_rows rows = same_row(halving, 0, tree.nodes, 4);
+      step.rows = verify.rows = &rows;
+      step.slots = tree.draft_slots;
+      step.count = tree.draft_count;
+      step.row_map = tree.draft_nodes;
+      if (tree.draft_count == 0) {
+        TRY(sidbeam_speculation_verify(s->speculation, &verify, s->error));
+        break;
+      }
+      TRY(sidbeam_session_step(s->draft, &step, s->error));
+      TRY(sidbeam_speculation_add(s->speculation, s->error));
+    }
+  }
+  TRY(sidbeam_session_get_beams(s->target, &beams, s->error));
+  return beams.scores[0] == -7.0f ? SIDBEAM_OK : SIDBEAM_INTERNAL;
+}
+
+static sidbeam_status relax(script* s) {
+  static const float log_probs[4] = {-1, -2, -3, -4};
+  int64_t drafts[2], found[2];
+  sidbeam_relaxed_draw_args draw = SIDBEAM_RELAXED_DRAW_ARGS_INIT;
+  sidbeam_relaxed_verify_args verify = SIDBEAM_RELAXED_VERIFY_ARGS_INIT;
+  sidbeam_relaxed_beams out = SIDBEAM_RELAXED_BEAMS_INIT;
+  draw.draws = verify.beams = 2;
+  draw.count = verify.count = 4;
+  draw.log_probs = verify.draft = verify.target = log_probs;
+  draw.without_replacement = verify.without_replacement = 1;
+  verify.drafts = drafts;
+  verify.draft_count = 2;
+  out.extensions = found;
+  TRY(sidbeam_relaxed_draw(s->runtime, &draw, drafts, s->error));
+  TRY(sidbeam_relaxed_verify(s->runtime, &verify, &out, s->error));
+  return out.live == 2 && out.goes_on == 1 ? SIDBEAM_OK : SIDBEAM_INTERNAL;
 }
 
 static sidbeam_status run_steps(script* s, const sidbeam_runtime_config* config) {
@@ -99,16 +211,25 @@ static sidbeam_status run_steps(script* s, const sidbeam_runtime_config* config)
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_HASH_FINAL; ++strategy) {
     TRY(search(s, strategy));
   }
+  TRY(draw(s, SIDBEAM_MODE_SAMPLE));
+  TRY(draw(s, SIDBEAM_MODE_STOCHASTIC));
+  TRY(decide(s));
+  TRY(speculate(s));
+  TRY(relax(s));
   return go_stateless(s);
 }
 
 sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, const char* path, sidbeam_error* error) {
-  script s = {path, error, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+  script s = {path, error, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = threads;
   config.allocator = allocator;
   const sidbeam_status status = run_steps(&s, &config);
   sidbeam_constraint_set_destroy(s.set);
+  sidbeam_disc_destroy(s.disc);
+  sidbeam_speculation_destroy(s.speculation);
+  sidbeam_session_destroy(s.target);
+  sidbeam_session_destroy(s.draft);
   sidbeam_session_destroy(s.session);
   sidbeam_plan_destroy(s.plan);
   sidbeam_constraint_release(s.constraint);

@@ -18,14 +18,19 @@ sidbeam_constraint* large_constraint(int32_t kinds) {
   return make_constraint(&from, kinds);
 }
 
-static sidbeam_status start(sidbeam_session* session, sidbeam_error* error) {
+static sidbeam_status start(sidbeam_session* session, int32_t mode, sidbeam_error* error) {
   static const int32_t lengths[SLOTS] = {0, 1, 2, 1, 0}, widths[SLOTS] = {0, 33, 7, 1, 40};
+  static const int64_t seeds[SLOTS] = {1, 1, 2, -3, 1}, requests[SLOTS] = {0, 1, 0, 1, 2};
   int32_t prefixes[SLOTS][LEVELS];
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   for (int i = 0; i < SLOTS; ++i) memcpy(prefixes[i], sids[i], sizeof prefixes[i]);
   args.widths = widths;
   args.prefixes = &prefixes[0][0];
   args.prefix_lengths = lengths;
+  sampling.seeds = seeds;
+  sampling.requests = requests;
+  if (mode != SIDBEAM_MODE_SEARCH) args.sampling = &sampling;
   return sidbeam_session_start(session, &args, error);
 }
 
@@ -41,6 +46,7 @@ static void keep(record* found, int step, const sidbeam_beams* beams) {
   memcpy(found->parents[step], beams->parents, sizeof found->parents[step]);
   memcpy(found->codes[step], beams->codes, sizeof found->codes[step]);
   memcpy(found->scores[step], beams->scores, sizeof found->scores[step]);
+  if (beams->log_masses != NULL) memcpy(found->log_masses[step], beams->log_masses, sizeof found->log_masses[step]);
   memcpy(found->states[step], beams->states, sizeof found->states[step]);
   memcpy(found->live[step], beams->live, sizeof found->live[step]);
   memcpy(found->active[step], beams->active, sizeof found->active[step]);
@@ -50,7 +56,7 @@ static void keep(record* found, int step, const sidbeam_beams* beams) {
 
 sidbeam_status search_in(search* s, sidbeam_session* session, float (*logits)[COLUMNS]) {
   uint32_t state = 99;
-  sidbeam_status status = start(session, &s->error);
+  sidbeam_status status = start(session, s->mode, &s->error);
   for (int step = 0; status == SIDBEAM_OK && step < LEVELS; ++step) {
     const sidbeam_rows rows = make_rows(&logits[0][0], SLOTS, BEAMS, COLUMNS);
     sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
@@ -74,6 +80,7 @@ sidbeam_status make_search_session(search* s, sidbeam_session** out) {
   config.beams = BEAMS;
   config.strategy = s->strategy;
   config.normalization = s->normalization;
+  config.mode = s->mode;
   return sidbeam_session_create(s->runtime, &config, out, &s->error);
 }
 

@@ -10,7 +10,8 @@ enum { LEVELS = 4, CODES = 80, SIDS = 4000, SLOTS = 5, BEAMS = 40, COLUMNS = COD
 /* Everything that steps leave behind. */
 typedef struct record {
   int32_t parents[LEVELS][SLOTS * BEAMS], codes[LEVELS][SLOTS * BEAMS];
-  uint32_t scores[LEVELS][SLOTS * BEAMS]; /* as bits */
+  uint32_t scores[LEVELS][SLOTS * BEAMS];     /* as bits */
+  uint32_t log_masses[LEVELS][SLOTS * BEAMS]; /* in the modes that sample */
   sidbeam_state states[LEVELS][SLOTS * BEAMS];
   int32_t live[LEVELS][SLOTS], active[LEVELS][SLOTS], level[LEVELS][SLOTS], errors[LEVELS][SLOTS];
 } record;
@@ -18,7 +19,7 @@ typedef struct record {
 typedef struct search {
   sidbeam_runtime* runtime;
   sidbeam_constraint* constraint;
-  int32_t strategy, normalization;
+  int32_t strategy, normalization, mode;
   record found;
   sidbeam_stats stats;
   int64_t slot_steps, split_slots; /* counters */

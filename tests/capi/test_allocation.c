@@ -167,6 +167,82 @@ static void steps_and_results_take_no_memory(void) {
   }
 }
 
+static void a_disc_takes_all_of_its_memory_when_it_is_made(void) {
+  counter c;
+  const sidbeam_allocator allocator = counting(&c, -1, 0);
+  static int64_t numbers[1000], ordinals[1000];
+  static float log_masses[1000];
+  sidbeam_runtime_config runtime_config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  sidbeam_disc_draws draws = SIDBEAM_DISC_DRAWS_INIT;
+  sidbeam_disc_results none = SIDBEAM_DISC_RESULTS_INIT;
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_disc* disc = NULL;
+  runtime_config.allocator = &allocator;
+  config.results = 100;
+  config.rounds = 5;
+  config.side_by_side = 10;
+  config.without_replacement = 1;
+  CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
+  CHECK_OK(sidbeam_disc_create(runtime, &config, &disc, &err));
+  const long long before = c.calls;
+  draws.draws = numbers;
+  draws.ordinals = ordinals;
+  draws.log_probs = draws.log_masses = log_masses;
+  do {
+    CHECK_OK(sidbeam_disc_next(disc, 1000, numbers, &draws.count, &err));
+    for (int64_t i = 0; i < draws.count; ++i) ordinals[i] = numbers[i] % 150;
+    CHECK_OK(sidbeam_disc_add(disc, &draws, &err));
+  } while (draws.count > 0);
+  CHECK_OK(sidbeam_disc_get(disc, &none, &err));
+  CHECK_INT(c.calls, before);
+  sidbeam_disc_destroy(disc);
+  sidbeam_runtime_release(runtime);
+  CHECK_INT(c.live_blocks, 0);
+}
+
+static void a_speculation_takes_all_of_its_memory_when_it_is_made(void) {
+  counter c;
+  const sidbeam_allocator allocator = counting(&c, -1, 0);
+  sidbeam_runtime_config runtime_config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
+  const sidbeam_session_config config = session_config(constraint);
+  sidbeam_speculation_config how = SIDBEAM_SPECULATION_CONFIG_INIT;
+  sidbeam_speculation* speculation = NULL;
+  runtime_config.allocator = &allocator;
+  how.target = make_session(&config);
+  how.draft = make_session(&config);
+  start_all(how.target);
+  start_all(how.draft);
+  CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
+  CHECK_OK(sidbeam_speculation_create(runtime, &how, &speculation, &err));
+  const long long before = c.calls;
+  int64_t active = 0;
+  for (CHECK_OK(sidbeam_speculation_begin(speculation, NULL, 0, &active, &err)); active > 0;
+       CHECK_OK(sidbeam_speculation_begin(speculation, NULL, 0, &active, &err))) {
+    sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+    sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+    CHECK_OK(sidbeam_speculation_get_tree(speculation, &tree, &err));
+    if (tree.draft_count > 0) {
+      step_all(how.draft, halving);
+      CHECK_OK(sidbeam_speculation_add(speculation, &err));
+      CHECK_OK(sidbeam_speculation_get_tree(speculation, &tree, &err));
+    }
+    const sidbeam_rows rows = same_row(halving, 0, tree.nodes, 4);
+    args.rows = &rows;
+    CHECK_OK(sidbeam_speculation_verify(speculation, &args, &err));
+  }
+  CHECK(before > 0);
+  CHECK_INT(c.calls, before);
+  sidbeam_speculation_destroy(speculation);
+  sidbeam_session_destroy(how.target);
+  sidbeam_session_destroy(how.draft);
+  sidbeam_constraint_release(constraint);
+  sidbeam_runtime_release(runtime);
+  CHECK_INT(c.live_blocks, 0);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(everything_that_was_taken_comes_back_as_it_was_asked_for),
@@ -175,6 +251,8 @@ int main(void) {
       TEST(failures_on_building_threads_are_no_different),
       TEST(a_failed_start_changes_no_slot),
       TEST(steps_and_results_take_no_memory),
+      TEST(a_disc_takes_all_of_its_memory_when_it_is_made),
+      TEST(a_speculation_takes_all_of_its_memory_when_it_is_made),
   };
   return RUN_TESTS(tests);
 }

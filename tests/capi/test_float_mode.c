@@ -47,7 +47,7 @@ static void enter(const float_mode* mode) {
 typedef struct outcome {
   sidbeam_status status;
   char message[sizeof err.message];
-  uint32_t words[64];
+  uint32_t words[96];
   size_t count;
 } outcome;
 
@@ -84,7 +84,7 @@ static outcome in_every_mode(void (*call)(const void* input, outcome* o), const 
 
 /* One step of the first level of `small`. */
 typedef struct step_input {
-  int32_t dtype, normalization, strategy, step_threads;
+  int32_t dtype, normalization, strategy, mode, step_threads;
   uint32_t row[4], inverse_temperature, soft_cap, lse; /* bits; a row of f16 in the first two */
   int has_lse;
   void (*execute)(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data);
@@ -113,10 +113,23 @@ static sidbeam_session* session_of(const step_input* in, sidbeam_constraint* con
   config.slots = 4;
   config.strategy = in->strategy;
   config.normalization = in->normalization;
+  config.mode = in->mode;
   CHECK_OK(sidbeam_runtime_create(&runtime_config, &runtime, &err));
   CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
   sidbeam_runtime_release(runtime);
   return session;
+}
+
+static void start_with_seeds(sidbeam_session* session, int32_t mode) {
+  static const int64_t seeds[4] = {0, 1, 2, 3};
+  static const float top_ps[4] = {0.3f, 0.9f, 1, 0.999f}, noise[4] = {1, 0.3f, 1e-40f, 1};
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  sampling.seeds = sampling.requests = seeds;
+  if (mode == SIDBEAM_MODE_SAMPLE) sampling.top_ps = top_ps;
+  if (mode == SIDBEAM_MODE_STOCHASTIC) sampling.noise_scales = noise;
+  if (mode != SIDBEAM_MODE_SEARCH) start.sampling = &sampling;
+  CHECK_OK(sidbeam_session_start(session, &start, &err));
 }
 
 static void step(const void* input, outcome* o) {
@@ -137,7 +150,7 @@ static void step(const void* input, outcome* o) {
   if (in->has_lse) args.lse = lse;
   memcpy(&args.inverse_temperature, &in->inverse_temperature, sizeof(float));
   memcpy(&args.soft_cap, &in->soft_cap, sizeof(float));
-  start_all(session);
+  start_with_seeds(session, in->mode);
   const sidbeam_beams beams = beams_of(session);
   for (int level = 0; level < 2 && o->status == SIDBEAM_OK && beams.active[0] > 0; ++level) {
     clear_error();
@@ -146,8 +159,27 @@ static void step(const void* input, outcome* o) {
   keep_words(o, beams.scores, 16 * sizeof(float));
   keep_words(o, beams.codes, 16 * sizeof(int32_t));
   keep_words(o, beams.errors, 4 * sizeof(int32_t));
+  if (beams.log_masses != NULL) keep_words(o, beams.log_masses, 16 * sizeof(float));
+  if (beams.perturbed != NULL) keep_words(o, beams.perturbed, 16 * sizeof(float));
+  if (beams.log_inclusions != NULL) keep_words(o, beams.log_inclusions, 16 * sizeof(float));
   sidbeam_session_destroy(session);
   sidbeam_constraint_release(constraint);
+}
+
+static step_input input_of(int row);
+
+static void draws_and_noise(void) {
+  for (int row = 0; row < 3; ++row) {
+    step_input in = input_of(row);
+    for (in.mode = SIDBEAM_MODE_SAMPLE; in.mode <= SIDBEAM_MODE_STOCHASTIC; ++in.mode) {
+      for (in.normalization = SIDBEAM_NORMALIZE_FULL; in.normalization <= SIDBEAM_NORMALIZE_NONE; ++in.normalization) {
+        for (int warm = 0; warm < 2; ++warm) {
+          in.inverse_temperature = as_bits(warm ? 0.3f : 1.0f);
+          CHECK_INT(in_every_mode(step, &in).status, SIDBEAM_OK);
+        }
+      }
+    }
+  }
 }
 
 /* Denormal halves, denormal floats, ordinary floats. */
@@ -339,9 +371,14 @@ static void builds(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(rows_and_scores), TEST(inverse_temperature_and_soft_cap),       TEST(given_log_sums),
-      TEST(stateless_top_k), TEST(threads_of_the_runtime_and_of_the_host), TEST(estimates),
+      TEST(rows_and_scores),
+      TEST(inverse_temperature_and_soft_cap),
+      TEST(given_log_sums),
+      TEST(stateless_top_k),
+      TEST(threads_of_the_runtime_and_of_the_host),
+      TEST(estimates),
       TEST(builds),
+      TEST(draws_and_noise),
   };
   return RUN_TESTS(tests);
 }

@@ -17,7 +17,10 @@ enum { STEP_THREADS = 4, LOADERS = 2, FORKS = 150, SECONDS = 60 };
 static sidbeam_runtime* inherited;
 static sidbeam_session* idle;
 static sidbeam_index* index_of_constraint;
-static search expected; /* of a runtime without threads of its own */
+static search expected;       /* of a runtime without threads of its own */
+static search expected_draws; /* of mode SAMPLE */
+static sidbeam_disc* disc;    /* of a runtime that is gone */
+static int64_t handed_out[2];
 
 /* A check in a child, which must not continue with the parent's tests. */
 #define REQUIRE(condition) ((condition) ? (void)0 : die(__LINE__, #condition, ""))
@@ -138,6 +141,50 @@ static void build_with_inherited(void) {
   sidbeam_runtime_release(inherited);
 }
 
+/* A session of mode SAMPLE, by the inherited runtime and by one of the child's own. */
+static void draw_in_child(void) {
+  static search drawn, again;
+  sidbeam_runtime* own = threaded_in_child();
+  drawn.constraint = again.constraint = expected.constraint;
+  drawn.mode = again.mode = SIDBEAM_MODE_SAMPLE;
+  drawn.runtime = inherited;
+  again.runtime = own;
+  run_search(&drawn);
+  if (drawn.status != SIDBEAM_OK) die(__LINE__, "the draws failed:", drawn.error.message);
+  run_search(&again);
+  REQUIRE(again.status == SIDBEAM_OK && memcmp(&drawn.found, &again.found, sizeof drawn.found) == 0);
+  REQUIRE(memcmp(&drawn.found, &expected_draws.found, sizeof drawn.found) == 0);
+  sidbeam_runtime_release(own);
+  sidbeam_runtime_release(inherited);
+}
+
+/* Takes the draws that the parent's disc has handed out, and decides it. */
+static void decide_inherited(void) {
+  const int64_t ordinals[2] = {-1, 3};
+  const float log_probs[2] = {0, -1}, log_masses[2] = {0, 0};
+  int64_t more[4], count = -1, found[2] = {0};
+  sidbeam_disc_draws draws = SIDBEAM_DISC_DRAWS_INIT;
+  sidbeam_disc_results results = SIDBEAM_DISC_RESULTS_INIT;
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  sidbeam_disc* own = NULL;
+  draws.count = 2;
+  draws.draws = handed_out;
+  draws.ordinals = ordinals;
+  draws.log_probs = log_probs;
+  draws.log_masses = log_masses;
+  REQUIRE(sidbeam_disc_add(disc, &draws, NULL) == SIDBEAM_OK);
+  REQUIRE(sidbeam_disc_next(disc, 4, more, &count, NULL) == SIDBEAM_OK && count == 1);
+  draws.count = 1;
+  draws.draws = more;
+  REQUIRE(sidbeam_disc_add(disc, &draws, NULL) == SIDBEAM_OK);
+  results.ordinals = found;
+  REQUIRE(sidbeam_disc_get(disc, &results, NULL) == SIDBEAM_OK && found[0] == -1 && found[1] == 3);
+  sidbeam_disc_destroy(disc);
+  REQUIRE(sidbeam_disc_create(inherited, &config, &own, NULL) == SIDBEAM_OK);
+  sidbeam_disc_destroy(own);
+  sidbeam_runtime_release(inherited);
+}
+
 static void ask_for_uploads(void) {
   sidbeam_upload_info info = SIDBEAM_UPLOAD_INFO_INIT;
   REQUIRE(sidbeam_index_get_upload(index_of_constraint, 0, &info, NULL) == SIDBEAM_OK);
@@ -148,6 +195,7 @@ static void ask_for_uploads(void) {
 static void fork_again(void) {
   int status = 0;
   search_in_child(inherited);
+  await_pool_threads();
   const pid_t child = fork();
   if (child == 0) {
     alarm(SECONDS);
@@ -172,7 +220,17 @@ static void count_threads(void) {
 static void (*const children[])(void) = {
     release_inherited,     make_then_release,    release_then_make, destroy_idle_session_and_release,
     search_with_inherited, build_with_inherited, ask_for_uploads,   fork_again,
-    count_threads};
+    draw_in_child,         decide_inherited,     count_threads};
+
+/* Of two results, whose first rounds are out. */
+static void make_disc(sidbeam_runtime* runtime) {
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  int64_t count = 0;
+  config.results = 2;
+  CHECK_OK(sidbeam_disc_create(runtime, &config, &disc, &err));
+  CHECK_OK(sidbeam_disc_next(disc, 2, handed_out, &count, &err));
+  CHECK_INT(count, 2);
+}
 
 static void set_up(void) {
   sidbeam_runtime* alone = make_runtime();
@@ -183,15 +241,21 @@ static void set_up(void) {
   run_search(&expected);
   if (expected.status != SIDBEAM_OK) printf("%s\n", expected.error.message);
   CHECK_INT(expected.status, SIDBEAM_OK);
+  expected_draws = (search){.runtime = alone, .constraint = expected.constraint, .mode = SIDBEAM_MODE_SAMPLE};
+  run_search(&expected_draws);
+  if (expected_draws.status != SIDBEAM_OK) printf("%s\n", expected_draws.error.message);
+  CHECK_INT(expected_draws.status, SIDBEAM_OK);
   CHECK_OK(make_threaded(&inherited, &err));
   expected.runtime = inherited;
   search own = expected;
   CHECK_OK(make_search_session(&own, &idle));
+  make_disc(alone);
   sidbeam_runtime_release(alone);
   await_pool_threads();
 }
 
 static void tear_down(void) {
+  sidbeam_disc_destroy(disc);
   sidbeam_session_destroy(idle);
   sidbeam_runtime_release(inherited);
   sidbeam_constraint_release(expected.constraint);

@@ -31,7 +31,7 @@ static void versions_are_those_of_the_header(void) {
 static void every_status_has_a_name_of_its_own(void) {
   CHECK_TEXT(sidbeam_status_name(SIDBEAM_OK), "ok");
   CHECK_TEXT(sidbeam_status_name(SIDBEAM_INVALID_ARGUMENT), "invalid argument");
-  for (int32_t code = SIDBEAM_OK; code <= SIDBEAM_DEVICE_ERROR; ++code) {
+  for (int32_t code = SIDBEAM_OK; code <= SIDBEAM_DEADLINE_EXCEEDED; ++code) {
     CHECK(strcmp(sidbeam_status_name(code), "unknown status") != 0);
     for (int32_t other = SIDBEAM_OK; other < code; ++other) {
       CHECK(strcmp(sidbeam_status_name(code), sidbeam_status_name(other)) != 0);
@@ -40,7 +40,7 @@ static void every_status_has_a_name_of_its_own(void) {
 }
 
 static void statuses_of_later_versions_are_unknown(void) {
-  CHECK_TEXT(sidbeam_status_name(SIDBEAM_DEVICE_ERROR + 1), "unknown status");
+  CHECK_TEXT(sidbeam_status_name(SIDBEAM_DEADLINE_EXCEEDED + 1), "unknown status");
   CHECK_TEXT(sidbeam_status_name(-1), "unknown status");
   CHECK_TEXT(sidbeam_status_name(INT32_MAX), "unknown status");
   CHECK_TEXT(sidbeam_status_name(INT32_MIN), "unknown status");

@@ -25,42 +25,21 @@ static sidbeam_session* two_running_slots(void) {
   return session;
 }
 
-typedef struct moment {
-  int32_t parents[8], codes[8], live[2], active[2], level[2], errors[2];
-  float scores[8];
-  sidbeam_state states[8];
-} moment;
-
-static moment moment_of(const sidbeam_session* session) {
-  const sidbeam_beams beams = beams_of(session);
-  moment now;
-  memset(&now, 0, sizeof now);
-  memcpy(now.parents, beams.parents, sizeof now.parents);
-  memcpy(now.codes, beams.codes, sizeof now.codes);
-  memcpy(now.live, beams.live, sizeof now.live);
-  memcpy(now.active, beams.active, sizeof now.active);
-  memcpy(now.level, beams.level, sizeof now.level);
-  memcpy(now.errors, beams.errors, sizeof now.errors);
-  memcpy(now.scores, beams.scores, sizeof now.scores);
-  memcpy(now.states, beams.states, sizeof now.states);
-  return now;
-}
-
-static void check_unmoved(const sidbeam_session* session, const moment* before) {
-  const moment now = moment_of(session);
+static void check_unmoved(const sidbeam_session* session, const session_view* before) {
+  const session_view now = view_of(session);
   CHECK(memcmp(&now, before, sizeof now) == 0);
 }
 
 #define STEP_FAILS(session, args, status, ...)                                   \
   do {                                                                           \
-    const moment before = moment_of(session);                                    \
+    const session_view before = view_of(session);                                \
     CHECK_FAILS(sidbeam_session_step(session, args, &err), status, __VA_ARGS__); \
     check_unmoved(session, &before);                                             \
   } while (0)
 
 #define START_FAILS(session, args, status, ...)                                   \
   do {                                                                            \
-    const moment before = moment_of(session);                                     \
+    const session_view before = view_of(session);                                 \
     CHECK_FAILS(sidbeam_session_start(session, args, &err), status, __VA_ARGS__); \
     check_unmoved(session, &before);                                              \
   } while (0)
@@ -307,7 +286,7 @@ static void start_refuses_constraints_that_do_not_fit(void) {
 
 static void stop_refuses_slots_out_of_range(void) {
   sidbeam_session* session = two_running_slots();
-  const moment before = moment_of(session);
+  const session_view before = view_of(session);
   int32_t slots[2] = {0, 2};
   CHECK_FAILS(sidbeam_session_stop(session, slots, 2, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
               "slots[1] is 2, expected 0..1");
@@ -341,14 +320,14 @@ static void no_list_is_all_slots_with_a_count_of_0_or_of_all(void) {
   for (int which = 0; which < LISTING_CALLS; ++which) {
     for (int64_t count = 0; count <= 2; count += 2) {
       sidbeam_session* session = two_running_slots();
-      const moment before = moment_of(session);
+      const session_view before = view_of(session);
       for (size_t i = 0; i < COUNT(wrong); ++i) {
         CHECK_FAILS(call_without_a_list(which, session, wrong[i]), SIDBEAM_INVALID_ARGUMENT, "count is ",
                     "expected 0 or 2, all slots, where slots is NULL");
         check_unmoved(session, &before);
       }
       CHECK_OK(call_without_a_list(which, session, count));
-      const moment after = moment_of(session);
+      const session_view after = view_of(session);
       CHECK_INT(after.level[0], levels_after[which]);
       CHECK_INT(after.level[1], levels_after[which]);
       sidbeam_session_destroy(session);

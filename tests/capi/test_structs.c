@@ -24,8 +24,11 @@ static struct {
   sidbeam_plan* plan;
   sidbeam_index* index;
   sidbeam_constraint* constraint;
-  sidbeam_session* session;
+  sidbeam_session *session, *sampler; /* `sampler`: of mode SAMPLE */
   sidbeam_constraint_set* set;
+  sidbeam_disc* disc;
+  sidbeam_session *target, *draft;
+  sidbeam_speculation* speculation;
   const char* path;
   float row[4];
   sidbeam_allocator allocator;
@@ -42,6 +45,16 @@ static struct {
   sidbeam_step_args step_args;
   sidbeam_items items;
   sidbeam_constraint_set_config set_config;
+  sidbeam_sampling sampling;
+  sidbeam_sampled sampled;
+  sidbeam_disc_config disc_config;
+  sidbeam_disc_draws disc_draws;
+  sidbeam_disc_results disc_results;
+  sidbeam_speculation_config speculation_config;
+  sidbeam_speculation_verify_args verify_args;
+  sidbeam_relaxed_draw_args relaxed_draw_args;
+  sidbeam_relaxed_verify_args relaxed_verify_args;
+  sidbeam_relaxed_beams relaxed_beams;
   sidbeam_plan_info plan_info;
   sidbeam_index_info index_info;
   sidbeam_section_info section_info;
@@ -49,6 +62,8 @@ static struct {
   sidbeam_constraint_info constraint_info;
   sidbeam_beams beams;
   sidbeam_stats stats;
+  sidbeam_speculation_tree tree;
+  sidbeam_speculation_stats speculation_stats;
 } w;
 
 static void* allocate(void* context, int64_t bytes, int64_t alignment) {
@@ -69,6 +84,29 @@ static void* allocate_there(void* context, int32_t device_id, int64_t bytes, voi
 
 static void release_there(void* context, int32_t device_id, void* memory, int64_t bytes, void* stream) {
   (void)context, (void)device_id, (void)memory, (void)bytes, (void)stream;
+}
+
+static const sidbeam_state beginning[1] = {0};
+static const int64_t key[1] = {0};
+static int32_t code[1];
+static float log_prob[1];
+
+static void fill_speculation(void) {
+  static const int64_t drafts[1] = {0};
+  static int64_t extensions[1];
+  w.speculation_config = (sidbeam_speculation_config)SIDBEAM_SPECULATION_CONFIG_INIT;
+  w.verify_args = (sidbeam_speculation_verify_args)SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+  w.verify_args.rows = &w.logits;
+  w.relaxed_draw_args = (sidbeam_relaxed_draw_args)SIDBEAM_RELAXED_DRAW_ARGS_INIT;
+  w.relaxed_draw_args.count = 4;
+  w.relaxed_draw_args.log_probs = halving;
+  w.relaxed_verify_args = (sidbeam_relaxed_verify_args)SIDBEAM_RELAXED_VERIFY_ARGS_INIT;
+  w.relaxed_verify_args.count = 4;
+  w.relaxed_verify_args.target = w.relaxed_verify_args.draft = halving;
+  w.relaxed_verify_args.drafts = drafts;
+  w.relaxed_verify_args.draft_count = 1;
+  w.relaxed_beams = (sidbeam_relaxed_beams)SIDBEAM_RELAXED_BEAMS_INIT;
+  w.relaxed_beams.extensions = extensions;
 }
 
 static void fill_inputs(void) {
@@ -94,6 +132,14 @@ static void fill_inputs(void) {
   w.set_config = (sidbeam_constraint_set_config)SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
   w.set_config.constraints = &w.constraint;
   w.set_config.constraint_count = 1;
+  w.sampling = (sidbeam_sampling)SIDBEAM_SAMPLING_INIT;
+  w.sampling.seeds = w.sampling.requests = key;
+  w.sampled = (sidbeam_sampled)SIDBEAM_SAMPLED_INIT;
+  w.sampled.codes = code;
+  w.disc_config = (sidbeam_disc_config)SIDBEAM_DISC_CONFIG_INIT;
+  w.disc_draws = (sidbeam_disc_draws)SIDBEAM_DISC_DRAWS_INIT;
+  w.disc_results = (sidbeam_disc_results)SIDBEAM_DISC_RESULTS_INIT;
+  fill_speculation();
 }
 
 static void fill_outputs(void) {
@@ -104,6 +150,23 @@ static void fill_outputs(void) {
   w.constraint_info = (sidbeam_constraint_info)SIDBEAM_CONSTRAINT_INFO_INIT;
   w.beams = (sidbeam_beams)SIDBEAM_BEAMS_INIT;
   w.stats = (sidbeam_stats)SIDBEAM_STATS_INIT;
+  w.tree = (sidbeam_speculation_tree)SIDBEAM_SPECULATION_TREE_INIT;
+  w.speculation_stats = (sidbeam_speculation_stats)SIDBEAM_SPECULATION_STATS_INIT;
+}
+
+/* A disc whose only result is decided, by a dead draw after another. */
+static void decide_all(void) {
+  static const int64_t ordinals[2] = {-1, -1};
+  static const float zeros[2] = {0};
+  sidbeam_disc_draws draws = SIDBEAM_DISC_DRAWS_INIT;
+  int64_t numbers[2];
+  w.disc_config.side_by_side = 2;
+  CHECK_OK(sidbeam_disc_create(w.runtime, &w.disc_config, &w.disc, &err));
+  CHECK_OK(sidbeam_disc_next(w.disc, 2, numbers, &draws.count, &err));
+  draws.draws = numbers;
+  draws.ordinals = ordinals;
+  draws.log_probs = draws.log_masses = zeros;
+  CHECK_OK(sidbeam_disc_add(w.disc, &draws, &err));
 }
 
 static void prepare(void) {
@@ -123,11 +186,34 @@ static void prepare(void) {
   w.session = make_session(&w.session_config);
   start_all(w.session);
   step_all(w.session, halving);
+  sidbeam_session_config sampler = session_config(w.constraint);
+  sampler.mode = SIDBEAM_MODE_SAMPLE;
+  sampler.normalization = SIDBEAM_NORMALIZE_FULL;
+  w.sampler = make_session(&sampler);
+  decide_all();
+  w.target = make_session(&w.session_config);
+  w.draft = make_session(&w.session_config);
+  w.speculation_config.target = w.target;
+  w.speculation_config.draft = w.draft;
+  CHECK_OK(sidbeam_speculation_create(w.runtime, &w.speculation_config, &w.speculation, &err));
+}
+
+/* A round of one node, the beginning. */
+static void begin_round(void) {
+  int64_t active = 0;
+  start_all(w.target);
+  start_all(w.draft);
+  CHECK_OK(sidbeam_speculation_begin(w.speculation, NULL, 0, &active, &err));
 }
 
 static void finish(void) {
   sidbeam_session_destroy(w.session);
+  sidbeam_session_destroy(w.sampler);
   sidbeam_constraint_set_destroy(w.set);
+  sidbeam_disc_destroy(w.disc);
+  sidbeam_speculation_destroy(w.speculation);
+  sidbeam_session_destroy(w.target);
+  sidbeam_session_destroy(w.draft);
   sidbeam_constraint_release(w.constraint);
   sidbeam_index_release(w.index);
   sidbeam_plan_destroy(w.plan);
@@ -159,16 +245,30 @@ MAKER(constraint_create, sidbeam_constraint, sidbeam_constraint_create(given, &m
 MAKER(session_create, sidbeam_session, sidbeam_session_create(w.runtime, given, &made, &err), sidbeam_session_destroy)
 MAKER(set_create, sidbeam_constraint_set, sidbeam_constraint_set_create(w.runtime, given, &made, &err),
       sidbeam_constraint_set_destroy)
+MAKER(disc_create, sidbeam_disc, sidbeam_disc_create(w.runtime, given, &made, &err), sidbeam_disc_destroy)
+TAKER(disc_add, sidbeam_disc_add(w.disc, given, &err))
+TAKER(disc_get, sidbeam_disc_get(w.disc, given, &err))
+MAKER(speculation_create, sidbeam_speculation, sidbeam_speculation_create(w.runtime, given, &made, &err),
+      sidbeam_speculation_destroy)
+TAKER(speculation_verify, (begin_round(), sidbeam_speculation_verify(w.speculation, given, &err)))
+TAKER(speculation_get_tree, sidbeam_speculation_get_tree(w.speculation, given, &err))
+TAKER(speculation_get_stats, sidbeam_speculation_get_stats(w.speculation, given, &err))
+TAKER(relaxed_draw, sidbeam_relaxed_draw(w.runtime, given, w.relaxed_beams.extensions, &err))
+TAKER(relaxed_verify, sidbeam_relaxed_verify(w.runtime, given, &w.relaxed_beams, &err))
+TAKER(relaxed_verify_beams, sidbeam_relaxed_verify(w.runtime, &w.relaxed_verify_args, given, &err))
 TAKER(index_upload, sidbeam_index_upload(w.index, given, &err))
 TAKER(session_start, sidbeam_session_start(w.session, given, &err))
 TAKER(session_step, (start_all(w.session), sidbeam_session_step(w.session, given, &err)))
 TAKER(session_get_items, sidbeam_session_get_items(w.session, NULL, 0, given, &err))
-static const sidbeam_state beginning[1] = {0};
-static int32_t code[1];
-static float log_prob[1];
 TAKER(set_mask, sidbeam_constraint_set_mask(w.set, NULL, beginning, given, w.row, NULL, &err))
 TAKER(set_topk, sidbeam_constraint_set_topk(w.set, NULL, beginning, given, SIDBEAM_NORMALIZE_NONE, 1, code, log_prob,
                                             NULL, NULL, &err))
+TAKER(set_sample_logits, sidbeam_constraint_set_sample(w.set, NULL, beginning, given, SIDBEAM_NORMALIZE_FULL, NULL,
+                                                       &w.sampling, &w.sampled, NULL, &err))
+TAKER(set_sample_sampling, sidbeam_constraint_set_sample(w.set, NULL, beginning, &w.logits, SIDBEAM_NORMALIZE_FULL,
+                                                         NULL, given, &w.sampled, NULL, &err))
+TAKER(set_sample, sidbeam_constraint_set_sample(w.set, NULL, beginning, &w.logits, SIDBEAM_NORMALIZE_FULL, NULL,
+                                                &w.sampling, given, NULL, &err))
 TAKER(plan_get_info, sidbeam_plan_get_info(w.plan, given, &err))
 TAKER(plan_get_section, sidbeam_plan_get_section(w.plan, 1, given, &err))
 TAKER(index_get_info, sidbeam_index_get_info(w.index, given, &err))
@@ -182,7 +282,12 @@ TAKER(session_get_stats, sidbeam_session_get_stats(w.session, given, &err))
 PART(runtime_create_allocator, sidbeam_runtime_config, runtime_config, allocator, runtime_create)
 PART(runtime_create_device_allocator, sidbeam_runtime_config, runtime_config, device_allocator, runtime_create)
 PART(session_create_vocabulary, sidbeam_session_config, session_config, vocabulary, session_create)
+static sidbeam_status sampler_start(const sidbeam_start_args* args) {
+  return sidbeam_session_start(w.sampler, args, &err);
+}
+PART(session_start_sampling, sidbeam_start_args, start_args, sampling, sampler_start)
 PART(set_create_vocabulary, sidbeam_constraint_set_config, set_config, vocabulary, set_create)
+PART(speculation_verify_rows, sidbeam_speculation_verify_args, verify_args, rows, speculation_verify)
 PART(session_step_rows, sidbeam_step_args, step_args, rows, session_step)
 
 enum { INPUT, OUTPUT };
@@ -213,6 +318,19 @@ static const subject subjects[] = {
     {"sidbeam_step_args", INPUT, &w.step_args, session_step, SIDBEAM_OK},
     {"sidbeam_items", INPUT, &w.items, session_get_items, SIDBEAM_OK},
     {"sidbeam_constraint_set_config", INPUT, &w.set_config, set_create, SIDBEAM_OK},
+    {"sidbeam_rows", INPUT, &w.logits, set_sample_logits, SIDBEAM_OK},
+    {"sidbeam_sampling", INPUT, &w.sampling, session_start_sampling, SIDBEAM_OK},
+    {"sidbeam_sampling", INPUT, &w.sampling, set_sample_sampling, SIDBEAM_OK},
+    {"sidbeam_sampled", INPUT, &w.sampled, set_sample, SIDBEAM_OK},
+    {"sidbeam_disc_config", INPUT, &w.disc_config, disc_create, SIDBEAM_OK},
+    {"sidbeam_disc_draws", INPUT, &w.disc_draws, disc_add, SIDBEAM_OK},
+    {"sidbeam_disc_results", INPUT, &w.disc_results, disc_get, SIDBEAM_OK},
+    {"sidbeam_speculation_config", INPUT, &w.speculation_config, speculation_create, SIDBEAM_OK},
+    {"sidbeam_speculation_verify_args", INPUT, &w.verify_args, speculation_verify, SIDBEAM_OK},
+    {"sidbeam_rows", INPUT, &w.logits, speculation_verify_rows, SIDBEAM_OK},
+    {"sidbeam_relaxed_draw_args", INPUT, &w.relaxed_draw_args, relaxed_draw, SIDBEAM_OK},
+    {"sidbeam_relaxed_verify_args", INPUT, &w.relaxed_verify_args, relaxed_verify, SIDBEAM_OK},
+    {"sidbeam_relaxed_beams", INPUT, &w.relaxed_beams, relaxed_verify_beams, SIDBEAM_OK},
     {"sidbeam_plan_info", OUTPUT, &w.plan_info, plan_get_info, SIDBEAM_OK},
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_get_info, SIDBEAM_OK},
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_peek, SIDBEAM_OK},
@@ -223,6 +341,8 @@ static const subject subjects[] = {
     {"sidbeam_beams", OUTPUT, &w.beams, session_get_beams, SIDBEAM_OK},
     {"sidbeam_beams", OUTPUT, &w.beams, session_fetch, SIDBEAM_OK},
     {"sidbeam_stats", OUTPUT, &w.stats, session_get_stats, SIDBEAM_OK},
+    {"sidbeam_speculation_tree", OUTPUT, &w.tree, speculation_get_tree, SIDBEAM_OK},
+    {"sidbeam_speculation_stats", OUTPUT, &w.speculation_stats, speculation_get_stats, SIDBEAM_OK},
 };
 
 /* The subject's struct with another struct_size, in a buffer whose rest is filled with GUARD. */

@@ -8,7 +8,7 @@ import subprocess
 import support
 from support import Case, run
 
-COMMANDS = ["build", "synth", "plan", "inspect", "verify", "lookup", "convert", "decode"]
+COMMANDS = ["build", "synth", "plan", "inspect", "verify", "lookup", "convert", "decode", "run", "draft"]
 
 
 class Help(Case):

@@ -45,6 +45,8 @@ const std::vector<Knob>& knobs() {
                                         {"offsets", &Case::offsets},
                                         {"end_column", &Case::end_column},
                                         {"variable", &Case::variable},
+                                        {"truncation", &Case::truncation},
+                                        {"mode", &Case::mode},
                                         {"promised", &Case::promised},
                                         {"given_lse", &Case::given_lse},
                                         {"bad_rows", &Case::bad_rows},
@@ -261,6 +263,13 @@ Case repaired(Case c) {
     c.slots = std::min<int64_t>(c.slots, 2);
     c.operations = std::min<int64_t>(c.operations, 5);
     c.soft_cap = 0;
+  }
+  if (c.mode != SIDBEAM_MODE_SEARCH) {  // in both exact forms, the unconstrained one apart
+    c.strategy = c.strategy == SIDBEAM_STRATEGY_NONE && c.mode == SIDBEAM_MODE_SAMPLE ? SIDBEAM_STRATEGY_NONE
+                                                                                      : SIDBEAM_STRATEGY_TRIE;
+    c.catalogues = 1;
+    c.lean = c.promised = 0;
+    if (c.mode == SIDBEAM_MODE_STOCHASTIC) c.truncation = 0;
   }
   if (c.beams > 80) c.codes = std::min<int64_t>(c.codes, 40);
   c.operations = std::min<int64_t>(c.operations, c.levels + 8);

@@ -61,6 +61,9 @@ struct Case {
   int64_t operations = 1;  // calls of start, stop and step
 
   int64_t stateless = 0;  // 1: also the stateless forms
+
+  int64_t mode = 0;        // SIDBEAM_MODE_*: the others are differential_sampling's
+  int64_t truncation = 0;  // 1: by top-k; 2: by top-p; 3: by both
 };
 
 // A number that a failing case is shrunk by.
@@ -97,7 +100,8 @@ enum Purpose : uint64_t {
   kDrawItemLimits,
   kDrawStateless,
   kDrawReplay,
-  kDrawSettings
+  kDrawSettings,
+  kDrawSampling
 };
 
 }  // namespace differential

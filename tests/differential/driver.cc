@@ -69,10 +69,10 @@ void count_case(const Case& c, Coverage* coverage) {
 }
 
 // The library's message, "" if there was none.
-std::string failure(const Machine& machine, const Case& c) {
+std::string failure(Check check, const Machine& machine, const Case& c) {
   Coverage ignored;
   try {
-    check_case(machine, c, &ignored);
+    check(machine, c, &ignored);
   } catch (const Mismatch& error) {
     return error.what();
   }
@@ -117,13 +117,13 @@ std::vector<Case> smaller(const Case& c) {
   return all;
 }
 
-Case shrunk(const Machine& machine, Case c) {
+Case shrunk(Check check, const Machine& machine, Case c) {
   for (int budget = 3000; budget > 0;) {
     bool better = false;
     for (const Case& next : smaller(c)) {
       if (to_line(next) == to_line(c) || --budget < 0) continue;
       set_current(next);
-      if (failure(machine, next).empty()) continue;
+      if (failure(check, machine, next).empty()) continue;
       c = next;
       better = true;
       break;
@@ -133,16 +133,17 @@ Case shrunk(const Machine& machine, Case c) {
   return c;
 }
 
-int report(const Machine& machine, const Case& c, const std::string& message, bool shrink) {
+int report(Check check, const Machine& machine, const Case& c, const std::string& message, bool shrink) {
   std::cout << "FAILED: " << message << "\n  case: " << to_line(c) << '\n';
   if (!shrink) return 1;
-  const Case small = shrunk(machine, c);
-  std::cout << "shrunk: " << failure(machine, small) << "\n  --case '" << to_line(small) << "'\n";
+  const Case small = shrunk(check, machine, c);
+  std::cout << "shrunk: " << failure(check, machine, small) << "\n  --case '" << to_line(small) << "'\n";
   return 1;
 }
 
-int check_coverage(std::vector<Floor> floors, const Coverage& coverage) {
-  for (const char* name : kReachedByAll) floors.push_back({name, 1});
+int check_coverage(Check check, std::vector<Floor> floors, const Coverage& coverage) {
+  for (const char* name : kReachedByAll)
+    if (check == check_case) floors.push_back({name, 1});
   int missing = 0;
   for (const auto& [name, least] : floors) {
     const auto found = coverage.find(name);
@@ -161,13 +162,14 @@ struct Options {
   bool coverage = false, shrink = true;
 };
 
-int run(const Machine& machine, const std::vector<Floor>& floors, const Options& options, Case (*adjusted)(Case)) {
+int run(Check check, const Machine& machine, const std::vector<Floor>& floors, const Options& options,
+        Case (*adjusted)(Case)) {
   if (!options.line.empty()) {
     const Case c = from_line(options.line);
     set_current(c);
-    const std::string message = failure(machine, c);
+    const std::string message = failure(check, machine, c);
     if (message.empty()) std::cout << "passed\n";
-    return message.empty() ? 0 : report(machine, c, message, false);
+    return message.empty() ? 0 : report(check, machine, c, message, false);
   }
   Coverage coverage;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.seconds);
@@ -176,15 +178,15 @@ int run(const Machine& machine, const std::vector<Floor>& floors, const Options&
     const Case c = adjusted(draw_case(static_cast<uint64_t>(options.seed + i)));
     set_current(c);
     try {
-      check_case(machine, c, &coverage);
+      check(machine, c, &coverage);
     } catch (const Mismatch& error) {
-      return report(machine, c, error.what(), options.shrink);
+      return report(check, machine, c, error.what(), options.shrink);
     }
     count_case(c, &coverage);
   }
   for (const auto& [name, count] : coverage) std::cout << "  " << count << '\t' << name << '\n';
   std::cout << "seeds " << options.seed << " .. " << options.seed + i - 1 << ": " << i << " cases passed\n";
-  return options.coverage ? check_coverage(floors, coverage) : 0;
+  return options.coverage ? check_coverage(check, floors, coverage) : 0;
 }
 
 Options parse(int argc, char** argv) {
@@ -221,14 +223,15 @@ Options parse(int argc, char** argv) {
 
 }  // namespace
 
-int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors, Case (*adjusted)(Case)) {
+int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors, Case (*adjusted)(Case),
+          Check check) {
   struct sigaction action = {};
   action.sa_handler = report_death;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int number : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTERM}) sigaction(number, &action, nullptr);
   try {
     const Options options = parse(argc, argv);
-    return run(make_machine(), floors, options, adjusted);
+    return run(check, make_machine(), floors, options, adjusted);
   } catch (const std::exception& error) {
     std::cerr << "differential: " << error.what() << '\n';
     return 2;

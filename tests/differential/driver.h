@@ -13,6 +13,8 @@
 
 namespace differential {
 
+using Check = void (*)(const Machine&, const Case&, Coverage*);
+
 struct Floor {
   const char* name;
   int64_t least;
@@ -55,8 +57,12 @@ inline constexpr const char* kReachedByAll[] = {"steps compared bit for bit",
                                                 "tails, item_column_tail",
                                                 "tails with ends",
                                                 "steps compared with a full sort"};
-// The exit status. Every case is adjusted before it is run; `floors` add to those of kReachedByAll.
+// The exit status. Every case is adjusted before it is run. `floors` add to those of kReachedByAll, which only
+// check_case() reaches.
 int drive(int argc, char** argv, Machine (*make_machine)(), const std::vector<Floor>& floors,
-          Case (*adjusted)(Case) = repaired);
+          Case (*adjusted)(Case) = repaired, Check check = check_case);
+
+// This machine's ways on the CPU: its best, each target that it has, two threads, and seven of the host's.
+Machine make_cpu_machine();
 
 }  // namespace differential

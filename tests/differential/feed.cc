@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 
 namespace differential {
@@ -66,6 +67,16 @@ void write(Feed* feed, int64_t at, const RawRow& row) {
   }
 }
 
+// Which row a fed beam has, `slots[i]`'s beam m: rows may be shared by slots, or by beams, or follow from their place.
+struct Shared {
+  bool by_slots, by_beams;
+};
+struct RowSource {
+  std::function<RawRow(size_t i, size_t m, const Shared& shared)> by_slot;
+  std::function<RawRow(size_t i, size_t m, int32_t place)> by_map;
+  std::function<bool(size_t i, size_t m, uint64_t hash)> repeats;  // with a map: the row of the fed beam before
+};
+
 // The strides of Case::layout; 6 and 7 are row maps, whose rows have their own strides.
 Layout slots_layout(const World& world, int64_t slots, int64_t rows, int64_t columns, uint64_t hash) {
   Layout layout{slots, rows, columns, 0, columns};
@@ -80,8 +91,8 @@ Layout slots_layout(const World& world, int64_t slots, int64_t rows, int64_t col
   return layout;
 }
 
-void place_by_slot(const World& world, uint64_t step, const std::vector<int>& slots,
-                   const std::vector<std::vector<bool>>& fed, int64_t columns, Feed* feed) {
+void place_by_slot(const World& world, uint64_t step, const std::vector<std::vector<bool>>& fed, int64_t columns,
+                   const RowSource& source, Feed* feed) {
   const auto beams = static_cast<size_t>(world.c.beams);
   size_t needed = 1;
   for (const auto& beam : fed) {
@@ -90,16 +101,13 @@ void place_by_slot(const World& world, uint64_t step, const std::vector<int>& sl
   const uint64_t hash = mix(world.seed(), kDrawLayout, step, 1);
   const size_t rows = needed == 1 && hash % 2 == 0 ? 1 : beams;
   const Layout layout =
-      slots_layout(world, static_cast<int64_t>(slots.size()), static_cast<int64_t>(rows), columns, hash);
+      slots_layout(world, static_cast<int64_t>(fed.size()), static_cast<int64_t>(rows), columns, hash);
   allocate(world, layout, world.c.misalign, feed);
-  if (world.c.given_lse != 0) feed->lse.assign(slots.size() * rows, kNan);
-  for (size_t i = 0; i < slots.size(); ++i) {
+  if (world.c.given_lse != 0) feed->lse.assign(fed.size() * rows, kNan);
+  for (size_t i = 0; i < fed.size(); ++i) {
     for (size_t m = 0; m < beams; ++m) {
       if (!fed[i][m]) continue;
-      RowKey key{step, static_cast<uint64_t>(slots[i]), m};
-      if (layout.slot_stride == 0) key.slot = 0;
-      if (layout.row_stride == 0) key.beam = 0;
-      RawRow row = make_row(world, key, columns);
+      RawRow row = source.by_slot(i, m, {layout.slot_stride == 0, layout.row_stride == 0});
       write(feed, layout.at(static_cast<int64_t>(i), static_cast<int64_t>(m)), row);
       if (row.lse) feed->lse[i * rows + m] = *row.lse;
       feed->seen[i][m] = std::move(row);
@@ -109,7 +117,7 @@ void place_by_slot(const World& world, uint64_t step, const std::vector<int>& sl
 
 // Rows of fed beams in a shuffled order, some left unused, some shared by two beams.
 void place_by_map(const World& world, uint64_t step, const std::vector<std::vector<bool>>& fed, int64_t columns,
-                  Feed* feed) {
+                  const RowSource& source, Feed* feed) {
   const auto beams = static_cast<size_t>(world.c.beams);
   const uint64_t hash = mix(world.seed(), kDrawLayout, step, 2);
   size_t count = hash % 3;
@@ -127,10 +135,10 @@ void place_by_map(const World& world, uint64_t step, const std::vector<std::vect
   for (size_t i = 0; i < fed.size(); ++i) {
     for (size_t m = 0; m < beams; ++m) {
       if (!fed[i][m]) continue;
-      if (next == 0 || mix(hash, i, m) % 8 != 0) ++next;  // else the row of the beam before
+      if (next == 0 || !source.repeats(i, m, mix(hash, i, m))) ++next;  // else the row of the beam before
       const int32_t r = order[next - 1];
       feed->row_map[i * beams + m] = r;
-      RawRow row = make_row(world, {step, 1000000, static_cast<uint64_t>(r)}, columns);
+      RawRow row = source.by_map(i, m, r);
       write(feed, layout.at(0, r), row);
       if (row.lse) feed->lse[static_cast<size_t>(r)] = *row.lse;
       feed->seen[i][m] = std::move(row);
@@ -156,17 +164,51 @@ Delivery::Delivery(const Place& place, const Feed& feed)
   rows.device_id = place.device_id();
 }
 
-Feed make_feed(const World& world, uint64_t step, const std::vector<int>& slots,
-               const std::vector<std::vector<bool>>& fed) {
+namespace {
+
+Feed placed(const World& world, uint64_t step, const std::vector<std::vector<bool>>& fed, int64_t columns,
+            const RowSource& source) {
   Feed feed;
-  feed.seen.assign(slots.size(), std::vector<RawRow>(static_cast<size_t>(world.c.beams)));
-  const int64_t columns = world.columns + static_cast<int64_t>(mix(world.seed(), kDrawLayout, step) % 3);
+  feed.seen.assign(fed.size(), std::vector<RawRow>(static_cast<size_t>(world.c.beams)));
   if (world.c.layout < 6) {
-    place_by_slot(world, step, slots, fed, columns, &feed);
+    place_by_slot(world, step, fed, columns, source, &feed);
   } else {
-    place_by_map(world, step, fed, columns, &feed);
+    place_by_map(world, step, fed, columns, source, &feed);
   }
   return feed;
+}
+
+}  // namespace
+
+Feed make_feed(const World& world, uint64_t step, const std::vector<int>& slots,
+               const std::vector<std::vector<bool>>& fed) {
+  const int64_t columns = world.columns + static_cast<int64_t>(mix(world.seed(), kDrawLayout, step) % 3);
+  const RowSource source{[&](size_t i, size_t m, const Shared& shared) {
+                           const auto slot = static_cast<uint64_t>(slots[i]);
+                           return make_row(world, {step, shared.by_slots ? 0 : slot, shared.by_beams ? 0 : m}, columns);
+                         },
+                         [&](size_t, size_t, int32_t place) {
+                           return make_row(world, {step, 1000000, static_cast<uint64_t>(place)}, columns);
+                         },
+                         [](size_t, size_t, uint64_t hash) { return hash % 8 == 0; }};
+  return placed(world, step, fed, columns, source);
+}
+
+Feed feed_of(const World& world, uint64_t step, const std::vector<std::vector<const RawRow*>>& rows) {
+  std::vector<std::vector<bool>> fed;
+  int64_t columns = 0;
+  for (const auto& slot : rows) {
+    fed.emplace_back();
+    for (const RawRow* row : slot) {
+      fed.back().push_back(row != nullptr);
+      if (row != nullptr) columns = static_cast<int64_t>(row->elements.size());
+    }
+  }
+  const RawRow* before = nullptr;
+  const RowSource source{[&](size_t i, size_t m, const Shared&) { return *rows[i][m]; },
+                         [&](size_t i, size_t m, int32_t) { return *(before = rows[i][m]); },
+                         [&](size_t i, size_t m, uint64_t) { return rows[i][m] == before; }};
+  return placed(world, step, fed, columns, source);
 }
 
 Feed plain_feed(const World& world, const std::vector<RawRow>& rows, int64_t beams, int64_t misalign) {

@@ -34,6 +34,9 @@ struct Delivery {
 // fed[i][m]: whether beam m of the call's i-th slot, slot slots[i], must be fed.
 Feed make_feed(const World& world, uint64_t step, const std::vector<int>& slots,
                const std::vector<std::vector<bool>>& fed);
+// The same of given rows, [slot of the call][beam], NULL for beams that are not fed: at least one is. Layouts that
+// repeat rows ask for equal ones.
+Feed feed_of(const World& world, uint64_t step, const std::vector<std::vector<const RawRow*>>& rows);
 // The simplest layout of the given rows for one slot.
 Feed plain_feed(const World& world, const std::vector<RawRow>& rows, int64_t beams, int64_t misalign);
 

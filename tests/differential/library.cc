@@ -3,6 +3,7 @@
 #include "library.h"
 
 #include <bit>
+#include <cstring>
 #include <sstream>
 
 namespace differential {
@@ -121,6 +122,7 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
   config.device_type = place.device_type();
   config.device_id = place.device_id();
   config.log_probs_promised = static_cast<int32_t>(c.promised);
+  config.mode = static_cast<int32_t>(c.mode);
   sidbeam_session* session = nullptr;
   call("sidbeam_session_create", sidbeam_session_create, runtime, &config, &session);
   return Session(session);
@@ -172,8 +174,18 @@ Snapshot snapshot(const sidbeam_beams& beams, size_t slot) {
   const auto part = [slot](const auto* data, size_t size) {
     return std::vector(data + slot * size, data + (slot + 1) * size);
   };
-  return {part(beams.parents, m), part(beams.codes, m), part(beams.scores, m), part(beams.states, m),
-          beams.live[slot],       beams.active[slot],   beams.level[slot],     beams.errors[slot]};
+  Snapshot now{part(beams.parents, m), part(beams.codes, m), part(beams.scores, m), part(beams.states, m),
+               beams.live[slot],       beams.active[slot],   beams.level[slot],     beams.errors[slot]};
+  if (beams.log_masses != nullptr) now.log_masses = part(beams.log_masses, m);
+  if (beams.perturbed == nullptr) return now;
+  now.perturbed = part(beams.perturbed, m);
+  now.log_inclusions = part(beams.log_inclusions, m);
+  now.threshold = beams.thresholds[slot];
+  return now;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what) {
@@ -188,6 +200,10 @@ void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const s
            b.parents[m], ", ", b.codes[m], ", ", b.scores[m], ")");
   }
   expect(!with_states || a.states == b.states, what, ": states differ");
+  expect(same_bits(a.log_masses, b.log_masses), what, ": log masses differ");
+  expect(same_bits(a.perturbed, b.perturbed), what, ": perturbed scores differ");
+  expect(same_bits(a.log_inclusions, b.log_inclusions), what, ": log inclusions differ");
+  expect(same_bits({a.threshold}, {b.threshold}), what, ": thresholds are ", a.threshold, " and ", b.threshold);
 }
 
 std::string text(const std::vector<int>& codes) {

@@ -73,10 +73,14 @@ struct Snapshot {
   std::vector<float> scores;
   std::vector<sidbeam_state> states;
   int32_t live = 0, active = 0, level = 0, error = 0;
+  // Of the modes that sample, otherwise empty.
+  std::vector<float> log_masses = {}, perturbed = {}, log_inclusions = {};
+  float threshold = 0;
 };
 // The beams in the host's memory, once all work is done.
 sidbeam_beams beams_of(const Place& place, sidbeam_session* session);
 Snapshot snapshot(const sidbeam_beams& beams, size_t slot);
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 // Same bits; states compared only where the strategies are the same.
 void expect_same(const Snapshot& a, const Snapshot& b, bool with_states, const std::string& what);
 

@@ -4,24 +4,6 @@
 
 namespace {
 
-using differential::make_runtime;
-
-const differential::Place kHere;
-
-differential::Machine make_machine() {
-  differential::Machine machine;
-  const auto add = [&](const std::string& name, differential::Runtime runtime) {
-    if (runtime) machine.ways.push_back({name, std::move(runtime), &kHere});
-  };
-  add("this machine's best", make_runtime(nullptr));
-  for (const char* target : {"baseline", "avx2", "avx512", "neon"}) {
-    add(std::string("cpu target ") + target, make_runtime(target));
-  }
-  add("two threads", make_runtime(nullptr, 2));
-  add("seven threads of the host's, backwards", make_runtime(nullptr, 7, true));
-  return machine;
-}
-
 // The default run must reach each of these, few rows hardly reach the corners of a scan by blocks. Forced targets are
 // left out, since machines differ.
 const std::vector<differential::Floor> kFloors = {{"rows skipped", 1},
@@ -42,4 +24,4 @@ const std::vector<differential::Floor> kFloors = {{"rows skipped", 1},
 
 }  // namespace
 
-int main(int argc, char** argv) { return differential::drive(argc, argv, make_machine, kFloors); }
+int main(int argc, char** argv) { return differential::drive(argc, argv, differential::make_cpu_machine, kFloors); }

@@ -1,5 +1,6 @@
-// Writes the first inputs of both fuzz targets below a folder, which it empties: fuzz_files/ has indexes of
-// every kind, fuzz_tool/ these and catalogues, each with a script; fuzz_abi/ and fuzz_numeric/ fixed noise.
+// Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
+// fuzz_tool/ these and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/ draft heads;
+// fuzz_abi/ and fuzz_numeric/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -7,7 +8,9 @@
 #include <random>
 #include <string>
 
+#include "draft_specimens.h"
 #include "files/mutate.h"
+#include "model/input.h"
 #include "specimens.h"
 #include "tool/catalogues.h"
 
@@ -58,6 +61,24 @@ bool write_tool_inputs(const std::filesystem::path& folder) {
   return written;
 }
 
+bool write_models(const std::filesystem::path& folder) {
+  int number = 0;
+  bool written = true;
+  std::filesystem::create_directories(folder);
+  for (const fuzz::ModelInput& input : fuzz::model_specimens())
+    written &= write(folder / std::to_string(number++), encode_model(input));
+  return written;
+}
+
+bool write_draft_heads(const std::filesystem::path& folder) {
+  int number = 0;
+  bool written = true;
+  std::filesystem::create_directories(folder);
+  for (const std::vector<uint8_t>& bytes : fuzz::draft_specimens())
+    written &= write(folder / std::to_string(number++), bytes);
+  return written;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: make_corpus DIR\n");
@@ -74,5 +95,6 @@ int main(int argc, char** argv) {
     written &= write(folder / "fuzz_files" / std::to_string(number), with_script(bytes, {way, way}, number));
   }
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
+  written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
   return written ? 0 : 1;
 }

@@ -9,10 +9,18 @@
 
 namespace gpu {
 
+// How a slot is sampled, in the modes that sample.
+struct Sampling {
+  int64_t seed = 0, request = 0;
+  std::vector<int64_t> draws;  // [beams]; empty: none given
+  int32_t top_k = 0;
+  float top_p = 1, noise_scale = 1;
+};
+
 class Rig {
  public:
   // Logits rows are [slots, beams, columns]; with `listed`, [slots * beams, columns], a slot list and a row map.
-  explicit Rig(const differential::Case& c, bool listed = false);
+  explicit Rig(const differential::Case& c, bool listed = false, int mode = SIDBEAM_MODE_SEARCH);
 
   const differential::World& world() const { return world_; }
   const DevicePlace& device() const { return device_; }
@@ -22,7 +30,7 @@ class Rig {
   size_t slots() const { return static_cast<size_t>(world_.c.slots); }
 
   void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
-             const differential::Settings& settings = {});
+             const differential::Settings& settings = {}, const Sampling& sampling = {});
   void stop(int slot);
   // Replaces the index that new starts get by this number; sessions that follow the old one keep it.
   void swap(size_t catalogue, uint64_t seed);
@@ -32,10 +40,16 @@ class Rig {
   void say(const std::vector<differential::Settings>& each);
   // New logits, then a step on each of the three: the same afterwards, and returned.
   std::vector<differential::Snapshot> step(uint64_t round);
-  // What the three are at, which must be the same.
-  std::vector<differential::Snapshot> compare(const std::string& what) const;
+  // What the three are at, which must be the same: on the CPU the same bits where no floating-point sum differs, and
+  // otherwise near. Stochastic beams that are near may differ in order; they are compared until they do.
+  std::vector<differential::Snapshot> compare(const std::string& what);
+  // Slots of stochastic beams that went other ways on the device and on the CPU, and steps that were compared with it.
+  int64_t strayed() const { return strayed_; }
+  int64_t compared() const { return compared_; }
 
  private:
+  bool has_bits_of_the_cpu(size_t slot) const;
+  void compare_with_cpu(const sidbeam_beams& there, const sidbeam_beams& here, size_t slot, const std::string& what);
   void fill(uint64_t round);
   sidbeam_step_args args_there() const;
   void step_on_cpu();
@@ -43,6 +57,9 @@ class Rig {
 
   differential::World world_;
   bool listed_;
+  int mode_;
+  std::vector<bool> truncated_, astray_;  // of each slot
+  int64_t strayed_ = 0, compared_ = 0;
   differential::Runtime runtime_;
   differential::Place here_;
   DevicePlace device_;
@@ -51,8 +68,8 @@ class Rig {
   std::vector<float> wide_;
   std::vector<uint16_t> narrow_;
   std::vector<int32_t> list_, map_;
-  std::vector<float> temperatures_, soft_caps_;
-  std::shared_ptr<void> rows_there_memory_, list_there_, map_there_, temperatures_there_, soft_caps_there_;
+  std::vector<float> temperatures_, soft_caps_, lse_;
+  std::shared_ptr<void> rows_there_memory_, list_there_, map_there_, temperatures_there_, soft_caps_there_, lse_there_;
   sidbeam_rows rows_here_, rows_there_;
   differential::Session cpu_, eager_, graphed_;
   std::optional<Graph> graph_;

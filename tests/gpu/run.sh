@@ -3,7 +3,7 @@
 # CUDA 12 or later, CMake and a C++20 compiler, unless programs are carried; PyTorch and Triton for the rivals. Fetches
 # nothing.
 #   bash tests/gpu/run.sh tests      what may be captured, the tests, compute-sanitizer
-#   bash tests/gpu/run.sh bench      the benchmark, then its rivals
+#   bash tests/gpu/run.sh bench      the benchmark, how attention is best spread, then the rivals
 # Both leave NAME.tar.gz (every log, every measurement), NAME.json and NAME.txt. The archive is made anew after each
 # part, so that it holds what was finished even where this script is killed.
 # SIDBEAM_DEPS  folder that dependencies.sh filled: headers, the commit, perhaps the programs
@@ -23,7 +23,7 @@ export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin PYTHONDONTWRITEBYTECODE=1
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} bin=build/gpu
 folder=$(mktemp -d) && logs=$folder/$what
 end=$((SECONDS + ${GPU_SECONDS:-530})) most=${GPU_PART_SECONDS:-600}
-failed=0 ran=0 child='' child_name='' child_begin=0
+failed=0 ran=0 running='' running_since=0
 mkdir -p "$output" "$logs"
 touch "$logs/parts.tsv" "$logs/parts.txt" "$logs/lines.jsonl"
 
@@ -56,11 +56,11 @@ part() {
     ended "$name" 'LEFT OUT' 0 'no time left'
     return
   fi
+  running=$name running_since=$begin  # before it runs: a signal may come as soon as it does
   # In the background, since bash runs a trap only once a command in the foreground has ended.
   timeout -k 5 "$seconds" bash -c '"$@"' part "$@" >"$log" 2>&1 </dev/null &
-  child=$! child_name=$name child_begin=$begin
-  wait $child || status=$?
-  child=
+  wait $! || status=$?
+  running=
   words=$(tail -n 1 "$log" | tr -d '\t\r' | cut -c 1-100)
   case $status in
     0) ran=1; ended "$name" ok $((SECONDS - begin)) "$words"; return ;;
@@ -77,10 +77,10 @@ finish() {
   local status=$? note=
   trap - EXIT
   trap '' TERM INT HUP
-  if [ -n "$child" ]; then
-    kill "$child" 2>/dev/null || true
-    wait "$child" || true
-    ended "$child_name" KILLED $((SECONDS - child_begin)) 'run.sh was ended from outside'
+  if [ -n "$running" ]; then
+    kill "${!:-}" 2>/dev/null || true
+    wait "${!:-}" || true
+    ended "$running" KILLED $((SECONDS - running_since)) 'run.sh was ended from outside'
     status=1
   fi
   "$python" tests/gpu/bench/report.py --parts "$logs/parts.tsv" --lines "$logs/lines.jsonl" --commit "$commit" \
@@ -103,7 +103,7 @@ get_programs() {
   architecture=$(gpu_architecture)
   if fits "$carried" "$architecture"; then
     bin=$carried
-    export LD_LIBRARY_PATH=$carried/cuda
+    export LD_LIBRARY_PATH=$carried/cuda:${CUDA_PATH:-/usr/local/cuda}/lib64  # where cuBLASLt is, which is too large
     return
   fi
   for tool in nvcc cmake c++; do
@@ -127,9 +127,14 @@ run_tests() {
   part capture-probe 30 "$bin/tests/gpu/gpu_capture_probe"
   part capture 30 "$bin/tests/gpu/gpu_capture"
   part graphs 60 "$bin/tests/gpu/gpu_graphs"
+  part sampling 60 "$bin/tests/gpu/gpu_sampling" --cases 200
   part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
   part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
   part cuda-host 30 "$bin/samples/cuda_host"
+  for tool in attention forward lane shared_kv; do
+    part "runner-$tool" 60 env SIDBEAM_RUNNER_CUDA_LIBRARY="$bin/runtime/runner/libsidbeam_runner_cuda.so.1" \
+      "$bin/tests/gpu/runner/gpu_runner_$tool"
+  done
   if ! command -v compute-sanitizer >/dev/null; then
     ended sanitizers 'left out' 0 'compute-sanitizer is not there'
     return
@@ -152,10 +157,16 @@ warm_rivals() {
 export python
 export -f warm_rivals
 
+# fit_attention TIMES TABLE   what runtime/runner/cuda/attention_plan_table.inc would be on this GPU
+fit_attention() { "$python" tests/gpu/bench/fit_attention.py "$1" >"$2"; }
+export -f fit_attention
+
 # The rivals last, warmed once nothing of ours is timed any more.
 run_bench() {
   local budget
   part bench 240 "$bin/tests/gpu/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$logs/lines.jsonl"
+  part attention-times 100 "$bin/tests/gpu/runner/gpu_runner_times" --seconds 90 --json "$logs/attention_times.jsonl"
+  part attention-fit 20 fit_attention "$logs/attention_times.jsonl" "$logs/attention_plan_table.inc"
   if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
     ended rivals 'left out' 0 "$python has no PyTorch that sees a GPU"
     return

@@ -39,36 +39,47 @@ install_and_move() {
   libraries=$(dirname "$library")
 }
 
-# The dependencies that the library states do not mention this machine.
+# check_binary FILE SONAME NEEDS   one that mentions nothing of this machine, and of libraries needs those of the C and
+# C++ runtimes and NEEDS (of a regular expression, as lib(NEEDS)) alone
+check_binary() {
+  local dynamic needed
+  dynamic=$(readelf --dynamic "$1")
+  grep -q "SONAME.*\[$2\]" <<<"$dynamic" || fail "SONAME: expected $2, got $dynamic"
+  if grep -E 'R(UN)?PATH' <<<"$dynamic"; then fail "$2 has a run path"; fi
+  needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic" |
+    grep -vxE "lib(stdc\+\+\.so\.6|gcc_s\.so\.1|m\.so\.6|c\.so\.6|$3)|ld-linux-.*" || true)
+  [ -z "$needed" ] || fail "NEEDED of $2: expected the C and C++ runtimes and lib($3), got $needed"
+}
+
 check_library() {
   say "the library: SONAME, what it needs, no run path, exports, no path of this tree"
-  local dynamic needed
-  dynamic=$(readelf --dynamic "$library")
-  grep -q 'SONAME.*\[libsidbeam.so.1\]' <<<"$dynamic" || fail "SONAME: expected libsidbeam.so.1, got $dynamic"
-  if grep -E 'R(UN)?PATH' <<<"$dynamic"; then fail "the library has a run path"; fi
-  needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic" |
-    grep -vxE 'lib(stdc\+\+\.so\.6|gcc_s\.so\.1|m\.so\.6|c\.so\.6)|ld-linux-.*' || true)
-  [ -z "$needed" ] || fail "NEEDED: expected only the C and C++ runtimes, got $needed"
-  grep -q 'NODELETE' <<<"$dynamic" || fail "the library can be unloaded: -z nodelete is missing"
-  bash tests/abi/check_symbols.sh "$prefix/include" "$library"
+  check_binary "$library" libsidbeam.so.1 ''
+  readelf --dynamic "$library" | grep -q NODELETE || fail "the library can be unloaded: -z nodelete is missing"
+  bash tests/abi/check_symbols.sh core "$prefix/include" "$library"
   if grep -rlF "$PWD" "$prefix"; then fail "these installed files name the folder that they were built in"; fi
 }
 
 # It contains all of CUDA that it needs except the driver, which it looks up itself.
 check_plugin() {
-  local plugin=$libraries/libsidbeam_cuda.so.1 dynamic needed exports
+  local plugin=$libraries/libsidbeam_cuda.so.1 exports
   [ -e "$plugin" ] || return 0
   say "the CUDA plugin: SONAME, what it needs, exports, of the same build"
-  dynamic=$(readelf --dynamic "$plugin")
-  grep -q 'SONAME.*\[libsidbeam_cuda.so.1\]' <<<"$dynamic" || fail "SONAME: expected libsidbeam_cuda.so.1, got $dynamic"
-  if grep -E 'R(UN)?PATH' <<<"$dynamic"; then fail "the plugin has a run path"; fi
-  needed=$(sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' <<<"$dynamic" |
-    grep -vxE 'lib(stdc\+\+\.so\.6|gcc_s\.so\.1|(m|c|dl|rt|pthread)\.so\.[0-9]+)|ld-linux-.*' || true)
-  [ -z "$needed" ] || fail "NEEDED: expected only the C and C++ runtimes, got $needed"
+  check_binary "$plugin" libsidbeam_cuda.so.1 '(dl|rt|pthread)\.so\.[0-9]+'
   exports=$(nm --dynamic --defined-only "$plugin" | awk '{ print $3 }')
   [ "$exports" = sidbeam_cuda_plugin ] || fail "exports: expected sidbeam_cuda_plugin, got $exports"
   cc -std=c99 $strict -I "$prefix/include" $here/cuda_host.c -o "$work/cuda_host" "$library"
   LD_LIBRARY_PATH=$libraries "$work/cuda_host"
+}
+
+check_runner() {
+  local runner=$libraries/libsidbeam_runner.so.1 flags
+  [ -e "$runner" ] || return 0
+  say "the runner: SONAME, what it needs, no run path, exports; pkg-config"
+  check_binary "$runner" libsidbeam_runner.so.1 'sidbeam\.so\.1'
+  bash tests/abi/check_symbols.sh runner "$prefix/include" "$runner"
+  flags=$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --cflags --libs sidbeam-runner)
+  eval "cc -std=c11 $strict -DSIDBEAM_RUNNER tests/abi/abi_v1.c -o \"$work/runner_v1\" $flags"
+  LD_LIBRARY_PATH=$libraries prints "ABI 1 is as it was, runner_v1.inc" "$work/runner_v1"
 }
 
 check_headers() {
@@ -138,6 +149,7 @@ install_and_move
 check_library
 check_headers
 check_plugin
+check_runner
 cmake_consumer
 pkg_config_consumer
 dlopen_consumer

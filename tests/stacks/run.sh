@@ -74,6 +74,9 @@ export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
 stack transformers transformers torch transformers
+stack transformers_sampling transformers torch transformers
+stack train torch torch transformers
+stack runner transformers torch transformers
 stack jax jax jax
 stack vllm vllm torch transformers vllm
 stack sglang sglang torch sglang

@@ -14,6 +14,7 @@ from serving_cases import (
     CATALOGUES,
     COLUMNS,
     END,
+    SID_END,
     allowed_after,
     assert_row,
     install_entry_points,
@@ -73,13 +74,15 @@ def environment(tmp_path_factory):
     buffer_utils.async_tensor_h2d = lambda data, device, dtype: torch.tensor(data, dtype=dtype)
 
 
-def params(choice=None, **more):
-    return SamplingParams(max_tokens=32, extra_args=None if choice is None else {"sidbeam": choice}, **more)
+def params(choice=None, extra=None, **more):
+    asked = {**({} if choice is None else {"sidbeam": choice}), **(extra or {})}
+    return SamplingParams(max_tokens=32, extra_args=asked or None, **more)
 
 
 class Request:
-    def __init__(self, number, choice, prompt):
+    def __init__(self, number, choice, prompt, **more):
         self.name, self.choice, self.prompt, self.output = f"r{number}", choice, list(prompt), []
+        self.params = params(choice, **more)
 
     def check(self, before, after):
         history = self.prompt + self.output
@@ -98,7 +101,7 @@ class V1:
     def add(self, request):
         self.requests[request.name] = request
         state = CachedRequestState(
-            request.name, request.prompt, [], params(request.choice), None, ([0],), 0, request.output
+            request.name, request.prompt, [], request.params, None, ([0],), 0, request.output
         )
         self.batch.add_request(state)
 
@@ -132,7 +135,7 @@ class V2:
         self.requests[request.name] = request
         self.states.add_request(request.name, len(request.prompt), request.prompt + request.output, 0, 32)
         slot = self.states.req_id_to_index[request.name]
-        self.modified = [processor.add_request(slot, params(request.choice)) for processor in self.processors]
+        self.modified = [processor.add_request(slot, request.params) for processor in self.processors]
         self.states.apply_staged_writes()
 
     def remove(self, request):
@@ -296,6 +299,78 @@ def test_declined_rows_untouched(Runner):
     rows, after = runner.step(before.clone(), rng)
     for request, old, new in zip(rows, before, after):
         assert torch.equal(old.view(torch.int32), new.view(torch.int32)) == (request.choice is None)
+
+
+def expected_token(request, row):
+    """What the library draws for a request whose SID begins with its output: the token, or END where none is left."""
+    catalogue, level = serving.find(request.choice), len(request.output)
+    if level == catalogue.levels or {END, SID_END} & set(request.output):
+        return END
+    constraints, said = catalogue.constraints("cpu"), request.params
+    codes = [int(catalogue.codes[l, token]) for l, token in enumerate(request.output)]
+    drawn = constraints.sample(
+        row[None].numpy(),
+        constraints.prefixes([codes]),
+        seeds=said.seed,
+        requests=said.extra_args["sidbeam_request"],
+        draws=said.extra_args.get("sidbeam_draw", 0),
+        top_k=max(said.top_k, 0),
+        top_p=said.top_p,
+        inverse_temperature=np.float32(1 / said.temperature),
+    )
+    return END if drawn.codes[0] < 0 else int(catalogue.padded_tokens[level, drawn.codes[0]])
+
+
+@runners
+@pytest.mark.parametrize("seed", range(3))
+def test_requests_that_draw(Runner, seed):
+    """Only the drawn token is left of their rows, wherever they are; the others' are masked as ever."""
+    rng, runner = np.random.default_rng(seed), Runner()
+    settings = [{"temperature": 0.7}, {"top_k": 20}, {"top_p": 0.8, "top_k": -1}, {"extra": {"sidbeam_draw": 9}}]
+    for number in range(SLOTS):
+        more = dict(settings[number % 4], seed=int(rng.integers(1000)))
+        more["extra"] = {"sidbeam_request": number - 2, **more.get("extra", {})}
+        name = ["deep", "variable", "duplicates"][number % 3]
+        runner.add(Request(number, name, prompt_of(rng), **(more if number != 3 else {})))
+    ended = 0
+    for _ in range(5):
+        before = logits_of(rng, SLOTS)
+        rows, after = runner.step(before.clone(), rng)
+        for request, old, new in zip(rows, before, after):
+            if request.name == "r3":
+                request.check(old, new)
+                continue
+            token = expected_token(request, old)
+            assert torch.isfinite(new).nonzero()[:, 0].tolist() == [token], request.name
+            ended += token == END
+        for request, new in zip(rows, after):
+            runner.told(request, int(new.argmax()))
+    assert 0 < ended < 5 * SLOTS
+
+
+@pytest.mark.parametrize(
+    "more, message",
+    [
+        ({"extra": {"sidbeam_request": 1}}, "seed is None, expected an integer"),
+        ({"extra": {"sidbeam_request": "1"}, "seed": 1}, "sidbeam_request is '1', expected an integer"),
+        ({"extra": {"sidbeam_request": 1, "sidbeam_draw": -1}, "seed": 1}, "sidbeam_draw is -1, expected an integer"),
+        ({"extra": {"sidbeam_request": 1}, "seed": 1, "temperature": 0}, "temperature is 0"),
+    ],
+)
+def test_draws_that_are_refused(more, message):
+    from vllm.exceptions import VLLMValidationError
+
+    unconstrained = {"extra": {"sidbeam": False, "sidbeam_request": 1}, "seed": 1}
+    for asked, expected in (
+        (params("bigrams", **more), message),
+        (params(**unconstrained), "sidbeam_request is given, expected a catalogue"),
+    ):
+        for validate in [
+            build_custom_logits_processors_params_validator(None),
+            lambda p: validate_logits_processors_parameters(None, p),
+        ]:
+            with pytest.raises(VLLMValidationError, match=expected):
+                validate(asked)
 
 
 @pytest.mark.parametrize("seed", range(4))

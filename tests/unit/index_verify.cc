@@ -102,9 +102,10 @@ void ask_everything(const IndexView& view) {
 }
 
 TEST(IndexVerify, EveryByteOfEverySectionCounts) {
+  constexpr uint64_t kStep = SIDBEAM_SANITIZED ? 5 : 1;
   for (const std::vector<uint8_t>& original : files()) {
     for (const Section& section : Damaged(original).header.sections) {
-      for (uint64_t at = section.offset; at < section.offset + section.spec.length; ++at) {
+      for (uint64_t at = section.offset; at < section.offset + section.spec.length; at += kStep) {
         for (const uint8_t flip : {uint8_t{0x01}, uint8_t{0xff}}) {
           SCOPED_TRACE(::testing::Message()
                        << SectionName(static_cast<uint16_t>(section.spec.kind), section.spec.level).text << ", byte "

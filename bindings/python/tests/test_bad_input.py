@@ -265,6 +265,12 @@ def test_constraint_set_calls(index: sidbeam.Index) -> None:
         sidbeam.ConstraintSet(sorted_only)
 
 
+def test_a_vocabulary_is_no_list(index: sidbeam.Index) -> None:
+    for make in sidbeam.Session, sidbeam.ConstraintSet:
+        with pytest.raises(TypeError, match="vocabulary is list, expected a Vocabulary"):
+            make(index, vocabulary=[0, 4])  # type: ignore[operator]
+
+
 def test_pickle_and_copy_are_refused(index: sidbeam.Index, session: sidbeam.Session) -> None:
     for made in (
         index,

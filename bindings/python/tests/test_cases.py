@@ -18,6 +18,7 @@ import sidbeam
 
 PATH = os.environ.get("SIDBEAM_CASES")
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
+DRAWN = ("log_masses", "perturbed", "log_inclusions", "thresholds")  # of some modes
 BEAMS = ("parents", "codes", "scores", "states", "live", "active", "level", "errors")
 
 BROADCAST = -(2**63)
@@ -116,6 +117,7 @@ class Replay:
         self.line = ""
         self.session: Any = None
         self.constraints: Any = None
+        self.disc: Any = None
 
     def play(self, kind: str, f: dict[str, Any]) -> None:
         getattr(self, "do_" + kind)(f)
@@ -123,6 +125,10 @@ class Replay:
             beams = self.session.beams()
             for name in BEAMS:
                 same(getattr(beams, name), f["want_" + name], f"{self.line} {kind} {name}")
+            for name in DRAWN:
+                assert (getattr(beams, name) is None) == ("want_" + name not in f), f"{self.line} {kind} {name}"
+                if "want_" + name in f:
+                    same(getattr(beams, name), f["want_" + name], f"{self.line} {kind} {name}")
 
     def do_case(self, f: dict[str, Any]) -> None:
         self.line = f["line"][0]
@@ -157,6 +163,7 @@ class Replay:
             normalization=scalar(f, "normalization"),
             top_k=scalar(f, "top_k"),
             log_probs_promised=bool(scalar(f, "log_probs_promised")),
+            mode=scalar(f, "mode"),
             vocabulary=vocabulary(f),
         )
 
@@ -172,7 +179,20 @@ class Replay:
             prefix_lengths=f.get("prefix_lengths"),
             inverse_temperature=f.get("inverse_temperatures"),
             soft_cap=f.get("soft_caps"),
+            seeds=f.get("seeds"),
+            requests=f.get("requests"),
+            draws=self.draws_of(f),
+            top_k=f.get("top_ks"),
+            top_p=f.get("top_ps"),
+            noise_scale=f.get("noise_scales"),
         )
+
+    def draws_of(self, f: dict[str, Any]) -> Any:
+        """[n, M]: without the columns that a wider stride leaves between them."""
+        if "draws" not in f:
+            return None
+        width = self.session.width
+        return f["draws"].reshape(-1, scalar(f, "draw_stride") or width)[:, :width]
 
     def do_step(self, f: dict[str, Any]) -> None:
         self.session.step(
@@ -248,6 +268,48 @@ class Replay:
         same(top.codes, f["want_codes"], self.line)
         same(top.log_probs, f["want_log_probs"], self.line)
         same(top.states, f["want_next"], self.line)
+
+
+    def do_sample(self, f: dict[str, Any]) -> None:
+        drawn = self.constraints.sample(
+            logits_of(f),
+            f["states"],
+            seeds=f["seeds"],
+            requests=f["requests"],
+            draws=f.get("draws"),
+            top_k=f.get("top_ks"),
+            top_p=f.get("top_ps"),
+            inverse_temperature=f.get("inverse_temperatures"),
+            normalization=scalar(f, "normalization"),
+            which=f.get("which"),
+            dtype=f["dtype"],
+        )
+        same(drawn.codes, f["want_codes"], self.line)
+        same(drawn.log_probs, f["want_log_probs"], self.line)
+        same(drawn.log_masses, f["want_log_masses"], self.line)
+        same(drawn.states, f["want_next"], self.line)
+
+    def do_disc(self, f: dict[str, Any]) -> None:
+        self.disc = sidbeam.Disc(
+            scalar(f, "results"),
+            rounds=scalar(f, "rounds"),
+            without_replacement=bool(scalar(f, "without_replacement")),
+            attempts=scalar(f, "attempts"),
+            side_by_side=scalar(f, "side_by_side"),
+            seed=scalar(f, "seed"),
+            request=scalar(f, "request"),
+        )
+
+    def do_disc_next(self, f: dict[str, Any]) -> None:
+        same(self.disc.next(scalar(f, "capacity")), f["want_draws"], self.line)
+
+    def do_disc_add(self, f: dict[str, Any]) -> None:
+        self.disc.add(f["draws"], f["ordinals"], f["log_probs"], f["log_masses"])
+
+    def do_disc_get(self, f: dict[str, Any]) -> None:
+        found = self.disc.results()
+        for name in ("ordinals", "draws", "accepted", "draws_used", "rows_run", "log_probs", "log_masses"):
+            same(getattr(found, name), f["want_" + name], f"{self.line} {name}")
 
 
 @pytest.mark.skipif(PATH is None, reason="SIDBEAM_CASES does not name the shared cases; test.sh does")

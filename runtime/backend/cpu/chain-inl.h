@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "backend/cpu/kernels.h"
-#include "backend/cpu/math-inl.h"
 #include "index/read/state.h"
+#include "support/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

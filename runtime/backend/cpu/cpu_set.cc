@@ -3,43 +3,23 @@
 #include "backend/cpu/cpu_set.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
 #include "backend/constraint.h"
+#include "backend/cpu/draw.h"
 #include "backend/cpu/row_scan.h"
 #include "backend/cpu/sum_ahead.h"
+#include "backend/cpu/valid_columns.h"
+#include "backend/sampling.h"
+#include "backend/settings.h"
 #include "index/read/prefix_states.h"
 #include "index/read/state.h"
 #include "support/error.h"
 
 namespace sidbeam::cpu {
 namespace {
-
-// An entry of a call: its index, its state (dead if the caller's was invalid), and its columns per level.
-struct StateRow {
-  const IndexView* index = nullptr;
-  int64_t state = -1;
-  const LevelColumns* columns = nullptr;
-};
-
-// Calls visit(column) for every valid column of a row, the end's last.
-template <class Visit>
-void for_each_valid_column(const StateRow& row, const Visit& visit) {
-  if (!is_live(row.state) || is_ended(row.state)) return;
-  const State state = decode_state(row.state);
-  if (state.level >= row.index->levels) return;
-  const LevelView& level = row.index->level[state.level];
-  const LevelColumns& columns = row.columns[state.level];
-  for_each_child(*row.index, state, [&](uint32_t token) {
-    if (token < level.codes) {
-      const int64_t column = columns.column(token);
-      if (column >= 0) visit(column);
-    } else if (row.index->variable_length && columns.end_column >= 0 && token == level.codes) {
-      visit(columns.end_column);
-    }
-  });
-}
 
 template <class Element>
 void fill_unset(const uint64_t* valid, int64_t n, Element minus_infinity, Element* out) {
@@ -77,37 +57,87 @@ struct TopkWorkspace {
   Selection selection;
 };
 
-// Nothing is appended unless the outcome is kReady.
-RowOutcome scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization,
-                      int64_t i, TopkWorkspace& workspace) {
-  if (!is_live(row.state) || is_ended(row.state)) return RowOutcome::kEmpty;
-  const State state = decode_state(row.state);
-  if (state.level >= row.index->levels) return RowOutcome::kEmpty;
+// What turns a row's elements into log-probabilities.
+struct RowRules {
+  int32_t normalization = 0;
+  float inverse_temperature = 1.0F;
+  Truncation truncation;
+};
+
+// A logits row, ready to be scanned.
+struct Scan {
   SlotPlan plan;
+  RowTask task;
+  NodeRow found;
+};
+
+// False if nothing follows the row's state.
+bool prepare(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, const RowRules& rules, int64_t i,
+             RowWorkspace& workspace, Scan& scan) {
+  if (!is_live(row.state) || is_ended(row.state)) return false;
+  const State state = decode_state(row.state);
+  if (state.level >= row.index->levels) return false;
+  SlotPlan& plan = scan.plan;
   plan.kernels = &kernels;
   plan.index = row.index;
   plan.level = state.level;
   plan.strategy = SIDBEAM_STRATEGY_TRIE;
   plan.columns = row.columns[state.level];
   plan.column_count = rows.columns;
-  plan.elements = {rows.data, rows.dtype, 1.0F, 0.0F};
-  decide(plan, normalization, false);
-  RowTask task;
+  plan.elements = {rows.data, rows.dtype, rules.inverse_temperature, 0.0F};
+  plan.truncation = rules.truncation;
+  decide(plan, rules.normalization, false);
+  RowTask& task = scan.task;
   task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
   task.node = state.node;
-  NodeRow found;
-  if (!plan.in_tail()) found = node_row(row.index->level[state.level], state.node);
-  task.found = &found;
+  if (!plan.in_tail()) scan.found = node_row(row.index->level[state.level], state.node);
+  task.found = &scan.found;
   if (plan.sums_ahead()) {
     RowsToSum sums;
     sums.elements = plan.elements;
     sums.elements.data = task.data;
     sums.count = 1;
     sums.stride = rows.row_stride * element_bytes(rows.dtype);  // the next row is fetched
-    task.maxima = sum_ahead(plan, sums, workspace.rows, &task.row.normalizer);
+    task.maxima = sum_ahead(plan, sums, workspace, &task.row.normalizer);
   }
+  return true;
+}
+
+// Nothing is appended unless the outcome is kReady.
+RowOutcome scan_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, int32_t normalization,
+                      int64_t i, TopkWorkspace& workspace) {
+  Scan scan;
+  if (!prepare(kernels, row, rows, {normalization, 1.0F, {}}, i, workspace.rows, scan)) return RowOutcome::kEmpty;
   StepCounters counters;
-  return scan_row(plan, task, workspace.rows, workspace.selection, counters);
+  return scan_row(scan.plan, scan.task, workspace.rows, workspace.selection, counters);
+}
+
+// A draw as a call writes it.
+struct SampledRow {
+  int32_t code = -1;
+  float log_prob = -std::numeric_limits<float>::infinity(), log_mass = -std::numeric_limits<float>::infinity();
+  int64_t next = kDeadState;
+};
+
+SampledRow sample_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, const RowRules& rules,
+                        const SlotSampling& sampling, int64_t i, RowWorkspace& workspace) {
+  Scan scan;
+  SampledRow result;
+  if (!prepare(kernels, row, rows, rules, i, workspace, scan)) return result;
+  StepCounters counters;
+  ListedRow listed;
+  RowOutcome outcome = list_row(scan.plan, scan.task, workspace, counters, listed);
+  if (outcome == RowOutcome::kReady) {
+    const int64_t draw = sampling.draws != nullptr ? *sampling.draws : 0;
+    const Drawn drawn = draw_code(scan.plan, listed, workspace,
+                                  draw_bits(sampling.seed, sampling.request, draw, RandomUse::kCode, scan.plan.level));
+    result = {static_cast<int32_t>(drawn.code), drawn.log_prob, drawn.log_mass,
+              next_state(*row.index, row.state, drawn.code)};
+    if (!std::isfinite(result.log_prob) || !std::isfinite(result.log_mass)) result = {};
+    if (drawn.log_prob == std::numeric_limits<float>::infinity()) outcome = RowOutcome::kBad;
+  }
+  if (outcome == RowOutcome::kBad) result.log_prob = std::numeric_limits<float>::quiet_NaN();
+  return result;
 }
 
 void write_topk(const StateRow& row, const Selection& selection, int32_t count, int32_t k, int32_t* codes,
@@ -168,7 +198,7 @@ class CpuSet final : public SetBackend {
             int32_t* codes, float* log_probs, int64_t* next) const override {
     check_which(call);
     const auto width = static_cast<int32_t>(std::min<int64_t>(k, int64_t{codes_} + 1));
-    const StepLimits limits{0, 0, 0, codes_};
+    const StepLimits limits{0, 0, 0, codes_, false};
     TopkWorkspace workspace{RowWorkspace(kernels_, allocator_, limits), Selection(kernels_, allocator_, width)};
     for (int64_t i = 0; i < call.count; ++i) {
       workspace.selection.reset(width);
@@ -178,6 +208,30 @@ class CpuSet final : public SetBackend {
       write_topk(row, workspace.selection, count, k, codes + i * k, log_probs + i * k,
                  next != nullptr ? next + i * k : nullptr);
       if (outcome == RowOutcome::kBad) log_probs[i * k] = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+
+  void sample(const SetCall& call, const int64_t* states, const sidbeam_rows& rows, const SetSampling& how,
+              const sidbeam_sampled& out) const override {
+    check_which(call);
+    const SamplingCall checks{SIDBEAM_MODE_SAMPLE, 1, call.count, 0};
+    const auto temperature = [&](int64_t i) {
+      return how.inverse_temperatures != nullptr ? how.inverse_temperatures[i] : 0.0F;
+    };
+    for (int64_t i = 0; i < call.count; ++i) {
+      check_inverse_temperature({"inverse_temperatures", i, temperature(i), "1"});
+      sampling_of(checks, how.arrays, i, 1);
+    }
+    RowWorkspace workspace(kernels_, allocator_, {0, 0, 0, codes_, true});
+    for (int64_t i = 0; i < call.count; ++i) {
+      const SlotSampling sampling = sampling_of(checks, how.arrays, i, 1);
+      const RowRules rules{how.normalization, first_given({temperature(i), 0.0F}, {0.0F, 0.0F}).inverse_temperature,
+                           sampling.truncation};
+      const SampledRow row = sample_state(kernels_, state_row(call, i, states[i]), rows, rules, sampling, i, workspace);
+      out.codes[i] = row.code;
+      if (out.log_probs != nullptr) out.log_probs[i] = row.log_prob;
+      if (out.log_masses != nullptr) out.log_masses[i] = row.log_mass;
+      if (out.next != nullptr) out.next[i] = row.next;
     }
   }
 

@@ -24,7 +24,7 @@
 #include <array>
 #include <bit>
 
-#include "backend/cpu/math-inl.h"
+#include "support/math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

@@ -20,8 +20,10 @@
 // After highway.h, which knows the target.
 #include "backend/cpu/append-inl.h"
 #include "backend/cpu/chain-inl.h"
+#include "backend/cpu/draw-inl.h"
 #include "backend/cpu/log_sum_exp-inl.h"
 #include "backend/cpu/nodes-inl.h"
+#include "backend/cpu/noise-inl.h"
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
 #include "backend/cpu/select-inl.h"
@@ -41,6 +43,7 @@ inline constexpr char kName[] = "baseline";
 #endif
 
 inline constexpr Kernels kKernels = {kName,        sum_exp,   log_sum_exp, load,          transform,        gather,
+                                     weigh,        choose,    above,       find_at_least, random_bits,      perturb,
                                      largest,      append,    append_list, append_slices, likely_threshold, find_edges,
                                      follow_chain, near_best, keep_best,   rank,          write_chosen,     find_rows,
                                      follow_rows};

@@ -51,11 +51,25 @@ inline constexpr int32_t kMostSummed = 128;
 inline constexpr int kBlock = 64;        // columns that share one maximum
 inline constexpr int kGroup = 4;         // blocks that share a second maximum
 inline constexpr int kChunk = 512;       // columns summed in f32; error bound in log_sum_exp-inl.h
+inline constexpr int kDrawBlock = 32;    // weights that share one cumulative sum
 inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
 inline constexpr int64_t kGroupColumns = kGroup * kBlock;
 inline constexpr int64_t maxima_size(int64_t columns) {
   return (columns + kGroupColumns - 1) / kGroupColumns * (1 + kGroup) * kVectorSlack;
 }
+
+// What a threshold leaves of a row: a number of elements, and the sum of their weights.
+struct Above {
+  int64_t count = 0;
+  uint64_t mass = 0;
+};
+
+// The noise of the prefix whose children are perturbed.
+struct NodeNoise {
+  uint64_t seed = 0, hash = 0;
+  int32_t level = 0;
+  float arrival = 0.0F, scale = 1.0F;
+};
 
 // Codes of 2 or 4 bytes each, as the trie stores them.
 struct TokenList {
@@ -163,9 +177,25 @@ struct Kernels {
   // Turns n gathered floats into x, in place. `x` has room for n + kVectorSlack.
   void (*transform)(const Elements& elements, float* x, int64_t n);
   // Writes x and the code of every code of the list below `codes`; code t is column first_column + t. Both outputs have
-  // room for the list's count + kVectorSlack. Returns the number written.
+  // room for the list's count + kVectorSlack. Returns the number written. `top` (may be null) receives what largest()
+  // would return of x.
   int32_t (*gather)(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
-                    uint32_t* tokens);
+                    uint32_t* tokens, float* top);
+  // Writes the power of each x (backend/draw.h), none of them above `largest`, and the sums of all weights up to the
+  // end of each block of kDrawBlock. Returns the sum of all. `x` and `powers` have room for n + kVectorSlack.
+  uint64_t (*weigh)(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative);
+  // The first of n numbers, weighed so, with which the sum of their weights exceeds a threshold below the whole sum.
+  int64_t (*choose)(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t threshold);
+  // The number of x that are at least a threshold, and if `largest` is given their weights; none is NaN.
+  Above (*above)(const float* x, int64_t n, float threshold, const float* largest);
+  // Writes the numbers of these x, rising, and returns how many they are.
+  int64_t (*find_at_least)(const float* x, int64_t n, float threshold, uint32_t* at);
+  // 64 random bits for the code of each of n draws.
+  void (*random_bits)(uint64_t seed, int64_t request, const int64_t* draws, int32_t level, int32_t n, uint64_t* out);
+  // Writes the perturbed score of each x, in place, and returns the earliest time (backend/noise.h). `exponentials` has
+  // room for n + kVectorSlack.
+  float (*perturb)(const RowScore& row, const NodeNoise& node, const uint32_t* tokens, int32_t n, float* x,
+                   float* exponentials);
   // The largest x (-inf if n is 0), or +inf if any x is +inf or NaN.
   float (*largest)(const float* x, int64_t n);
   // Appends the candidates among x[from, n) whose score is above `threshold`, in order, while there is room (at least

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backend/backend.h"
+#include "backend/beams.h"
 #include "backend/cpu/found.h"
 #include "backend/cpu/row_scan.h"
 #include "backend/cpu/step_job.h"
@@ -30,6 +31,14 @@ struct Piece {
   BestBad best_bad;
 };
 
+// A stochastic beam, apart from what the next step finds anew.
+struct StochasticBeam {
+  float score = -std::numeric_limits<float>::infinity(), log_mass = -std::numeric_limits<float>::infinity();
+  float arrival = 0.0F;
+  uint64_t hash = 0;
+  BeamState state;
+};
+
 // Working memory of a thread, on cache lines (which processors fetch in pairs) that no other thread writes.
 struct alignas(128) Lane {
   RowWorkspace workspace;
@@ -38,7 +47,8 @@ struct alignas(128) Lane {
   Buffer<int64_t> states;       // [M] of the beams being written
   Buffer<uint64_t> range_ends;  // [M]
   Buffer<int32_t> prefix;       // [levels]
-  Piece pieces[2];              // of shared slots, of this step
+  Buffer<StochasticBeam> before;  // [M] of the slot that is written, in the modes that sample
+  Piece pieces[2];                // of shared slots, of this step
   int32_t piece_count = 0;
   LogSum logs[kMostTogether];     // of the rows scanned next
   const float* maxima = nullptr;  // of the first of them

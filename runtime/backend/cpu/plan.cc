@@ -9,6 +9,7 @@ namespace sidbeam::cpu {
 namespace {
 
 Normalizer normalizer_of(const SlotPlan& plan, int32_t normalization, bool lse_given) {
+  if (plan.truncation.any()) return Normalizer::kKept;
   if (sums_rows(normalization, lse_given)) {
     const bool lies_there = !plan.elements.transformed() && (!plan.over_level || plan.columns.map == nullptr);
     return lies_there ? Normalizer::kAhead : Normalizer::kByRow;

@@ -7,6 +7,7 @@
 #include "backend/beams.h"
 #include "backend/cpu/kernels.h"
 #include "backend/level_columns.h"
+#include "backend/truncation.h"
 #include "index/views.h"
 
 namespace sidbeam::cpu {
@@ -27,6 +28,7 @@ enum class Normalizer : uint8_t {
   kAhead,     // the row in place, summed with its neighbours before their children are scanned
   kByRow,     // the row, when it is scanned: x is not the element, or the level's columns are mapped
   kChildren,  // the children (NORMALIZE_VALID)
+  kKept,      // what truncation keeps of the row
 };
 
 struct SlotPlan {
@@ -40,6 +42,7 @@ struct SlotPlan {
   const Kernels* kernels = nullptr;
   const IndexView* index = nullptr;
   int32_t level = 0, strategy = 0, top_k = 0;
+  Truncation truncation;
   LevelColumns columns;
   int64_t column_count = 0;
   Elements elements;  // of the first row

@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "backend/cpu/distinct_codes.h"
-#include "backend/half.h"
+#include "backend/cpu/truncate.h"
 #include "backend/partial_sum.h"
+#include "support/half.h"
 
 namespace sidbeam::cpu {
 namespace {
@@ -32,19 +33,13 @@ struct RowScan {
   bool has_end_column() const { return has_end(*plan.index, plan.columns); }
 };
 
-// The element of a code in a mapped level. A code without a column gets -inf: it is no candidate and adds nothing to a
-// sum.
-float mapped_element(const Elements& elements, int32_t column) {
-  return column >= 0 ? element_at(elements, column) : -kInfinity;
-}
-
-// Writes x and the code of each entry of a list into the workspace.
-int32_t gather(const RowScan& scan, const TokenList& list) {
+// Writes x and the code of each entry of a list into the workspace, and the largest x where it is wanted.
+int32_t gather(const RowScan& scan, const TokenList& list, float* largest = nullptr) {
   float* x = scan.workspace.x.data();
   uint32_t* tokens = scan.workspace.tokens.data();
   const LevelColumns& columns = scan.plan.columns;
   if (columns.map == nullptr)
-    return scan.kernels.gather(scan.elements(0), columns.offset, list, scan.level.codes, x, tokens);
+    return scan.kernels.gather(scan.elements(0), columns.offset, list, scan.level.codes, x, tokens, largest);
   const Elements elements = scan.elements(0);
   const UintArray codes{list.data, list.width};
   int32_t n = 0;
@@ -55,6 +50,7 @@ int32_t gather(const RowScan& scan, const TokenList& list) {
     tokens[n++] = code;
   }
   scan.kernels.transform(elements, x, n);
+  if (largest != nullptr) *largest = scan.kernels.largest(x, n);
   return n;
 }
 
@@ -114,6 +110,13 @@ RowOutcome normalize(const RowScan& scan, Slice* slice) {
     case Normalizer::kByRow:
       if (scan.plan.over_level) return use_sum(sum_level(scan, slice), task.row);
       return use_sum(sum_of(scan.kernels, scan.elements(0), scan.plan.column_count), task.row);
+    case Normalizer::kKept: {
+      const Kept kept = truncate_row(scan.plan, task.data);
+      task.boundary = kept.boundary;
+      task.row.normalizer = kept.normalizer;
+      task.row.clamp = true;
+      return kept.outcome;
+    }
     default:
       return use_given(task.lse, task.row);
   }
@@ -166,14 +169,30 @@ RowOutcome append_slice(const RowScan& scan, const Slice& slice, bool with_end) 
   return with_end ? append_end(scan) : RowOutcome::kReady;
 }
 
+// The list of a node above the tail.
+struct NodeCodes {
+  uint32_t codes = 0;
+  bool with_end = false;
+};
+NodeCodes codes_of_node(const RowScan& scan) {
+  const Row& children = scan.task.found->row;
+  const bool with_end = scan.has_end_column() && children.count > 0 &&
+                        scan.level.tokens[children.begin + children.count - 1] == scan.level.codes;
+  return {children.count - (with_end ? 1 : 0), with_end};
+}
+TokenList list_of_node(const RowScan& scan, uint32_t codes) {
+  const Row& children = scan.task.found->row;
+  const UintArray& all = scan.level.tokens;
+  const auto* tokens = static_cast<const char*>(all.data) + children.begin * static_cast<uint64_t>(all.width);
+  const auto readable = static_cast<int64_t>(scan.level.edges - children.begin);
+  return {tokens, all.width, static_cast<int32_t>(codes), readable};
+}
+
 // A node above the tail. If the row has been read anyway, the codes of a dense node, or of a node with every code, are
 // scanned in place. The children of other nodes are gathered by their list.
 RowOutcome take_node(const RowScan& scan) {
   const LevelView& level = scan.level;
-  const Row& children = scan.task.found->row;
-  const bool with_end =
-      scan.has_end_column() && children.count > 0 && level.tokens[children.begin + children.count - 1] == level.codes;
-  const uint32_t codes = children.count - (with_end ? 1 : 0);
+  const auto [codes, with_end] = codes_of_node(scan);
   const bool all = codes == level.codes;
   if (scan.plan.reads_row() && (all || scan.task.found->dense >= 0)) {
     Slice slice = level_slice(scan);
@@ -185,33 +204,43 @@ RowOutcome take_node(const RowScan& scan) {
     return append_slice(scan, slice, with_end);
   }
   const RowOutcome outcome = normalize(scan, nullptr);
-  if (outcome != RowOutcome::kReady || children.count == 0) return outcome;
+  if (outcome != RowOutcome::kReady || scan.task.found->row.count == 0) return outcome;
   ++scan.counters.list_rows;
-  const auto width = static_cast<uint64_t>(level.tokens.width);
-  const auto* tokens = static_cast<const char*>(level.tokens.data) + children.begin * width;
-  const auto readable = static_cast<int64_t>(level.edges - children.begin);
-  return append_list(scan, {tokens, level.tokens.width, static_cast<int32_t>(codes), readable}, with_end);
+  return append_list(scan, list_of_node(scan, codes), with_end);
 }
 
-// A node of the tail of a compact trie: few children, always by list.
+// The children of a beam, apart from their x.
+struct Listing {
+  TokenList codes;
+  bool with_end = false;
+};
+
+// The first n codes of the workspace, of which the last may be the end.
+Listing listing_of(const RowScan& scan, uint32_t* tokens, uint32_t n) {
+  const bool with_end = n > 0 && tokens[n - 1] == scan.level.codes;
+  n -= with_end ? 1 : 0;
+  return {{tokens, 4, static_cast<int32_t>(n), n}, with_end && scan.has_end_column()};
+}
+
+// A node of the tail of a compact trie: few children. `tokens` are [kMaxRun].
+Listing list_run(const RowScan& scan, uint32_t* tokens) {
+  const IndexView& index = *scan.plan.index;
+  const Run run = run_of(index, scan.plan.level, scan.task.node);
+  return listing_of(scan, tokens, run.count > 0 ? tail_children(index, scan.plan.level, run, tokens) : 0);
+}
+
 RowOutcome take_run(const RowScan& scan) {
   const RowOutcome outcome = normalize(scan, nullptr);
   if (outcome != RowOutcome::kReady) return outcome;
-  const IndexView& index = *scan.plan.index;
-  const Run run = run_of(index, scan.plan.level, scan.task.node);
-  if (run.count == 0) return outcome;
   uint32_t tokens[kMaxRun];
-  auto n = static_cast<int32_t>(tail_children(index, scan.plan.level, run, tokens));
-  const bool with_end = n > 0 && tokens[n - 1] == scan.level.codes;
-  n -= with_end ? 1 : 0;
+  const Listing list = list_run(scan, tokens);
+  if (list.codes.count == 0 && !list.with_end) return outcome;
   ++scan.counters.list_rows;
-  return append_list(scan, {tokens, 4, n, n}, with_end && scan.has_end_column());
+  return append_list(scan, list.codes, list.with_end);
 }
 
 // The codes of the ordinals [node, range_end).
-RowOutcome take_range(const RowScan& scan) {
-  const RowOutcome outcome = normalize(scan, nullptr);
-  if (outcome != RowOutcome::kReady) return outcome;
+Listing list_range(const RowScan& scan) {
   const LevelView& level = scan.level;
   const IndexView& index = *scan.plan.index;
   uint32_t* tokens = scan.workspace.tokens.data();
@@ -222,10 +251,15 @@ RowOutcome take_range(const RowScan& scan) {
     const uint64_t end = std::min(scan.task.range_end, index.sids), begin = std::min(scan.task.node, end);
     n = distinct_codes(level.column, begin, end, level.codes + (index.variable_length ? 1 : 0), tokens);
   }
-  const bool with_end = n > 0 && tokens[n - 1] == level.codes;
-  n -= with_end ? 1 : 0;
+  return listing_of(scan, tokens, n);
+}
+
+RowOutcome take_range(const RowScan& scan) {
+  const RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome != RowOutcome::kReady) return outcome;
+  const Listing list = list_range(scan);
   ++scan.counters.list_rows;
-  return append_list(scan, {tokens, 4, static_cast<int32_t>(n), n}, with_end && scan.has_end_column());
+  return append_list(scan, list.codes, list.with_end);
 }
 
 bool is_valid_code(const RowScan& scan, uint32_t code) {
@@ -242,9 +276,7 @@ bool is_valid_code(const RowScan& scan, uint32_t code) {
 
 // The best top_k codes by x, looked up one by one. They are put back in the order of codes, on which the selection
 // relies.
-RowOutcome take_probed(const RowScan& scan) {
-  const RowOutcome outcome = normalize(scan, nullptr);
-  if (outcome != RowOutcome::kReady) return outcome;
+RowOutcome list_probed(const RowScan& scan, Listing& list) {
   const uint32_t codes = scan.level.codes;
   const Slice slice = level_slice(scan);
   const bool with_end = scan.has_end_column();
@@ -259,12 +291,49 @@ RowOutcome take_probed(const RowScan& scan) {
   uint32_t* tokens = scan.workspace.tokens.data();
   std::copy(best.places(), best.places() + count, tokens);
   std::sort(tokens, tokens + count);
-  const bool keeps_end = count > 0 && tokens[count - 1] == codes && is_valid_code(scan, codes);
+  list.with_end = count > 0 && tokens[count - 1] == codes && is_valid_code(scan, codes);
   int32_t n = 0;
   for (int32_t i = 0; i < count; ++i)
     if (tokens[i] < codes && is_valid_code(scan, tokens[i])) tokens[n++] = tokens[i];
+  list.codes = {tokens, 4, n, n};
   ++scan.counters.probed_rows;
-  return append_list(scan, {tokens, 4, n, n}, keeps_end);
+  return RowOutcome::kReady;
+}
+
+// The position of a code, or of the end, in the order in which truncation prefers equal ones.
+int64_t position_of(const RowScan& scan, uint32_t code) {
+  const LevelColumns& columns = scan.plan.columns;
+  if (scan.plan.over_level) return code;
+  return code == scan.level.codes ? columns.end_column : columns.column(code);
+}
+
+// The least x that may be kept.
+float least_finite(const Boundary& boundary) { return std::max(boundary.x, std::numeric_limits<float>::lowest()); }
+
+// The codes that truncation kept, looked up one by one. (The best codes by x would not do: of equal ones they are the
+// lower codes, truncation keeps the lower columns.)
+Listing list_kept(const RowScan& scan) {
+  const uint32_t codes = scan.level.codes;
+  const float* x = slice_x(scan, level_slice(scan));
+  uint32_t* tokens = scan.workspace.tokens.data();
+  const auto most =
+      static_cast<uint32_t>(scan.kernels.find_at_least(x, codes, least_finite(scan.task.boundary), tokens));
+  uint32_t n = 0;
+  const auto take = [&](float value, uint32_t code) {
+    if (value == -kInfinity || !scan.task.boundary.keeps(value, position_of(scan, code))) return;
+    if (is_valid_code(scan, code)) tokens[n++] = code;
+  };
+  for (uint32_t i = 0; i < most; ++i) take(x[tokens[i]], tokens[i]);
+  if (scan.has_end_column()) take(end_value(scan), codes);
+  ++scan.counters.probed_rows;
+  return listing_of(scan, tokens, n);
+}
+
+RowOutcome take_probed(const RowScan& scan) {
+  Listing list;
+  RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome == RowOutcome::kReady) outcome = list_probed(scan, list);
+  return outcome == RowOutcome::kReady ? append_list(scan, list.codes, list.with_end) : outcome;
 }
 
 RowOutcome take_all(const RowScan& scan) {
@@ -275,7 +344,52 @@ RowOutcome take_all(const RowScan& scan) {
   return append_slice(scan, slice, false);
 }
 
+// The children by the plan's path, as append_list() takes them.
+RowOutcome list_of_row(const RowScan& scan, uint32_t* run, Listing& list) {
+  switch (scan.plan.path) {
+    case Path::kProbes:
+      if (!scan.plan.truncation.any()) return list_probed(scan, list);
+      list = list_kept(scan);
+      break;
+    case Path::kAllCodes:
+      std::iota(scan.workspace.tokens.begin(), scan.workspace.tokens.begin() + scan.level.codes, 0U);
+      list = listing_of(scan, scan.workspace.tokens.data(), scan.level.codes);
+      break;
+    case Path::kRanges:
+      list = list_range(scan);
+      break;
+    default: {
+      if (scan.plan.in_tail()) {
+        list = list_run(scan, run);
+        break;
+      }
+      const NodeCodes node = codes_of_node(scan);
+      list = {list_of_node(scan, node.codes), node.with_end};
+    }
+  }
+  return RowOutcome::kReady;
+}
+
+// Keeps the children in the workspace that lie within the boundary; returns their number.
+int32_t keep_within(const RowScan& scan, int32_t n) {
+  float* x = scan.workspace.x.data();
+  uint32_t* tokens = scan.workspace.tokens.data();
+  int32_t kept = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    const uint32_t code = tokens[i];
+    if (!scan.task.boundary.keeps(x[i], position_of(scan, code))) continue;
+    x[kept] = x[i];
+    tokens[kept++] = code;
+  }
+  return kept;
+}
+
 }  // namespace
+
+DrawWorkspace::DrawWorkspace(const Allocator& allocator, uint32_t codes)
+    : powers(allocator, int64_t{codes} + 1 + kVectorSlack),
+      cumulative(allocator, (int64_t{codes} + kDrawBlock) / kDrawBlock),
+      exponentials(allocator, int64_t{codes} + 1 + kVectorSlack) {}
 
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
@@ -284,8 +398,33 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
       codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
+      draw(limits.draws ? DrawWorkspace(allocator, limits.codes) : DrawWorkspace()),
       maxima_rows(rows_with_maxima(limits.codes)),
       maxima_room(maxima.size() / maxima_rows) {}
+
+RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
+                         RowChildren& children) {
+  const RowScan scan{plan, task, workspace, workspace.best, counters, *plan.kernels, plan.index->level[plan.level]};
+  RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome != RowOutcome::kReady) return outcome;
+  uint32_t run[kMaxRun];
+  Listing list;
+  outcome = list_of_row(scan, run, list);
+  if (outcome != RowOutcome::kReady) return outcome;
+  const bool of_node = plan.strategy == SIDBEAM_STRATEGY_TRIE && !plan.in_tail();
+  float largest = 0.0F;
+  int32_t count = gather(scan, list.codes, &largest);
+  const bool whole = of_node && count == list.codes.count && !plan.truncation.any();
+  if (list.with_end) {
+    workspace.x[count] = end_value(scan);
+    workspace.tokens[count++] = scan.level.codes;
+  }
+  counters.candidates += count;
+  if (plan.truncation.any()) count = keep_within(scan, count);
+  if (plan.truncation.any() || list.with_end) largest = scan.kernels.largest(workspace.x.data(), count);
+  children = {count, whole ? task.found->row.begin : kNoEdge, largest};
+  return outcome;
+}
 
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters) {

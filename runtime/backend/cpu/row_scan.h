@@ -3,18 +3,31 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/plan.h"
 #include "backend/cpu/selection.h"
 #include "backend/cpu/step_job.h"
-#include "backend/half.h"
+#include "backend/truncation.h"
 #include "index/read/lookup.h"
 #include "index/tail.h"
 #include "index/trie.h"
+#include "support/half.h"
 
 namespace sidbeam::cpu {
+
+// What a draw needs beyond a row's children.
+struct DrawWorkspace {
+  Buffer<float> powers;         // [codes + 1 + slack]
+  Buffer<uint64_t> cumulative;  // [blocks of kDrawBlock] sums of the weights up to the end of each block
+  Buffer<float> exponentials;   // [codes + 1 + slack] of stochastic beams
+
+  DrawWorkspace() = default;
+  DrawWorkspace(const Allocator& allocator, uint32_t codes);
+  int64_t memory_bytes() const { return powers.bytes() + cumulative.bytes() + exponentials.bytes(); }
+};
 
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
@@ -23,6 +36,7 @@ struct RowWorkspace {
   Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows have none
   Buffer<int32_t> codes;    // [levels] a beam's SID so far, for the hash set
   Selection best;           // the best codes of a row, for the strategies that look only those up
+  DrawWorkspace draw;       // of the modes that sample
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
@@ -31,7 +45,7 @@ struct RowWorkspace {
   // Where the maxima of a row of `columns` columns go; nullptr if they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
-    return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes();
+    return x.bytes() + tokens.bytes() + maxima.bytes() + codes.bytes() + best.memory_bytes() + draw.memory_bytes();
   }
 };
 
@@ -44,7 +58,8 @@ struct RowTask {
   const NodeRow* found = nullptr;   // trie above the tail: the node's row
   uint64_t range_end = 0;           // sorted: the end of the ordinals
   const int32_t* prefix = nullptr;  // hash_final at the last level: the codes so far, [levels], the last one free
-  RowScore row;  // score and place of the beam, the normaliser if it was summed ahead; the rest is filled in
+  RowScore row;       // score and place of the beam, the normaliser if it was summed ahead; the rest is filled in
+  Boundary boundary;  // filled in where the plan truncates
 };
 
 inline float element_at(const Elements& elements, int64_t column) {
@@ -53,6 +68,22 @@ inline float element_at(const Elements& elements, int64_t column) {
   return float_of(static_cast<const Bf16*>(elements.data)[column]);
 }
 
+// The element of a code in a mapped level. A code without a column gets -inf: it is no candidate and adds nothing to a
+// sum.
+inline float mapped_element(const Elements& elements, int32_t column) {
+  return column >= 0 ? element_at(elements, column) : -std::numeric_limits<float>::infinity();
+}
+
+// Children of a row, codes rising and the end last: the first `count` of the workspace's `tokens` and `x`.
+struct RowChildren {
+  int32_t count = 0;
+  uint64_t first_edge = kNoEdge;  // of the trie, where they are all the children of a node
+  float largest = 0.0F;           // x; +inf if any is +inf or NaN
+};
+
+// Lists a row's children that truncation keeps; none if the outcome is not kReady.
+RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
+                         RowChildren& children);
 // Appends a row's candidates by the plan's path. Appends nothing unless the outcome is kReady.
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters);

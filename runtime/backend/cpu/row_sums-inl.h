@@ -15,7 +15,7 @@
 
 #include "backend/cpu/exp_terms-inl.h"
 #include "backend/partial_sum.h"
-#include "backend/portable_math.h"
+#include "support/portable_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::cpu::HWY_NAMESPACE {

@@ -10,6 +10,32 @@
 
 namespace sidbeam::cpu {
 
+// What slots have besides in the modes that sample; empty in mode SEARCH.
+struct SampledSlots {
+  Buffer<SlotSampling> slots;  // [S]
+  Buffer<int64_t> draws;       // [S, M]
+  Buffer<bool> fresh;          // [S] no step since the start
+  Buffer<float> log_masses;    // [S, M]
+
+  SampledSlots() = default;
+  SampledSlots(const Allocator& allocator, int64_t slot_count, int64_t beams);
+  int64_t memory_bytes() const { return slots.bytes() + draws.bytes() + fresh.bytes() + log_masses.bytes(); }
+};
+
+// The same for mode STOCHASTIC; arrays are [S, M].
+struct StochasticSlots {
+  Buffer<float> perturbed, log_inclusions, arrivals;
+  Buffer<uint64_t> hashes;
+  Buffer<PerturbedRow> rows;
+  Buffer<float> thresholds;  // [S]
+
+  StochasticSlots() = default;
+  StochasticSlots(const Allocator& allocator, int64_t slot_count, int64_t beams);
+  StochasticBeams of(int64_t slot, int64_t beams);
+  void begin(int64_t slot, int64_t beams, const SlotSampling& sampling, bool lives);
+  int64_t memory_bytes() const;
+};
+
 class CpuSession final : public SessionBackend {
  public:
   CpuSession(const SessionShape& shape, const Constraint& constraint, const Allocator& allocator,
@@ -21,19 +47,28 @@ class CpuSession final : public SessionBackend {
   void check_host(const void* /*list*/, const char* /*name*/) const override {}
   void start(const SlotStart* starts, int64_t count, void* stream) override;
   void stop(const int32_t* slots, int64_t count, void* stream) override;
+  void take_beams(const int32_t* slots, int64_t count, const SessionBackend& from) override;
   void step(const sidbeam_step_args& args) override;
+  void children(const int32_t* slots, int64_t count, const ChildColumns& out) const override;
   sidbeam_beams beams() const override;
   sidbeam_beams fetch(void* /*stream*/) override { return beams(); }
   void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override;
   SessionCounts counts() const override;
 
  private:
+  bool draws() const { return shape_.mode != SIDBEAM_MODE_SEARCH; }
+  bool stochastic() const { return shape_.mode == SIDBEAM_MODE_STOCHASTIC; }
   int64_t history_at(int64_t slot) const { return slot * shape_.levels * shape_.beams; }
   void take_arrays(const Allocator& allocator);
   void hold(int64_t slot, Constraint* constraint);
   void clear_beams(int64_t slot);
   void begin_slot(const SlotStart& start);
+  void begin_sampling(const SlotStart& start);
+  void check_take(const CpuSession& from, int32_t slot) const;
+  void take_slot(const CpuSession& from, int32_t slot);
+  void take_noise(const CpuSession& from, int32_t slot);
   void check_columns(const IndexView& index, const sidbeam_rows& rows, int32_t slot) const;
+  int32_t rows_of(int32_t slot) const;
   void check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
   RowSettings settings_for(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
   void set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step);
@@ -55,6 +90,8 @@ class CpuSession final : public SessionBackend {
   Buffer<int32_t> history_parents_, history_tokens_;  // [S, L, M]
   Buffer<int32_t> live_, active_, level_, errors_;    // [S]
   Buffer<SlotStep> steps_;                            // [S] of the step that is under way
+  SampledSlots sampled_;                              // of the modes that sample
+  StochasticSlots stochastic_;                        // of mode STOCHASTIC
   StepCounters counters_;
 };
 

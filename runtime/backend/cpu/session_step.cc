@@ -20,16 +20,23 @@ RowSettings CpuSession::settings_for(const sidbeam_step_args& args, int32_t slot
   return first_given(own, settings_[slot]);
 }
 
+// Beams that may have to be fed: the live ones come first, except where they are draws, which keep their rows.
+int32_t CpuSession::rows_of(int32_t slot) const {
+  return shape_.mode == SIDBEAM_MODE_SAMPLE && !sampled_.fresh[slot] ? widths_[slot] : live_[slot];
+}
+
 // Checks that every beam that must be fed has a row.
 void CpuSession::check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const {
   const int64_t first = int64_t{slot} * shape_.beams;
-  if (args.row_map == nullptr && args.rows->rows >= live_[slot]) return;
-  for (int32_t m = 0; m < live_[slot]; ++m) {
+  int32_t beams = rows_of(slot);
+  while (beams > 0 && !is_live(states_[first + beams - 1])) --beams;
+  if (args.row_map == nullptr && args.rows->rows >= beams) return;
+  for (int32_t m = 0; m < beams; ++m) {
     if (!is_live(states_[first + m]) || is_ended(states_[first + m])) continue;
     if (args.row_map == nullptr) {
       if (m >= args.rows->rows)
         fail(SIDBEAM_INVALID_ARGUMENT, "rows.rows is %lld, expected at least %d, the live beams of slot %d",
-             static_cast<long long>(args.rows->rows), live_[slot], slot);
+             static_cast<long long>(args.rows->rows), beams, slot);
       continue;
     }
     const int32_t row = args.row_map[batch * shape_.beams + m];
@@ -66,6 +73,11 @@ void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, S
   step.live = &live_[slot];
   step.active = &active_[slot];
   step.error = &errors_[slot];
+  if (!draws()) return;
+  step.sampling = sampled_.slots[slot];
+  step.fresh = sampled_.fresh[slot];
+  step.log_masses = sampled_.log_masses.data() + first;
+  if (stochastic()) step.stochastic = stochastic_.of(slot, shape_.beams);
 }
 
 // Adds a slot to the current step, unless a NULL list skips it. Returns the number of slots so far.
@@ -101,8 +113,9 @@ void CpuSession::step(const sidbeam_step_args& args) {
   job.beams = shape_.beams;
   job.strategy = shape_.strategy;
   job.top_k = shape_.top_k;
+  job.mode = shape_.mode;
   const bool computed = args.lse == nullptr && shape_.normalization != SIDBEAM_NORMALIZE_NONE;
-  job.may_skip = computed || shape_.log_probs_promised;
+  job.may_skip = !draws() && (computed || shape_.log_probs_promised);
   job.normalization = shape_.normalization;
   job.columns = shape_.vocabulary.columns;
   job.rows = args.rows;
@@ -110,6 +123,7 @@ void CpuSession::step(const sidbeam_step_args& args) {
   job.lse = args.lse;
   stepper_.step(job, counters_);
   for (int64_t i = 0; i < job.slot_count; ++i) ++level_[steps_[i].slot];
+  for (int64_t i = 0; draws() && i < job.slot_count; ++i) sampled_.fresh[steps_[i].slot] = false;
   ++counters_.steps;
 }
 

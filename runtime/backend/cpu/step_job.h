@@ -4,12 +4,28 @@
 
 #include <cstdint>
 
+#include "backend/backend.h"
 #include "backend/level_columns.h"
 #include "backend/rows.h"
+#include "backend/score.h"
 #include "index/views.h"
 #include "sidbeam/rows.h"
 
 namespace sidbeam::cpu {
+
+// What a step of stochastic beams keeps of a row until it knows the winners: of a child, the rest follows from its x.
+struct PerturbedRow {
+  RowScore score;
+  float log_mass = 0.0F, earliest = 0.0F;
+};
+
+// What stochastic beams have besides; arrays are [M].
+struct StochasticBeams {
+  float *perturbed = nullptr, *log_inclusions = nullptr, *arrivals = nullptr;
+  uint64_t* hashes = nullptr;
+  PerturbedRow* rows = nullptr;  // of the step that is under way
+  float* threshold = nullptr;    // one
+};
 
 // One slot of a step. The beams of this level replace those of the level before. Arrays are [M].
 struct SlotStep {
@@ -26,13 +42,17 @@ struct SlotStep {
   int32_t *parents = nullptr, *tokens = nullptr;
   int32_t *history_parents = nullptr, *history_tokens = nullptr;  // [L, M]; the step adds a level
   int32_t *live = nullptr, *active = nullptr, *error = nullptr;   // one each
+  SlotSampling sampling;                                          // of the modes that sample
+  bool fresh = false;                                             // no step since the start: all read row 0
+  float* log_masses = nullptr;                                    // [M] of the modes that sample
+  StochasticBeams stochastic;                                     // of mode STOCHASTIC
 };
 
 struct StepJob {
   SlotStep* slots = nullptr;
   int64_t slot_count = 0;
   int32_t beams = 0;  // M
-  int32_t strategy = 0, top_k = 0;
+  int32_t strategy = 0, top_k = 0, mode = 0;
   bool may_skip = false;  // log-probs never exceed 0
   int32_t normalization = 0;
   const LevelColumns* columns = nullptr;  // [L]
@@ -45,6 +65,7 @@ struct StepJob {
 struct StepLimits {
   int32_t beams = 0, levels = 0, top_k = 0;
   uint32_t codes = 0;  // of the widest level of any constraint, without the end
+  bool draws = false;  // a mode that samples
 };
 
 }  // namespace sidbeam::cpu

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "backend/cpu/draws.h"
+#include "backend/cpu/perturb.h"
 #include "backend/cpu/scan.h"
 #include "backend/cpu/write_beams.h"
 #include "support/float_mode.h"
@@ -24,21 +26,32 @@ void move_counters(StepCounters& from, StepCounters& to) {
   for (int64_t Stats::*counter : kCounted) to.*counter += std::exchange(from.*counter, 0);
 }
 
+// What a piece found, behind what the pieces before it found.
+void append_found(const Piece& piece, Found& whole) {
+  const Found& later = *piece.found;
+  const int32_t n = piece.end - piece.begin;
+  whole.selection.append(later.selection);
+  whole.all_only = whole.all_only && later.all_only;
+  std::copy_n(later.only_next.data() + piece.begin, n, whole.only_next.data() + piece.begin);
+  std::copy_n(later.rows.data() + piece.begin, n, whole.rows.data() + piece.begin);
+}
+
 }  // namespace
 
 Lane::Lane(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits, bool shares)
     : workspace(kernels, allocator, limits),
-      found(kernels, allocator, limits.beams),
+      found(kernels, allocator, limits.beams + (limits.draws ? 1 : 0)),
       states(allocator, limits.beams),
       range_ends(allocator, limits.beams),
-      prefix(allocator, limits.levels) {
+      prefix(allocator, limits.levels),
+      before(allocator, limits.draws ? limits.beams : 0) {
   for (Found& part : shared)
-    if (shares) part = Found(kernels, allocator, limits.beams);
+    if (shares) part = Found(kernels, allocator, limits.beams + (limits.draws ? 1 : 0));
 }
 
 int64_t Lane::memory_bytes() const {
   return workspace.memory_bytes() + found.memory_bytes() + shared[0].memory_bytes() + shared[1].memory_bytes() +
-         states.bytes() + range_ends.bytes() + prefix.bytes();
+         states.bytes() + range_ends.bytes() + prefix.bytes() + before.bytes();
 }
 
 void CpuStepper::reserve(const StepLimits& wanted) {
@@ -77,8 +90,9 @@ int64_t CpuStepper::lanes_for(const StepJob& job, int64_t rows) const {
 void CpuStepper::step(const StepJob& job, StepCounters& counters) {
   int64_t rows = 0;
   for (int64_t i = 0; i < job.slot_count; ++i) {
-    job.slots[i].rows = std::max(1, *job.slots[i].live);  // kept: lanes that are done change `live`
-    rows += job.slots[i].rows;
+    SlotStep& slot = job.slots[i];  // rows are kept: lanes that are done change `live`
+    slot.rows = job.mode == SIDBEAM_MODE_SAMPLE ? rows_of_draws(slot) : std::max(1, *slot.live);
+    rows += slot.rows;
   }
   if (rows == 0) return;
   const int64_t lanes = lanes_for(job, rows);
@@ -114,7 +128,7 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
                   static_cast<int32_t>(std::min<int64_t>(end - first, rows)),
                   whole ? &lane.found : &lane.shared[lane.piece_count],
                   {}};
-      scan_piece(kernels_, job, piece, lane);
+      take_piece(job, piece, lane);
       if (whole) {
         finish_slot(job, piece, lane);
       } else {
@@ -123,6 +137,18 @@ void CpuStepper::run_lane(const StepJob& job, int64_t number, int64_t begin, int
     }
     first = last;
   }
+}
+
+void CpuStepper::take_piece(const StepJob& job, Piece& piece, Lane& lane) const {
+  if (job.mode == SIDBEAM_MODE_SAMPLE) return draw_piece(kernels_, job, piece, lane);
+  if (job.mode == SIDBEAM_MODE_STOCHASTIC) return perturb_piece(kernels_, job, piece, lane);
+  scan_piece(kernels_, job, piece, lane);
+}
+
+int32_t CpuStepper::write_slot(const StepJob& job, const SlotStep& slot, Found* found, Lane& lane) const {
+  if (job.mode == SIDBEAM_MODE_SAMPLE) return finish_draws(job, slot);
+  if (job.mode == SIDBEAM_MODE_STOCHASTIC) return write_perturbed(kernels_, job, slot, *found, lane);
+  return write_beams(kernels_, job, slot, *found, lane.states.data(), lane.range_ends.data());
 }
 
 // The pieces of a slot lie in lanes that follow each other.
@@ -139,12 +165,7 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
         ++own.counters.split_slots;
         continue;
       }
-      whole.found->selection.append(piece.found->selection);
-      const Found& later = *piece.found;
-      whole.found->all_only = whole.found->all_only && later.all_only;
-      std::copy_n(later.only_next.data() + piece.begin, piece.end - piece.begin,
-                  whole.found->only_next.data() + piece.begin);
-      std::copy_n(later.rows.data() + piece.begin, piece.end - piece.begin, whole.found->rows.data() + piece.begin);
+      if (job.mode != SIDBEAM_MODE_SAMPLE) append_found(piece, *whole.found);
       raise(whole.best_bad.row, piece.best_bad.row);
       raise(whole.best_bad.lse, piece.best_bad.lse);
     }
@@ -154,13 +175,16 @@ void CpuStepper::merge_pieces(const StepJob& job, int64_t lanes) {
 
 void CpuStepper::finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const {
   const SlotStep& slot = *whole.slot;
-  Selection& selection = whole.found->selection;
-  const int32_t count = write_beams(kernels_, job, slot, *whole.found, lane.states.data(), lane.range_ends.data());
-  lane.counters.shrinks += selection.shrinks();
+  const bool draws = job.mode == SIDBEAM_MODE_SAMPLE;
+  const int32_t count = write_slot(job, slot, whole.found, lane);
+  if (!draws) lane.counters.shrinks += whole.found->selection.shrinks();
   lane.counters.dead_beams += slot.width - count;
   ++lane.counters.slot_steps;
-  const float last = count > 0 ? slot.scores[count - 1] : -std::numeric_limits<float>::infinity();
-  const auto matters = [&](float bad) { return !std::isnan(bad) && bad_row_matters(bad, last, count, slot.width); };
+  const float* order = job.mode == SIDBEAM_MODE_STOCHASTIC ? slot.stochastic.perturbed : slot.scores;
+  const float last = count > 0 ? order[count - 1] : -std::numeric_limits<float>::infinity();
+  const auto matters = [&](float bad) {
+    return !std::isnan(bad) && (draws || bad_row_matters(bad, last, count, slot.width));
+  };
   if (matters(whole.best_bad.row)) *slot.error |= SIDBEAM_SLOT_BAD_ROW;
   if (matters(whole.best_bad.lse)) *slot.error |= SIDBEAM_SLOT_BAD_LSE;
 }

@@ -37,6 +37,8 @@ class CpuStepper {
  private:
   int64_t lanes_for(const StepJob& job, int64_t rows) const;
   void run_lane(const StepJob& job, int64_t lane, int64_t begin, int64_t end);
+  void take_piece(const StepJob& job, Piece& piece, Lane& lane) const;
+  int32_t write_slot(const StepJob& job, const SlotStep& slot, Found* found, Lane& lane) const;
   void merge_pieces(const StepJob& job, int64_t lanes);
   void finish_slot(const StepJob& job, const Piece& whole, Lane& lane) const;
 

@@ -12,11 +12,11 @@
 #pragma once
 
 #include "backend/beams.h"
-#include "backend/cuda/block.cuh"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/hash_key.cuh"
 #include "backend/score.h"
 #include "index/read/find.h"
+#include "support/cuda/block.cuh"
 
 namespace sidbeam::cuda {
 

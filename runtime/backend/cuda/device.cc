@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/device.h"
 
-#include "backend/cuda/check.h"
 #include "backend/cuda/current.h"
+#include "support/cuda/check.h"
 #include "support/error.h"
 #include "support/guard.h"
 
 namespace sidbeam {
 namespace {
 
-constexpr int kLeastMajor = 8;  // compute capability
 constexpr int64_t kArrayAlignment = 256;
 
 }  // namespace
@@ -57,31 +56,6 @@ void DeviceHandle::destroy() {
 }
 
 namespace cuda {
-
-int32_t check_device(int32_t id) {
-  int driver = 0, count = 0, major = 0, minor = 0;
-  if (cudaDriverGetVersion(&driver) != cudaSuccess) driver = 0;
-  if (driver == 0)
-    fail(SIDBEAM_NO_DEVICE, "no NVIDIA driver is installed (libcuda.so.1), expected one for CUDA device %d", id);
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorInsufficientDriver)
-    fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver is for CUDA %d.%d, expected at least %d.%d", driver / 1000,
-         driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-  if (status == cudaErrorNoDevice) count = 0;
-  if (is_sticky(status)) check(status, "count the CUDA devices");
-  if (status != cudaSuccess && status != cudaErrorNoDevice)
-    fail(SIDBEAM_NO_DEVICE, "the NVIDIA driver gives no devices: %s (%s)", cudaGetErrorString(status),
-         cudaGetErrorName(status));
-  if (count == 0) fail(SIDBEAM_NO_DEVICE, "there is no CUDA device, expected device %d", id);
-  if (id < 0 || id >= count)
-    fail(SIDBEAM_NO_DEVICE, "device_id is %d, expected 0..%d, the CUDA devices there are", id, count - 1);
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, id), "ask for the compute capability");
-  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, id), "ask for the compute capability");
-  if (major < kLeastMajor)
-    fail(SIDBEAM_NO_DEVICE, "CUDA device %d has compute capability %d.%d, expected at least %d.0", id, major, minor,
-         kLeastMajor);
-  return major;
-}
 
 DeviceMemory::DeviceMemory(const DeviceHandle& device, int64_t bytes, cudaStream_t stream, cudaStream_t release,
                            cudaMemPool_t pool)

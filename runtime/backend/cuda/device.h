@@ -30,7 +30,7 @@ struct DeviceHandle {
   // maps it anew for the next call. nullptr: there is an allocator, or the device has no pools.
   cudaMemPool_t workspaces = nullptr;
   // Kernels' first launches; see kernels.h.
-  std::once_flag session_kernels, set_kernels;
+  std::once_flag session_kernels, sampling_kernels, set_kernels;
 
  private:
   void make();
@@ -38,9 +38,6 @@ struct DeviceHandle {
 };
 
 namespace cuda {
-
-// Throws NO_DEVICE naming what is missing; returns the major number of the compute capability.
-int32_t check_device(int32_t id);
 
 // Waits for the device's own stream at the end of a scope, so that what was enqueued there finds its memory, also where
 // the scope fails.

@@ -24,43 +24,80 @@ struct OpenedGroup {
   int32_t prefix[kMaxLevels];
 };
 
-template <int kThreads, int kMostBeams>
+// A candidate that has become beam i.
+struct Winner {
+  uint64_t key;
+  uint32_t i;
+  int32_t parent;  // as it is
+  bool stays;      // it has ended before
+  uint32_t code;   // unless it stays
+};
+
+// What candidates are ranked by and what their beams get: by score, as a search does. (perturb.cuh has the other way.)
+struct ByScore {
+  static constexpr uint32_t kMore = 0;  // candidates selected beyond the best `width`
+  using Group = OpenedGroup;
+
+  __device__ float rank(int32_t m) const { return session.scores[beams_at(session, entry.slot) + m]; }
+  __device__ void open(int32_t /*m*/, Group& /*group*/) const {}
+  __device__ uint64_t key(const Group& group, uint32_t i, bool& bad) const {
+    return candidate_key(group.beam, group.children, i, bad);
+  }
+  __device__ void leave_out(uint64_t /*key*/) const {}
+  __device__ void take(const Winner& winner) const {
+    session.scores[beams_at(session, entry.slot) + winner.i] = score_of_key(winner.key);
+  }
+  __device__ void give(uint32_t /*i*/) const {}
+  __device__ void clear(uint32_t i) const { session.scores[beams_at(session, entry.slot) + i] = -kInfinity; }
+
+  const SessionView& session;
+  const Entry& entry;
+};
+
+template <int kThreads, int kMostBeams, class Rank>
 struct FinishShared {
-  uint64_t keys[kMostBeams];  // finally those of the candidates; then the new states
+  uint64_t keys[kMostBeams + Rank::kMore];  // finally those of the candidates; then the new states
   SelectStorage select;
   uint32_t count, chosen, most_groups, total, worst_bad, worst_bad_lse, ended, worst;
   int32_t no_row;
   uint32_t counters[kCounters];
-  OpenedGroup groups[kThreads / kWarp];
+  typename Rank::Group groups[kThreads / kWarp];
 };
 
-template <int kThreads, int kMostBeams>
+template <int kThreads, int kMostBeams, class Rank>
 class Finish {
   static_assert(kThreads * kRounds <= kMoreCandidates, "the workspace takes a round beside the best");
 
  public:
-  __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry,
-                    FinishShared<kThreads, kMostBeams>& shared)
-      : session_(session), step_(step), entry_(entry), shared_(shared), work_(workspace_of(session, entry.slot)) {}
+  __device__ Finish(const SessionView& session, const StepView& step, const Entry& entry, const Rank& rank,
+                    FinishShared<kThreads, kMostBeams, Rank>& shared)
+      : session_(session),
+        step_(step),
+        entry_(entry),
+        rank_(rank),
+        shared_(shared),
+        work_(workspace_of(session, entry.slot)) {}
 
   __device__ void run() {
     read_notes();
     find_candidates();
-    const auto width = static_cast<uint32_t>(entry_.width);
+    const uint32_t wanted = candidates_wanted();
     uint32_t count = shared_.count;
     if (in_workspace_) {
-      if (count > width) {
-        keep_best(width);
-        count = width;
+      if (count > wanted) {
+        keep_best(wanted);
+        count = wanted;
       } else {
         for (uint32_t i = own(); i < count; i += kThreads) shared_.keys[i] = work_.candidates[i];
       }
     }
+    if constexpr (Rank::kMore > 0) count = without_last(count);
     write_beams(sorted(count));
   }
 
  private:
   __device__ static uint32_t own() { return static_cast<uint32_t>(thread_id()); }
+  __device__ uint32_t candidates_wanted() const { return static_cast<uint32_t>(entry_.width) + Rank::kMore; }
 
   // Sums up the notes of the slot's rows.
   __device__ void read_notes() {
@@ -77,7 +114,7 @@ class Finish {
       if (note.found == RowFound::kNoRow) atomicExch(&shared_.no_row, 1);
       if (note.found == RowFound::kBad || note.found == RowFound::kBadLse) {
         uint32_t* const worst = note.found == RowFound::kBad ? &shared_.worst_bad : &shared_.worst_bad_lse;
-        atomicMax(worst, ordered(session_.scores[beams_at(session_, entry_.slot) + m]));
+        atomicMax(worst, ordered(rank_.rank(static_cast<int32_t>(m))));
         atomicAdd(&shared_.counters[kRowsBad], 1U);
       }
       if (note.found != RowFound::kCandidates) continue;
@@ -111,13 +148,13 @@ class Finish {
 
   // Puts the candidates into shared memory if all of them are known at once, otherwise into the workspace.
   __device__ void find_candidates() {
-    const auto width = static_cast<uint32_t>(entry_.width);
+    const uint32_t wanted = candidates_wanted();
     uint64_t bound = 1;
-    if (shared_.total > width) {
-      if (count_keys() > width)
+    if (shared_.total > wanted) {
+      if (count_keys() > wanted)
         bound = select_bound<kThreads>(
             [&](const auto& visit) { for_each_key([&](uint64_t key, uint32_t, uint32_t, bool) { visit(key); }); },
-            width, shared_.select);
+            wanted, shared_.select);
       __syncthreads();
       if (thread_id() == 0) shared_.count = 0;
       __syncthreads();
@@ -126,17 +163,17 @@ class Finish {
       if (key < bound) return;
       if (single) {
         const uint32_t at = atomicAdd(&shared_.count, 1U);
-        if (at < kMostBeams) shared_.keys[at] = key;
+        if (at < kMostBeams + Rank::kMore) shared_.keys[at] = key;
       } else {
         const uint32_t at = atomicAdd(&shared_.chosen, 1U);
         // The beam takes 12 bits of a place; a row has at most 2^18 groups of several children.
-        if (at < static_cast<uint32_t>(session_.beams)) work_.chosen[at] = m << kNumberBits | group;
+        if (at < static_cast<uint32_t>(session_.beams) + Rank::kMore) work_.chosen[at] = m << kNumberBits | group;
       }
     });
     __syncthreads();
     in_workspace_ = shared_.chosen > 0;
     if (!in_workspace_) return;
-    const uint32_t known = std::min<uint32_t>(shared_.count, kMostBeams);
+    const uint32_t known = std::min<uint32_t>(shared_.count, kMostBeams + Rank::kMore);
     for (uint32_t i = own(); i < known; i += kThreads) work_.candidates[i] = shared_.keys[i];
     __syncthreads();
     open_groups(bound);
@@ -154,18 +191,17 @@ class Finish {
   // Scans the chosen groups, one per warp, and collects the candidates that reach the bound. If the workspace could
   // overflow, it is cut back to the best, which raises the bound.
   __device__ void open_groups(uint64_t bound) {
-    const auto width = static_cast<uint32_t>(entry_.width);
+    const uint32_t wanted = candidates_wanted();
     const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
-    const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams));
+    const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams) + Rank::kMore);
     uint32_t next = own() / kWarp;
     Share group;
     if (next < chosen) group = open(next);
     for (;;) {
       for (int round = 0; round < kRounds && next < chosen; ++round) {
         const uint32_t i = group.at + own() % kWarp;
-        const OpenedGroup& opened = shared_.groups[warp_id()];
         bool bad = false;
-        const uint64_t key = i < group.end ? candidate_key(opened.beam, opened.children, i, bad) : 0;
+        const uint64_t key = i < group.end ? rank_.key(shared_.groups[warp_id()], i, bad) : 0;
         if (key >= bound) {
           const uint32_t at = atomicAdd(&shared_.count, 1U);
           if (at < capacity) work_.candidates[at] = key;
@@ -179,8 +215,8 @@ class Finish {
       const uint32_t count = shared_.count;
       __syncthreads();  // before any thread adds to it
       if (count + kThreads * kRounds <= capacity) continue;
-      bound = keep_best(width);
-      for (uint32_t i = own(); i < width; i += kThreads) work_.candidates[i] = shared_.keys[i];
+      bound = keep_best(wanted);
+      for (uint32_t i = own(); i < wanted; i += kThreads) work_.candidates[i] = shared_.keys[i];
       __syncthreads();
     }
   }
@@ -192,13 +228,13 @@ class Finish {
   // Opens a chosen group for a warp. One lane reads for all, as in find_slot(): others could read what another block
   // has written meanwhile, and leave the loop above at another time.
   __device__ Share open(uint32_t chosen) {
-    OpenedGroup& out = shared_.groups[warp_id()];
+    typename Rank::Group& out = shared_.groups[warp_id()];
     __syncwarp();  // all lanes are done with the previous group
     if (lane_id() == 0) fill(work_.chosen[chosen], out);
     __syncwarp();
     return {out.begin, out.end};
   }
-  __device__ void fill(uint32_t chosen, OpenedGroup& out) const {
+  __device__ void fill(uint32_t chosen, typename Rank::Group& out) const {
     const auto m = static_cast<int32_t>(chosen >> kNumberBits);
     const Note note = work_.notes[m];
     const float* lse = nullptr;
@@ -218,6 +254,7 @@ class Finish {
     out.begin = note.begin(number_of(chosen));
     // If the slot was named twice, it may have advanced since the note was made.
     out.end = std::min(note.begin(number_of(chosen) + 1), children.count);
+    rank_.open(m, out);
   }
 
   // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.
@@ -242,6 +279,22 @@ class Finish {
     return bound;
   }
 
+  // Takes the last of width + 1 keys out; returns how many are left.
+  __device__ uint32_t without_last(uint32_t count) {
+    count = std::min(count, candidates_wanted());
+    if (count <= static_cast<uint32_t>(entry_.width)) return count;
+    __syncthreads();
+    KeyRange range;
+    for (uint32_t i = own(); i < count; i += kThreads)
+      range.least = shared_.keys[i] < range.least ? shared_.keys[i] : range.least;
+    const uint64_t last = range_of_block<kThreads>(range, shared_.select).least;
+    for (uint32_t i = own(); i + 1 < count; i += kThreads)
+      if (shared_.keys[i] == last) shared_.keys[i] = shared_.keys[count - 1];
+    if (thread_id() == 0) rank_.leave_out(last);
+    __syncthreads();
+    return count - 1;
+  }
+
   // Sorts the keys in shared memory; returns their number.
   __device__ uint32_t sorted(uint32_t count) {
     count = std::min(count, static_cast<uint32_t>(entry_.width));
@@ -260,9 +313,9 @@ class Finish {
     const int64_t first = beams_at(session_, entry_.slot), before = session_.states[first + parent];
     BeamState next{before, 0};
     int32_t token = -1;
+    uint32_t code = 0;
     if (!is_ended(before)) {
       const Children children = children_of_beam(session_, entry_, parent);
-      uint32_t code = 0;
       if (number_of(place) < children.count) children.at_number(number_of(place), code);
       next = children.next(number_of(place), code);
       token = static_cast<int32_t>(code);
@@ -270,7 +323,7 @@ class Finish {
       next.range_end = session_.range_ends[first + parent];
     }
     const int64_t history = history_at(session_, entry_.slot) + int64_t{entry_.level} * session_.beams;
-    session_.scores[first + i] = score_of_key(key);
+    rank_.take({key, i, parent, token < 0, code});
     session_.parents[first + i] = session_.history_parents[history + i] = parent;
     session_.tokens[first + i] = session_.history_tokens[history + i] = token;
     return next;
@@ -292,8 +345,11 @@ class Finish {
       const bool lives = i < count;
       session_.states[first + i] = lives ? static_cast<int64_t>(shared_.keys[i]) : kDeadState;
       if (uses_columns(session_.strategy)) session_.range_ends[first + i] = lives ? work_.candidates[i] : 0;
-      if (lives) continue;
-      session_.scores[first + i] = -kInfinity;
+      if (lives) {
+        rank_.give(i);
+        continue;
+      }
+      rank_.clear(i);
       session_.parents[first + i] = session_.tokens[first + i] = -1;
     }
     if (thread_id() == 0) write_slot(static_cast<int32_t>(count));
@@ -321,7 +377,8 @@ class Finish {
   const SessionView& session_;
   const StepView& step_;
   const Entry& entry_;
-  FinishShared<kThreads, kMostBeams>& shared_;
+  const Rank rank_;
+  FinishShared<kThreads, kMostBeams, Rank>& shared_;
   Workspace work_;
   bool in_workspace_ = false;
 };

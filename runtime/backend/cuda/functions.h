@@ -44,5 +44,8 @@ sidbeam_status set_bitmask(const DeviceSetHandle* set, const SetCall* call, cons
 sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
                         const sidbeam_rows* rows, int32_t normalization, int32_t k, uint32_t widest, int32_t* codes,
                         float* log_probs, int64_t* next, sidbeam_error* err);
+sidbeam_status set_sample(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                          const sidbeam_rows* rows, const SetSampling* how, const sidbeam_sampled* out,
+                          sidbeam_error* err);
 
 }  // namespace sidbeam::cuda

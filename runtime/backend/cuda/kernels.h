@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "backend/level_columns.h"
 #include "backend/rows.h"
+#include "backend/truncation.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 
@@ -42,13 +43,48 @@ struct SessionView {
 
 inline constexpr int kCounters = 16;
 
+// How a slot is sampled; see SlotSampling.
+struct Sampling {
+  uint64_t seed = 0;
+  int64_t request = 0;
+  Truncation truncation;
+  float noise_scale = 1.0F;
+};
+// There are two of each: what the slot follows, and room for what a start brings in launches before its last.
+struct SampledSlot {
+  Sampling of[2];
+  int32_t now = 0;    // the one that the slot follows
+  int32_t fresh = 0;  // no step since the start: all draws come from row 0
+};
+
+// What winners of stochastic beams need of their parent's row, beside its note.
+struct PerturbedRow {
+  float log_mass = 0.0F, earliest = 0.0F;
+};
+
+// What a session of the modes that sample has besides, on the device.
+struct SamplingView {
+  SampledSlot* table = nullptr;  // [S]
+  int64_t* draws = nullptr;      // [S, 2, M] of mode SAMPLE, by SampledSlot::now
+  float* log_masses = nullptr;   // [S, M]
+  // Of mode STOCHASTIC, as in cpu/step_job.h.
+  float *perturbed = nullptr, *log_inclusions = nullptr, *arrivals = nullptr;  // [S, M]
+  uint64_t* hashes = nullptr;                                                  // [S, M]
+  PerturbedRow* rows = nullptr;                                                // [S, M]
+  float* thresholds = nullptr;                                                 // [S]
+};
+
 // Launch every kernel once, for a session of no slots and one beam, or for a set of nothing: called before a session or
 // set is captured, since CUDA loads a kernel and reserves its local memory at its first launch, which during a capture
 // is an error or a stall. They change nothing but the session's counters; `memory` is any eight bytes of the device's.
 cudaError_t warm_step_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_start_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_draw_kernel(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_perturb_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_sampled_start_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_set_kernels(const void* memory, cudaStream_t stream);
+cudaError_t warm_sample_kernel(const void* memory, cudaStream_t stream);
 
 int64_t step_workspace_bytes(int32_t slots, int32_t beams);
 // Clears the workspace and the counters once, before the first step. The host side initialises everything else.
@@ -73,6 +109,12 @@ struct StepView {
 cudaError_t ask_step_waits(bool& out);
 // `overlaps`: a kernel may begin before the one that it waits for has ended; the device must have 9.0.
 cudaError_t launch_step(const SessionView& session, const StepView& step, bool overlaps, cudaStream_t stream);
+// The same in mode SAMPLE, which has one kernel, and in mode STOCHASTIC.
+cudaError_t launch_draws(const SessionView& session, const SamplingView& sampling, const StepView& step,
+                         cudaStream_t stream);
+cudaError_t ask_perturbed_step_waits(bool& out);
+cudaError_t launch_perturbed_step(const SessionView& session, const SamplingView& sampling, const StepView& step,
+                                  bool overlaps, cudaStream_t stream);
 
 // Starting and stopping. Arrays are in host memory; their contents travel as kernel arguments, so there is no staging
 // buffer or copy to wait for.
@@ -86,6 +128,12 @@ struct StartEntry {
 cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
                          uint32_t turn, cudaStream_t stream);
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);
+// The same in the modes that sample: the slot of entries[i] is sampled as how[i] says; draws are in host memory too.
+cudaError_t launch_sampled_start(const SessionView& session, const SamplingView& sampling, const StartEntry* entries,
+                                 const SlotSampling* how, int64_t count, const int32_t* codes, uint32_t turn,
+                                 cudaStream_t stream);
+cudaError_t launch_sampled_stop(const SessionView& session, const SamplingView& sampling, const int32_t* slots,
+                                int64_t count, cudaStream_t stream);
 
 // The items of beams. Fields are as in sidbeam_items: device addresses, any of which may be nullptr. `slots` is in host
 // memory.
@@ -119,6 +167,10 @@ int64_t topk_workspace_bytes(int64_t rows, int32_t k, uint32_t codes);
 cudaError_t launch_topk(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
                         const StepView& rows, int32_t normalization, int32_t k, uint32_t codes, int32_t* tokens,
                         float* log_probs, int64_t* next, void* workspace, cudaStream_t stream);
+// One draw per row. The host has not seen the entries of `how`: one that is not allowed makes its row bad.
+cudaError_t launch_sample(const ConstraintTable& table, const LevelColumns* columns, const int64_t* states,
+                          const StepView& rows, const SetSampling& how, const sidbeam_sampled& out,
+                          cudaStream_t stream);
 
 // Checks the structure of an uploaded index, as verify=full does for the sections that are on the device. Adds the
 // number of faults to *damage (on the device).

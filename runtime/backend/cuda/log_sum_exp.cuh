@@ -27,7 +27,6 @@
 
 namespace sidbeam::cuda {
 
-inline constexpr float kLog2E = 1.44269502162933349609F;
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
 inline constexpr int kColumnsOfTree = 8;                                   // summed in f32

@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "backend/build_id.h"
-#include "backend/cuda/check.h"
 #include "backend/cuda/current.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/functions.h"
+#include "support/cuda/check.h"
 #include "support/guard.h"
 
 namespace sidbeam::cuda {
@@ -32,7 +32,7 @@ constexpr DevicePlugin kPlugin = {
     check_host_address,   session_create, session_start, session_stop,   session_step,
     session_beams,        session_fetch,  session_items, session_stats,  session_destroy,
     set_create,           set_destroy,    set_prefixes,  set_advance,    set_mask,
-    set_bitmask,          set_topk,
+    set_bitmask,          set_topk,       set_sample,
 };
 
 }  // namespace

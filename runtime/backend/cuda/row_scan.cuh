@@ -163,10 +163,9 @@ __device__ __forceinline__ RowOutcome normalize(int32_t normalization, int32_t t
 }
 
 // Writes the keys of the row's groups, a group or a warp of children that are groups themselves at a time; returns
-// whether a child makes the row bad.
-template <int kThreads>
-__device__ __forceinline__ bool write_keys(const BeamRow& beam, const Children& children, const Note& note,
-                                           uint64_t* keys) {
+// whether a child makes the row bad. key_of_child(i, bad) is as candidate_key().
+template <int kThreads, class Key>
+__device__ __forceinline__ bool write_keys(const Note& note, const Key& key_of_child, uint64_t* keys) {
   const bool single = note.single();
   const uint32_t units = single ? (note.count + kWarp - 1) / kWarp : note.groups;
   bool bad = false;
@@ -176,13 +175,20 @@ __device__ __forceinline__ bool write_keys(const BeamRow& beam, const Children& 
     const uint32_t first = begin + static_cast<uint32_t>(lane_id());
     uint64_t best = 0;
     for (uint32_t i = first; i < end; i += kWarp) {
-      const uint64_t key = candidate_key(beam, children, i, bad);
+      const uint64_t key = key_of_child(i, bad);
       best = key > best ? key : best;
     }
     if (!single) best = warp_max(best);
     if (single ? first < end : lane_id() == 0) keys[single ? first : u] = best;
   }
   return __syncthreads_or(bad) != 0;
+}
+
+__device__ inline RowFound found_by(RowOutcome outcome) {
+  return outcome == RowOutcome::kBad      ? RowFound::kBad
+         : outcome == RowOutcome::kBadLse ? RowFound::kBadLse
+         : outcome == RowOutcome::kReady  ? RowFound::kCandidates
+                                          : RowFound::kNothing;
 }
 
 // Scans the row of shared.beam, whose children are shared.children, and returns the findings.
@@ -193,12 +199,8 @@ __device__ __forceinline__ Note scan_row(int32_t normalization, int32_t top_k, i
   note.read = true;
   RowScore score = shared.beam.score;
   const RowOutcome outcome = normalize<kThreads>(normalization, top_k, room, shared, score);
-  if (outcome != RowOutcome::kReady) {
-    note.found = outcome == RowOutcome::kBad      ? RowFound::kBad
-                 : outcome == RowOutcome::kBadLse ? RowFound::kBadLse
-                                                  : RowFound::kNothing;
-    return note;
-  }
+  note.found = found_by(outcome);
+  if (outcome != RowOutcome::kReady) return note;
   __syncthreads();  // all threads have read the score as it was
   if (thread_id() == 0) {
     shared.beam.score = score;
@@ -207,8 +209,8 @@ __device__ __forceinline__ Note scan_row(int32_t normalization, int32_t top_k, i
   __syncthreads();
   note.count = shared.children.count;
   note.groups = groups_of(note.count, shared.most_keys);
-  note.found =
-      write_keys<kThreads>(shared.beam, shared.children, note, shared.keys) ? RowFound::kBad : RowFound::kCandidates;
+  const auto key = [&](uint32_t i, bool& bad) { return candidate_key(shared.beam, shared.children, i, bad); };
+  note.found = write_keys<kThreads>(note, key, shared.keys) ? RowFound::kBad : RowFound::kCandidates;
   note.normalizer = shared.beam.score.normalizer;
   note.clamp = shared.beam.score.clamp;
   note.least = shared.children.least;

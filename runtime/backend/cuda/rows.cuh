@@ -7,9 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "backend/cuda/block.cuh"
-#include "backend/half.h"
 #include "backend/rows.h"
+#include "support/cuda/block.cuh"
+#include "support/half.h"
+#include "support/portable_math.h"
 
 namespace sidbeam::cuda {
 
@@ -28,23 +29,6 @@ struct LogitsRow {
   Transform transform;
 };
 
-// 2^f for |f| <= 1/2.
-__device__ inline float exp2_near_zero(float f) {
-  float p = __fmaf_rn(0x1.5b861ap-10F, f, 0x1.3d0decp-7F);
-  p = __fmaf_rn(p, f, 0x1.c6b82p-5F);
-  p = __fmaf_rn(p, f, 0x1.ebf90ep-3F);
-  p = __fmaf_rn(p, f, 0x1.62e426p-1F);
-  return __fmaf_rn(p, f, 1.0F);
-}
-
-// exp(x) for 0 <= x <= 64.
-__device__ inline float exp_of_small(float x) {
-  constexpr float kLog2E = 1.44269502162933349609F, kMagic = 12582912.0F + 127.0F;
-  const float biased = __fmaf_rn(x, kLog2E, kMagic);
-  const float p = exp2_near_zero(__fmaf_rn(x, kLog2E, -(biased - kMagic)));
-  return p * __uint_as_float(__float_as_uint(biased) << 23);
-}
-
 __device__ inline float tanh_of(float y) {
   const float magnitude = fabsf(y), square = y * y;
   if (magnitude < 0.625F) {
@@ -55,7 +39,7 @@ __device__ inline float tanh_of(float y) {
     return __fmaf_rn(p * square, y, y);
   }
   const float clamped = fminf(magnitude, 10.0F);
-  const float far = 1.0F - 2.0F / (exp_of_small(clamped + clamped) + 1.0F);
+  const float far = 1.0F - 2.0F / (exp_in_range(clamped + clamped) + 1.0F);
   return copysignf(far, y);
 }
 

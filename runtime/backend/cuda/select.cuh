@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "backend/cuda/block.cuh"
+#include "support/cuda/block.cuh"
 
 namespace sidbeam::cuda {
 

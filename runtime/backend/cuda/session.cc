@@ -9,12 +9,12 @@
 #include <memory>
 
 #include "backend/beams.h"
-#include "backend/cuda/check.h"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
-#include "backend/cuda/range.h"
 #include "backend/cuda/vocabulary.h"
+#include "support/cuda/check.h"
+#include "support/cuda/range.h"
 #include "support/guard.h"
 
 namespace sidbeam::cuda {
@@ -22,7 +22,7 @@ namespace {
 
 // The arrays of sidbeam_beams, [S, M] and [S], at the beginning of a session's memory and of its mirror.
 struct BeamArrays {
-  explicit BeamArrays(int64_t slots, int64_t beams, Layout& layout)
+  BeamArrays(int64_t slots, int64_t beams, int32_t mode, Layout& layout)
       : parents(layout.add<int32_t>(beams)),
         tokens(layout.add<int32_t>(beams)),
         scores(layout.add<float>(beams)),
@@ -30,8 +30,13 @@ struct BeamArrays {
         live(layout.add<int32_t>(slots)),
         active(layout.add<int32_t>(slots)),
         level(layout.add<int32_t>(slots)),
-        errors(layout.add<int32_t>(slots)) {}
+        errors(layout.add<int32_t>(slots)),
+        log_masses(layout.add<float>(mode != SIDBEAM_MODE_SEARCH ? beams : 0)),
+        perturbed(layout.add<float>(mode == SIDBEAM_MODE_STOCHASTIC ? beams : 0)),
+        log_inclusions(layout.add<float>(mode == SIDBEAM_MODE_STOCHASTIC ? beams : 0)),
+        thresholds(layout.add<float>(mode == SIDBEAM_MODE_STOCHASTIC ? slots : 0)) {}
   int64_t parents, tokens, scores, states, live, active, level, errors;
+  int64_t log_masses, perturbed, log_inclusions, thresholds;  // of the modes that have them
 };
 
 template <class T>
@@ -40,15 +45,21 @@ T* at(uint8_t* base, int64_t offset) {
 }
 
 // Fills the mirror with the state of slots that have not been started.
-void fill_idle(const BeamArrays& arrays, int64_t slots, int64_t beams, uint8_t* base) {
+void fill_idle(const BeamArrays& arrays, int64_t slots, int64_t beams, int32_t mode, uint8_t* base) {
+  constexpr float kNothing = -std::numeric_limits<float>::infinity();
   std::fill_n(at<int32_t>(base, arrays.parents), beams, -1);
   std::fill_n(at<int32_t>(base, arrays.tokens), beams, -1);
-  std::fill_n(at<float>(base, arrays.scores), beams, -std::numeric_limits<float>::infinity());
+  std::fill_n(at<float>(base, arrays.scores), beams, kNothing);
   std::fill_n(at<int64_t>(base, arrays.states), beams, int64_t{-1});
   std::fill_n(at<int32_t>(base, arrays.live), slots, 0);
   std::fill_n(at<int32_t>(base, arrays.active), slots, 0);
   std::fill_n(at<int32_t>(base, arrays.level), slots, -1);
   std::fill_n(at<int32_t>(base, arrays.errors), slots, int32_t{0});
+  if (mode != SIDBEAM_MODE_SEARCH) std::fill_n(at<float>(base, arrays.log_masses), beams, kNothing);
+  if (mode != SIDBEAM_MODE_STOCHASTIC) return;
+  std::fill_n(at<float>(base, arrays.perturbed), beams, kNothing);
+  std::fill_n(at<float>(base, arrays.log_inclusions), beams, kNothing);
+  std::fill_n(at<float>(base, arrays.thresholds), slots, kNothing);
 }
 
 void set_beam_arrays(const BeamArrays& arrays, uint8_t* base, SessionView& view) {
@@ -60,6 +71,37 @@ void set_beam_arrays(const BeamArrays& arrays, uint8_t* base, SessionView& view)
   view.active = at<int32_t>(base, arrays.active);
   view.level = at<int32_t>(base, arrays.level);
   view.errors = at<int32_t>(base, arrays.errors);
+}
+
+void set_sampled_arrays(const BeamArrays& arrays, int32_t mode, uint8_t* base, SamplingView& view) {
+  if (mode != SIDBEAM_MODE_SEARCH) view.log_masses = at<float>(base, arrays.log_masses);
+  if (mode != SIDBEAM_MODE_STOCHASTIC) return;
+  view.perturbed = at<float>(base, arrays.perturbed);
+  view.log_inclusions = at<float>(base, arrays.log_inclusions);
+  view.thresholds = at<float>(base, arrays.thresholds);
+}
+
+// What the modes that sample need besides, which the host does not see.
+struct SampledArrays {
+  SampledArrays(int64_t slots, int64_t beams, int32_t mode, Layout& layout)
+      : table(layout.add<SampledSlot>(mode != SIDBEAM_MODE_SEARCH ? slots : 0)),
+        draws(layout.add<int64_t>(mode == SIDBEAM_MODE_SAMPLE ? 2 * beams : 0)),
+        arrivals(layout.add<float>(mode == SIDBEAM_MODE_STOCHASTIC ? beams : 0)),
+        hashes(layout.add<uint64_t>(mode == SIDBEAM_MODE_STOCHASTIC ? beams : 0)),
+        rows(layout.add<PerturbedRow>(mode == SIDBEAM_MODE_STOCHASTIC ? beams : 0)) {}
+  int64_t table, draws, arrivals, hashes, rows;
+};
+
+void set_sampled_arrays(const SampledArrays& arrays, int32_t mode, uint8_t* base, SamplingView& view) {
+  if (mode == SIDBEAM_MODE_SEARCH) return;
+  view.table = at<SampledSlot>(base, arrays.table);
+  if (mode == SIDBEAM_MODE_SAMPLE) {
+    view.draws = at<int64_t>(base, arrays.draws);
+    return;
+  }
+  view.arrivals = at<float>(base, arrays.arrivals);
+  view.hashes = at<uint64_t>(base, arrays.hashes);
+  view.rows = at<PerturbedRow>(base, arrays.rows);
 }
 
 SessionView view_of(const SessionShape& shape) {
@@ -74,13 +116,19 @@ SessionView view_of(const SessionShape& shape) {
 }
 
 // The first launches of a device's first session, of no slots. They come before the reset, as they count as steps.
-void warm_kernels(DeviceHandle& device, SessionView view) {
+void warm_kernels(DeviceHandle& device, int32_t mode, SessionView view) {
   view.slots = 0;
   view.beams = 1;
+  using Warm = cudaError_t (*)(const SessionView&, cudaStream_t);
+  const auto launch_all = [&](std::initializer_list<Warm> all) {
+    for (const Warm warm : all) check(warm(view, device.work), "launch the kernels of a session");
+  };
   std::call_once(device.session_kernels, [&] {
-    for (cudaError_t (*const warm)(const SessionView&, cudaStream_t) :
-         {warm_step_kernels, warm_start_kernels, warm_items_kernels})
-      check(warm(view, device.work), "launch the kernels of a session");
+    launch_all({warm_step_kernels, warm_start_kernels, warm_items_kernels});
+  });
+  if (mode == SIDBEAM_MODE_SEARCH) return;
+  std::call_once(device.sampling_kernels, [&] {
+    launch_all({warm_draw_kernel, warm_perturb_kernels, warm_sampled_start_kernels});
   });
 }
 
@@ -88,13 +136,16 @@ void warm_kernels(DeviceHandle& device, SessionView view) {
 void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t slots = shape.slots, beams = slots * shape.beams;
   Layout layout;
-  const BeamArrays arrays(slots, beams, layout);
+  const BeamArrays arrays(slots, beams, shape.mode, layout);
   const int64_t mirrored = layout.bytes(), table = layout.add<Slot>(slots);
   const int64_t ends = layout.add<uint64_t>(uses_columns(shape.strategy) ? beams : 0);
   const int64_t history = layout.bytes(), parents = layout.add_bytes(beams, int64_t{shape.levels} * 4),
                 tokens = layout.add_bytes(beams, int64_t{shape.levels} * 4), history_end = layout.bytes();
   const int64_t counters = layout.add<int64_t>(kCounters);
   VocabularyBlock vocabulary(shape.vocabulary, layout);
+  const int64_t sampled_begin = layout.bytes();
+  const SampledArrays sampled(slots, beams, shape.mode, layout);
+  const int64_t sampled_end = layout.bytes();
   const int64_t workspace = layout.add_bytes(step_workspace_bytes(shape.slots, shape.beams), 1);
 
   DeviceHandle& device = *session.device;
@@ -111,30 +162,37 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   view.history_tokens = at<int32_t>(base, tokens);
   view.counters = at<int64_t>(base, counters);
   view.workspace = base + workspace;
+  session.mode = shape.mode;
+  set_sampled_arrays(arrays, shape.mode, base, session.sampling);
+  set_sampled_arrays(sampled, shape.mode, base, session.sampling);
 
-  fill_idle(arrays, slots, beams, session.mirror.data());
+  fill_idle(arrays, slots, beams, shape.mode, session.mirror.data());
   check(cudaMemcpyAsync(base, session.mirror.data(), static_cast<size_t>(mirrored), cudaMemcpyHostToDevice, stream),
         "copy to the device");
   check(cudaMemsetAsync(base + table, 0, static_cast<size_t>(history - table), stream), "clear device memory");
   check(cudaMemsetAsync(base + history, 0xFF, static_cast<size_t>(history_end - history), stream),
         "clear device memory");
+  if (sampled_end > sampled_begin)
+    check(cudaMemsetAsync(base + sampled_begin, 0, static_cast<size_t>(sampled_end - sampled_begin), stream),
+          "clear device memory");
   view.columns = vocabulary.copy_to(base, stream);
-  warm_kernels(device, view);
+  warm_kernels(device, shape.mode, view);
   check(launch_reset(view, stream), "launch the first kernel of a session");
   check(cudaStreamSynchronize(stream), "wait for the session");
 }
 
 // Whether a step's second kernel may begin before its first has ended. Only kernels that were compiled for it can wait
 // for that end, and PTX for older devices, which the driver compiles for this one, was not.
-bool overlaps(const DeviceHandle& device) {
+bool overlaps(const DeviceHandle& device, int32_t mode) {
   const char* given = secure_getenv("SIDBEAM_CUDA_PDL");
   if (device.major < 9 || (given != nullptr && std::strcmp(given, "0") == 0)) return false;
   bool waits = false;
-  check(ask_step_waits(waits), "look at the kernels of a step");
+  check(mode == SIDBEAM_MODE_STOCHASTIC ? ask_perturbed_step_waits(waits) : ask_step_waits(waits),
+        "look at the kernels of a step");
   return waits;
 }
 
-void show(const SessionView& view, sidbeam_beams& out) {
+void show(const SessionView& view, const SamplingView& sampling, sidbeam_beams& out) {
   out.slots = view.slots;
   out.beams = view.beams;
   out.levels = view.levels;
@@ -146,6 +204,10 @@ void show(const SessionView& view, sidbeam_beams& out) {
   out.active = view.active;
   out.level = view.level;
   out.errors = view.errors;
+  out.log_masses = sampling.log_masses;
+  out.perturbed = sampling.perturbed;
+  out.log_inclusions = sampling.log_inclusions;
+  out.thresholds = sampling.thresholds;
 }
 
 // The counters are the fields of StepCounters in their order.
@@ -160,13 +222,15 @@ sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, D
     const Current current(*device);
     auto session = std::make_unique<DeviceSessionHandle>();
     session->device = device;
-    session->overlaps = overlaps(*device);
+    session->overlaps = overlaps(*device, shape->mode);
     make_memory(*shape, *session);
     *out = session.release();
   });
 }
 
-void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out) { show(session->view, *out); }
+void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out) {
+  show(session->view, session->sampling, *out);
+}
 
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err) {
   return guarded(err, [&] {
@@ -178,9 +242,12 @@ sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam
                           cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
           "copy from the device");
     SessionView view = session->view;
+    SamplingView sampling;
     Layout layout;
-    set_beam_arrays(BeamArrays(view.slots, int64_t{view.slots} * view.beams, layout), session->mirror.data(), view);
-    show(view, *out);
+    const BeamArrays arrays(view.slots, int64_t{view.slots} * view.beams, session->mode, layout);
+    set_beam_arrays(arrays, session->mirror.data(), view);
+    set_sampled_arrays(arrays, session->mode, session->mirror.data(), sampling);
+    show(view, sampling, *out);
   });
 }
 

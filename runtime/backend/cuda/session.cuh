@@ -5,9 +5,9 @@
 #include "backend/cuda/children.cuh"
 #include "backend/cuda/counters.h"
 #include "backend/cuda/kernels.h"
-#include "backend/cuda/launch.h"
 #include "backend/cuda/rows.cuh"
 #include "backend/score.h"
+#include "support/cuda/launch.h"
 
 namespace sidbeam::cuda {
 
@@ -82,9 +82,9 @@ struct Note {
 };
 static_assert(sizeof(Note) == 32);  // the end of a step reads one per beam
 
-// Workspace of a slot: notes [M], keys of groups, keys of candidates, chosen groups [M]; the number of its blocks that
-// have finished their rows, for a step in one launch; and the turn of a waiting start, which shares the memory of the
-// candidates.
+// Workspace of a slot: notes [M], keys of groups, keys of candidates, chosen groups [M + 1]; the number of its blocks
+// that have finished their rows, for a step in one launch; and the turn of a waiting start, which shares the memory of
+// the candidates.
 inline constexpr int64_t kKeysOfBeam = 64;
 #if defined(SIDBEAM_EMULATED)
 inline constexpr int64_t kCandidatesOfBeam = 2, kMoreCandidates = 4096;  // so that small tests cut back too
@@ -101,7 +101,7 @@ SIDBEAM_HD inline int64_t candidate_capacity(int64_t beams) { return kCandidates
 SIDBEAM_HD inline int64_t slot_workspace_bytes(int64_t beams) {
   const int64_t bytes = beams * static_cast<int64_t>(sizeof(Note) + kKeysOfBeam * sizeof(uint64_t) + sizeof(uint32_t)) +
                         candidate_capacity(beams) * static_cast<int64_t>(sizeof(uint64_t)) +
-                        2 * static_cast<int64_t>(sizeof(uint32_t));
+                        3 * static_cast<int64_t>(sizeof(uint32_t));
   return (bytes + 255) / 256 * 256;
 }
 __device__ inline Workspace workspace_of(const SessionView& session, int32_t slot) {
@@ -113,7 +113,7 @@ __device__ inline Workspace workspace_of(const SessionView& session, int32_t slo
   work.candidates = work.keys + beams * kKeysOfBeam;
   work.candidate_capacity = candidate_capacity(beams);
   work.chosen = reinterpret_cast<uint32_t*>(work.candidates + work.candidate_capacity);
-  work.arrived = work.chosen + beams;
+  work.arrived = work.chosen + beams + 1;
   work.turn = work.arrived + 1;
   return work;
 }
@@ -140,12 +140,15 @@ struct BeamRow {
   RowScore score;
   bool reads_row = false;  // the normaliser has read every element, so no child's is bad
 
-  __device__ float x(uint32_t token, uint32_t codes) const {
-    const int64_t column = token == codes ? columns.end_column : columns.column(token);
+  __device__ int64_t column_of(uint32_t token, uint32_t codes) const {
+    return token == codes ? columns.end_column : columns.column(token);
+  }
+  __device__ float x_of_column(int64_t column) const {
     if (column < 0) return -kInfinity;  // no candidate, and adds nothing to a sum
     const int64_t at = column - held_first;
     return at >= 0 && at < held_count ? held[at] : x_at(row, column);
   }
+  __device__ float x(uint32_t token, uint32_t codes) const { return x_of_column(column_of(token, codes)); }
 };
 
 // The key of a code for ranking a row's best, for strategies that look up only those. -0 counts as 0; -inf has no key.

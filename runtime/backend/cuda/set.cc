@@ -3,14 +3,14 @@
 #include <memory>
 #include <vector>
 
-#include "backend/cuda/check.h"
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/marks.h"
-#include "backend/cuda/range.h"
 #include "backend/cuda/step_view.h"
 #include "backend/cuda/upload.h"
 #include "backend/cuda/vocabulary.h"
+#include "support/cuda/check.h"
+#include "support/cuda/range.h"
 #include "support/guard.h"
 
 namespace sidbeam {
@@ -69,8 +69,10 @@ sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, in
                           device->work),
           "copy to the device");
     set->columns = block.copy_to(base, device->work);
-    std::call_once(device->set_kernels,
-                   [&] { check(warm_set_kernels(base, device->work), "launch the kernels of a set"); });
+    std::call_once(device->set_kernels, [&] {
+      check(warm_set_kernels(base, device->work), "launch the kernels of a set");
+      check(warm_sample_kernel(base, device->work), "launch the kernel of draws");
+    });
     check(cudaStreamSynchronize(device->work), "wait for the set");
     set->table.indexes = reinterpret_cast<const IndexView* const*>(base + views_at);
     set->table.count = count;
@@ -137,6 +139,29 @@ sidbeam_status set_topk(const DeviceSetHandle* set, const SetCall* call, const i
                           log_probs, next, workspace.data(), work),
               "launch topk");
       });
+}
+
+sidbeam_status set_sample(const DeviceSetHandle* set, const SetCall* call, const int64_t* states,
+                          const sidbeam_rows* rows, const SetSampling* how, const sidbeam_sampled* out,
+                          sidbeam_error* err) {
+  const sidbeam_sampling& arrays = how->arrays;
+  return enqueue(*set, *call,
+                 {{states, "states"},
+                  {rows->data, "logits.data"},
+                  {how->inverse_temperatures, "inverse_temperatures"},
+                  {arrays.seeds, "sampling.seeds"},
+                  {arrays.requests, "sampling.requests"},
+                  {arrays.draws, "sampling.draws"},
+                  {arrays.top_ks, "sampling.top_ks"},
+                  {arrays.top_ps, "sampling.top_ps"},
+                  {out->codes, "out.codes"},
+                  {out->log_probs, "out.log_probs"},
+                  {out->log_masses, "out.log_masses"},
+                  {out->next, "out.next"}},
+                 "sidbeam sample", err, [&](const ConstraintTable& constraints, cudaStream_t work) {
+                   check(launch_sample(constraints, set->columns, states, rows_view(*rows), *how, *out, work),
+                         "launch a draw");
+                 });
 }
 
 }  // namespace cuda

@@ -1,7 +1,5 @@
 # Paths from runtime/, also for the emulated plugin of tests/gpu.
 set(cuda_host_sources
-  backend/cuda/check.cc
-  backend/cuda/current.cc
   backend/cuda/device.cc
   backend/cuda/marks.cc
   backend/cuda/plugin.cc
@@ -10,10 +8,16 @@ set(cuda_host_sources
   backend/cuda/step.cc
   backend/cuda/upload.cc
   backend/cuda/vocabulary.cc
+  support/cuda/check.cc
+  support/cuda/current.cc
 )
 set(cuda_kernel_sources
+  backend/cuda/draw.cu
   backend/cuda/items.cu
+  backend/cuda/perturb.cu
+  backend/cuda/sample.cu
   backend/cuda/start.cu
+  backend/cuda/start_sampled.cu
   backend/cuda/states.cu
   backend/cuda/step.cu
   backend/cuda/verify.cu

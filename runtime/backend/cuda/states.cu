@@ -1,22 +1,10 @@
 // The stateless forms. SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/row_scan.cuh"
+#include "backend/cuda/states.cuh"
 
 namespace sidbeam::cuda {
 namespace {
 
 constexpr int kThreads = kRowThreads;
-
-// The index that row i follows; nullptr if there is none.
-__device__ const IndexView* index_of(const ConstraintTable& table, int64_t i) {
-  const int32_t which = table.which != nullptr ? table.which[i] : 0;
-  return which >= 0 && which < table.count ? table.indexes[which] : nullptr;
-}
-
-// Whether a code may follow a state. An invalid state counts as dead.
-__device__ bool may_go_on(const IndexView* index, int64_t state) {
-  return index != nullptr && is_trie_state(*index, state) && !is_ended(state) &&
-         decode_state(state).level < index->levels;
-}
 
 __global__ void __launch_bounds__(kThreads)
     prefix_kernel(ConstraintTable table, PrefixArray prefixes, const int32_t* lengths, int64_t count, int64_t* out) {
@@ -232,16 +220,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   if (!may_go_on(index, state)) return write_topk(out, i, {}, nullptr, 0, false);
   const int32_t level = decode_state(state).level;
   if (thread_id() == 0) {
-    BeamRow beam;
-    beam.columns = columns[level];
-    beam.row = {static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype),
-                rows.columns,
-                rows.dtype,
-                {}};
-    beam.reads_row = sums_rows(normalization, false);
-    shared.row.beam = beam;
-    shared.row.children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, beam.columns, state, 0);
-    shared.row.lse = nullptr;
+    open_state(*index, columns[level], state, rows, i, normalization, shared.row);
     shared.row.keys = workspace + i * topk_keys(out.k, codes);
     shared.row.most_keys = most_children(codes);
   }

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 
-#include "backend/cuda/check.h"
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
-#include "backend/cuda/range.h"
 #include "backend/cuda/session.h"
 #include "backend/cuda/step_view.h"
 #include "backend/cuda/upload.h"
+#include "support/cuda/check.h"
+#include "support/cuda/range.h"
 #include "support/guard.h"
 
 namespace sidbeam::cuda {
@@ -18,6 +18,13 @@ void check_known(int32_t device_id, const void* address, const char* name, const
   if (address == known) return;
   check_address(device_id, address, name);
   known = address;
+}
+
+cudaError_t launch_step_of_mode(const DeviceSessionHandle& session, const StepView& step, cudaStream_t stream) {
+  if (session.mode == SIDBEAM_MODE_SAMPLE) return launch_draws(session.view, session.sampling, step, stream);
+  if (session.mode == SIDBEAM_MODE_STOCHASTIC)
+    return launch_perturbed_step(session.view, session.sampling, step, session.overlaps, stream);
+  return launch_step(session.view, step, session.overlaps, stream);
 }
 
 }  // namespace
@@ -32,9 +39,16 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     for (size_t i = 0; i < entries.size(); ++i)
       entries[i] = {starts[i].slot,      starts[i].width,    starts[i].prefix_length,
                     starts[i].prefix_at, starts[i].settings, starts[i].upload->view()};
+    std::vector<SlotSampling> how;
+    if (session->mode != SIDBEAM_MODE_SEARCH)
+      for (int64_t i = 0; i < count; ++i) how.push_back(starts[i].sampling);
     session->turn += session->turn == UINT32_MAX ? 2 : 1;
     const MarksEnd end(session->marks, stream, false);
-    check(launch_start(session->view, entries.data(), count, codes, session->turn, static_cast<cudaStream_t>(stream)),
+    const auto work = static_cast<cudaStream_t>(stream);
+    check(session->mode == SIDBEAM_MODE_SEARCH
+              ? launch_start(session->view, entries.data(), count, codes, session->turn, work)
+              : launch_sampled_start(session->view, session->sampling, entries.data(), how.data(), count, codes,
+                                     session->turn, work),
           "launch a start");
   });
 }
@@ -46,7 +60,11 @@ sidbeam_status session_stop(DeviceSessionHandle* session, const int32_t* slots, 
     const Current current(*session->device);
     check_not_captured(session->device->id, stream, "stop");
     const MarksEnd end(session->marks, stream, false);
-    check(launch_stop(session->view, slots, count, static_cast<cudaStream_t>(stream)), "launch a stop");
+    const auto work = static_cast<cudaStream_t>(stream);
+    check(session->mode == SIDBEAM_MODE_SEARCH
+              ? launch_stop(session->view, slots, count, work)
+              : launch_sampled_stop(session->view, session->sampling, slots, count, work),
+          "launch a stop");
   });
 }
 
@@ -71,8 +89,7 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
     step.inverse_temperatures = args->inverse_temperatures;
     step.soft_caps = args->soft_caps;
     const MarksEnd end(session->marks, args->stream, captured);
-    check(launch_step(session->view, step, session->overlaps, static_cast<cudaStream_t>(args->stream)),
-          "launch a step");
+    check(launch_step_of_mode(*session, step, static_cast<cudaStream_t>(args->stream)), "launch a step");
   });
 }
 

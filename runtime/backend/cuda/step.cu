@@ -1,7 +1,7 @@
 // One step of a session: one block per row, then one block per slot; in a single launch if there are few rows.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/finish.cuh"
-#include "backend/cuda/row_scan.cuh"
+#include "backend/cuda/step.cuh"
 #include "sidbeam/builder.h"
 
 namespace sidbeam::cuda {
@@ -11,57 +11,13 @@ namespace {
 constexpr int kFewBeams = 256, kFewThreads = 256, kManyThreads = 512;
 static_assert(kFewThreads == kRowThreads, "a step in one launch has both");
 
-// A block's slot, and what a part of a step needs, in shared memory. Where a launch has both parts, the slot stays.
-template <class Part>
-struct OfSlot {
-  Entry entry;  // first, whatever the part is
-  Part part;
-};
 template <int kThreads>
 using RowBlock = OfSlot<RowShared<kThreads>>;
 template <int kThreads, int kMostBeams>
-using FinishBlock = OfSlot<FinishShared<kThreads, kMostBeams>>;
+using FinishBlock = OfSlot<FinishShared<kThreads, kMostBeams, ByScore>>;
 static_assert(sizeof(RowBlock<kRowThreads>) + kMostHeld * sizeof(float) <= kSharedBytes);
 static_assert(sizeof(FinishBlock<kFewThreads, kFewBeams>) <= kSharedBytes);
 static_assert(sizeof(FinishBlock<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedBytes);
-
-// Finds the slot of entry `batch`; false if there is nothing to step. One thread looks for all: if a list names a slot
-// twice, another block may end its step meanwhile, and threads that found different things would wait at different
-// barriers.
-__device__ bool find_slot(const SessionView& session, const StepView& step, int64_t batch, Entry& shared) {
-  bool found = false;
-  if (thread_id() == 0) {
-    Entry entry;
-    found = find_entry(session, step, batch, entry);
-    shared = entry;
-  }
-  return __syncthreads_or(found) != 0;
-}
-
-__device__ uint64_t* keys_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
-  return workspace_of(session, entry.slot).keys + int64_t{m} * keys_of_row(session.beams, entry.live);
-}
-
-// Finds what a beam needs, with its row and children if it has a row; called by one thread, for the reason above.
-template <int kThreads>
-__device__ Feed feed_of_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t m,
-                             RowShared<kThreads>& shared) {
-  const int64_t state = session.states[beams_at(session, entry.slot) + m];
-  if (is_ended(state)) return Feed::kEnded;
-  if (!is_live(state)) return Feed::kNothing;
-  BeamRow beam;
-  if (!find_row(session, step, entry, m, beam, shared.lse)) return Feed::kNoRow;
-  Children children = children_of_beam(session, entry, m);
-  if (children.probes && session.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
-    tokens_of_beam(history_of(session, entry.slot), entry.level, m, shared.prefix);
-    children.prefix = shared.prefix;
-  }
-  shared.beam = beam;
-  shared.children = children;
-  shared.keys = keys_of_beam(session, entry, m);
-  shared.most_keys = keys_of_row(session.beams, entry.live);
-  return Feed::kRow;
-}
 
 template <int kThreads>
 __device__ void scan_beam(const SessionView& session, const StepView& step, const Entry& entry, int32_t beam,
@@ -101,24 +57,7 @@ __global__ void __launch_bounds__(kThreads, 512 / kThreads)
   if (blockIdx.x == 0 && thread_id() == 0) add_to_counter(session, kSteps, 1);
   auto& shared = shared_memory<FinishBlock<kThreads, kMostBeams>>();
   if (!find_slot(session, step, blockIdx.x, shared.entry)) return;
-  Finish<kThreads, kMostBeams>(session, step, shared.entry, shared.part).run();
-}
-
-// Whether this block is the last of its slot's blocks to arrive. If so, all of its threads see what the other blocks
-// wrote: barriers order the threads of a block with its first thread, and fences order the first threads of all blocks.
-// The last block resets the count to 0, when no other block will read it, so that a replay of a graph starts like the
-// first run.
-__device__ bool is_last(const SessionView& session, const Entry& entry) {
-  __syncthreads();
-  bool last = false;
-  if (thread_id() == 0) {
-    uint32_t* arrived = workspace_of(session, entry.slot).arrived;
-    __threadfence();
-    last = atomicAdd(arrived, 1U) == static_cast<uint32_t>(session.beams) - 1;
-    if (last) *arrived = 0;
-    __threadfence();
-  }
-  return __syncthreads_or(last) != 0;
+  Finish<kThreads, kMostBeams, ByScore>(session, step, shared.entry, {session, shared.entry}, shared.part).run();
 }
 
 // Both parts in one launch: the last block to arrive ends the slot's step. Blocks of absent beams arrive too; otherwise
@@ -133,14 +72,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   if (m < shared.entry.live) scan_beam<kThreads>(session, step, shared.entry, m, room, shared.part);
   if (!is_last(session, shared.entry)) return;
   auto& finish = shared_memory<FinishBlock<kThreads, kMostBeams>>();  // the slot is where it was
-  Finish<kThreads, kMostBeams>(session, step, finish.entry, finish.part).run();
-}
-
-// The number of a row's floats that are kept for the children.
-int64_t held_columns(const SessionView& session, const StepView& step) {
-  if (step.lse != nullptr) return 0;
-  if (session.normalization == SIDBEAM_NORMALIZE_FULL) return step.columns <= kMostHeld ? step.columns : 0;
-  return session.normalization == SIDBEAM_NORMALIZE_LEVEL ? std::min(step.columns, kMostHeld) : 0;
+  Finish<kThreads, kMostBeams, ByScore>(session, step, finish.entry, {session, finish.entry}, finish.part).run();
 }
 
 template <int kThreads>

@@ -3,11 +3,11 @@
 
 #include <cstring>
 
-#include "backend/cuda/check.h"
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/kernels.h"
-#include "backend/cuda/range.h"
+#include "support/cuda/check.h"
+#include "support/cuda/range.h"
 #include "support/guard.h"
 
 namespace sidbeam::cuda {

@@ -2,12 +2,12 @@
 // and the fingerprint, which belong to the file. Every element is checked by itself against its neighbours, in
 // parallel; a sound index has no damage, and how much a damaged one has is not promised.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/block.cuh"
 #include "backend/cuda/hash_key.cuh"
 #include "backend/cuda/kernels.h"
-#include "backend/cuda/launch.h"
 #include "index/read/find.h"
 #include "index/verify/checks.h"
+#include "support/cuda/block.cuh"
+#include "support/cuda/launch.h"
 
 namespace sidbeam::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/vocabulary.h"
 
-#include "backend/cuda/check.h"
+#include "support/cuda/check.h"
 
 namespace sidbeam::cuda {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import io.sidbeam.Percentiles;
+import io.sidbeam.RunnerStats;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Map;
@@ -14,8 +17,6 @@ final class Metrics {
   private final Map<Integer, Long> requests = new TreeMap<>(); // by HTTP status
   private long answered;
   private double seconds;
-  private long beams;
-  private long legalBeams;
   private long reloads;
   private long failedReloads;
 
@@ -27,11 +28,6 @@ final class Metrics {
     }
   }
 
-  synchronized void beams(long all, long legal) {
-    beams += all;
-    legalBeams += legal;
-  }
-
   synchronized void reload(boolean done) {
     if (done) {
       reloads++;
@@ -40,7 +36,7 @@ final class Metrics {
     }
   }
 
-  synchronized String text(String version, long items) {
+  synchronized String text(String version, long items, RunnerStats runner) {
     StringBuilder out = new StringBuilder();
     head(out, "request_seconds", "summary", "Time from a request's arrival to its answer, of the latest " + WINDOW);
     long[] sorted = Arrays.copyOf(nanos, (int) Math.min(answered, WINDOW));
@@ -53,8 +49,6 @@ final class Metrics {
     line(out, "request_seconds_count", answered);
     head(out, "requests_total", "counter", "Requests to /recommend by HTTP status");
     requests.forEach((status, count) -> line(out, "requests_total{code=\"" + status + "\"}", count));
-    head(out, "legal_share", "gauge", "Share of returned beams that are items");
-    line(out, "legal_share", beams == 0 ? Double.NaN : (double) legalBeams / beams);
     head(out, "index_info", "gauge", "Fingerprint of the index that is served");
     line(out, "index_info{version=\"" + version + "\"}", 1);
     head(out, "index_items", "gauge", "Items of the index that is served");
@@ -63,7 +57,46 @@ final class Metrics {
     line(out, "reloads_total", reloads);
     head(out, "reload_failures_total", "counter", "Reloads that failed; the index before them stayed");
     line(out, "reload_failures_total", failedReloads);
+    runner(out, runner);
     return out.toString();
+  }
+
+  /** The runner's queue, its batches, how busy its lanes are. */
+  private static void runner(StringBuilder out, RunnerStats runner) {
+    number(out, "runner_lanes", "gauge", "Batches that may run at the same time", runner.lanes());
+    number(out, "runner_queued", "gauge", "Histories that wait", runner.queued());
+    number(out, "runner_running", "gauge", "Histories that run", runner.running());
+    number(out, "runner_lane_use", "gauge", "Share of the lanes' time that they were busy, since the start",
+        seconds(runner.busy()) / (seconds(runner.up()) * runner.lanes()));
+    number(out, "runner_memory_bytes", "gauge", "Memory of the runner, without the model", runner.memoryBytes());
+    number(out, "runner_finished_total", "counter", "Histories that were answered", runner.finished());
+    number(out, "runner_failed_total", "counter", "Histories that failed", runner.failed());
+    number(out, "runner_cancelled_total", "counter", "Histories that were cancelled", runner.cancelled());
+    number(out, "runner_refused_total", "counter", "Histories for which the queue had no room", runner.refused());
+    number(out, "runner_batches_total", "counter", "Batches", runner.batches());
+    number(out, "runner_batch_requests_total", "counter", "Histories of all batches", runner.batchRequests());
+    number(out, "runner_batch_rows_total", "counter", "Rows of all batches", runner.batchRows());
+    percentiles(out, "runner_queue_seconds", "Time that a history waits", runner.queuedTime(), runner.finished());
+    percentiles(out, "runner_run_seconds", "Time that it runs", runner.runTime(), runner.finished());
+    percentiles(out, "runner_seconds", "Both", runner.totalTime(), runner.finished());
+  }
+
+  private static double seconds(Duration time) {
+    return time.toNanos() / 1e9;
+  }
+
+  private static void number(StringBuilder out, String name, String type, String help, double value) {
+    head(out, name, type, help);
+    line(out, name, value);
+  }
+
+  private static void percentiles(StringBuilder out, String name, String help, Percentiles times, long count) {
+    head(out, name, "summary", help);
+    line(out, name + "{quantile=\"0.5\"}", seconds(times.p50()));
+    line(out, name + "{quantile=\"0.9\"}", seconds(times.p90()));
+    line(out, name + "{quantile=\"0.99\"}", seconds(times.p99()));
+    line(out, name + "{quantile=\"0.999\"}", seconds(times.p999()));
+    line(out, name + "_count", count);
   }
 
   private static void head(StringBuilder out, String name, String type, String help) {

@@ -1,39 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
-import io.sidbeam.Strategy;
+import io.sidbeam.Normalization;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Locale;
+import java.util.Map;
+import java.util.function.Function;
 
-/** The command line. */
-record Options(Path index, int port, int pool, int slots, int beams, Strategy strategy) {
-  private static final String USAGE = "usage: service.Service INDEX [--port 8080] [--pool 2] [--slots 8] [--beams 50] "
-      + "[--strategy trie]";
+/**
+ * The command line.
+ *
+ * @param offsets token of code 0 of each level; null: code t is token t
+ * @param startTokens before every history; -1 is no token
+ * @param beginTokens after every prompt; null: none, or what the model's config says
+ * @param endColumn token that ends a SID, where lengths vary; -1: none
+ * @param group tokens per position, whose embeddings are summed
+ * @param normalization what log-softmax is over
+ * @param prompt positions of a history that the model reads, the latest
+ * @param lanes histories that run at a time
+ * @param queue histories that may wait
+ */
+record Options(Path model, Path index, int port, long[] offsets, int[] startTokens, int[] beginTokens, long endColumn,
+    int group, Normalization normalization, int beams, int prompt, int lanes, int queue) {
+  private static final String USAGE = "usage: service.Service MODEL INDEX [--port 8080] [--offsets o0,o1,..] "
+      + "[--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
+      + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024]";
 
   static Options parse(String[] arguments) {
-    if (arguments.length % 2 == 0) {
+    if (arguments.length < 2 || arguments.length % 2 != 0) {
       throw new IllegalArgumentException(USAGE);
     }
-    Options options = new Options(Path.of(arguments[0]), 8080, 2, 8, 50, Strategy.TRIE);
-    for (int i = 1; i < arguments.length; i += 2) {
-      options = options.with(arguments[i], arguments[i + 1]);
+    Map<String, String> given = new HashMap<>();
+    for (int i = 2; i < arguments.length; i += 2) {
+      given.put(arguments[i], arguments[i + 1]);
+    }
+    Options options = new Options(Path.of(arguments[0]), Path.of(arguments[1]),
+        take(given, "--port", 8080, Integer::parseInt),
+        take(given, "--offsets", null, Options::list),
+        take(given, "--start-tokens", new int[0], Options::tokens),
+        take(given, "--begin-tokens", null, Options::tokens),
+        take(given, "--end-column", -1L, Long::parseLong),
+        take(given, "--group", 1, Options::atLeastOne),
+        take(given, "--normalize", Normalization.FULL, name -> Normalization.valueOf(name.toUpperCase(Locale.ROOT))),
+        take(given, "--beams", 50, Integer::parseInt),
+        take(given, "--prompt", 512, Integer::parseInt),
+        take(given, "--lanes", Runtime.getRuntime().availableProcessors(), Integer::parseInt),
+        take(given, "--queue", 1024, Integer::parseInt));
+    if (!given.isEmpty()) {
+      throw new IllegalArgumentException("there is no " + String.join(", ", given.keySet()) + "\n" + USAGE);
     }
     return options;
   }
 
-  private Options with(String name, String value) {
+  /** Removes an option, so that those remain that there are not. */
+  private static <T> T take(Map<String, String> given, String name, T otherwise, Function<String, T> read) {
+    String value = given.remove(name);
     try {
-      return switch (name) {
-        case "--port" -> new Options(index, Integer.parseInt(value), pool, slots, beams, strategy);
-        case "--pool" -> new Options(index, port, Integer.parseInt(value), slots, beams, strategy);
-        case "--slots" -> new Options(index, port, pool, Integer.parseInt(value), beams, strategy);
-        case "--beams" -> new Options(index, port, pool, slots, Integer.parseInt(value), strategy);
-        case "--strategy" -> new Options(index, port, pool, slots, beams,
-            Strategy.valueOf(value.toUpperCase(Locale.ROOT)));
-        default -> throw new IllegalArgumentException();
-      };
-    } catch (IllegalArgumentException e) {
+      return value == null ? otherwise : read.apply(value);
+    } catch (IllegalArgumentException | ArithmeticException e) {
       throw new IllegalArgumentException("cannot use " + name + " " + value + "\n" + USAGE);
     }
+  }
+
+  private static long[] list(String value) {
+    return Arrays.stream(value.split(",")).mapToLong(Long::parseLong).toArray();
+  }
+
+  private static int[] tokens(String value) {
+    return Arrays.stream(list(value)).mapToInt(Math::toIntExact).toArray();
+  }
+
+  private static int atLeastOne(String value) {
+    int number = Integer.parseInt(value);
+    if (number < 1) {
+      throw new IllegalArgumentException();
+    }
+    return number;
   }
 }

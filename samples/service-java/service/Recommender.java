@@ -1,39 +1,123 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import io.sidbeam.Model;
+import io.sidbeam.Request;
+import io.sidbeam.Result;
+import io.sidbeam.Runner;
+import io.sidbeam.RunnerConfig;
+import io.sidbeam.RunnerStats;
+import io.sidbeam.SidbeamException;
+import io.sidbeam.Status;
+import io.sidbeam.Vocabulary;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.stream.IntStream;
 import service.Service.Refusal;
 
-/** From a request's JSON to its answer's. */
-final class Recommender {
+/**
+ * From a request's JSON to its answer's, by a model and its runner, which serve all versions of the index: each request
+ * names the one that it runs under.
+ */
+final class Recommender implements AutoCloseable {
   private static final int DEFAULT_K = 10;
   private static final int MAX_HISTORIES = 256;
 
-  private final int beams;
-  private final Metrics metrics;
+  private final Options options;
+  private final Runner runner;
 
-  Recommender(int beams, Metrics metrics) {
-    this.beams = beams;
-    this.metrics = metrics;
+  Recommender(Options options, Serving first) {
+    this.options = options;
+    Vocabulary vocabulary = new Vocabulary().endColumn(options.endColumn());
+    if (options.offsets() != null) {
+      vocabulary.offsets(options.offsets());
+    }
+    try (Model model = Model.open(options.model())) { // the runner holds it
+      RunnerConfig config = new RunnerConfig(model, first.index).vocabulary(vocabulary).beams(options.beams())
+          .maxGroup(options.group()).maxPrompt(positions(options.startTokens()) + options.prompt())
+          .normalization(options.normalization()).lanes(options.lanes()).queueRequests(options.queue());
+      if (options.beginTokens() != null) {
+        config.beginTokens(options.beginTokens());
+      }
+      runner = new Runner(config);
+    }
+  }
+
+  RunnerStats stats() {
+    return runner.stats();
+  }
+
+  /** Ends the histories that wait. */
+  @Override
+  public void close() {
+    runner.close();
   }
 
   String answer(Serving serving, String body) throws Refusal, InterruptedException {
     Map<?, ?> request = request(body);
     int k = k(request.get("k"));
     List<List<int[]>> histories = histories(serving, request.get("histories"));
-    List<List<Decoder.Found>> found = serving.withDecoder(decoder -> {
-      List<List<Decoder.Found>> all = new ArrayList<>();
-      for (int begin = 0; begin < histories.size(); begin += decoder.slots()) {
-        all.addAll(decoder.decode(histories.subList(begin, Math.min(histories.size(), begin + decoder.slots()))));
+    List<CompletableFuture<Result>> results = new ArrayList<>();
+    try {
+      for (List<int[]> history : histories) {
+        int[] tokens = tokens(history);
+        // Of a history without items the model would have nothing to read.
+        results.add(tokens.length == 0 ? CompletableFuture.completedFuture(null)
+            : runner.submit(new Request(tokens).group(options.group()).catalogue(serving.index)));
       }
-      return all;
-    });
-    found.forEach(list -> metrics.beams(list.size(), list.stream().filter(Decoder.Found::legal).count()));
-    return json(serving, found, k);
+      StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version))
+          .append(", \"results\": [");
+      for (CompletableFuture<Result> result : results) {
+        out.append(result == results.get(0) ? "[" : ", [").append(String.join(", ", items(serving, result.get(), k)))
+            .append(']');
+      }
+      return out.append("]}\n").toString();
+    } catch (ExecutionException e) {
+      throw refused(e.getCause());
+    } catch (SidbeamException e) {
+      throw refused(e);
+    } finally {
+      results.forEach(result -> result.cancel(true)); // of an answer that fails
+    }
+  }
+
+  /** A full queue is no failure of the service: the client may try again. */
+  private static Refusal refused(Throwable e) {
+    boolean busy = e instanceof SidbeamException failed
+        && (failed.status() == Status.QUEUE_FULL || failed.status() == Status.CANCELLED);
+    return new Refusal(busy ? 503 : 500, e.getMessage());
+  }
+
+  /** The start tokens and those of the SIDs, whole ones, as many of the latest as the model reads; none of no SID. */
+  private int[] tokens(List<int[]> history) {
+    int begin = history.size();
+    for (int count = 0; begin > 0 && count + positions(history.get(begin - 1)) <= options.prompt(); begin--) {
+      count += positions(history.get(begin - 1));
+    }
+    if (begin == history.size()) {
+      return new int[0];
+    }
+    IntStream sids = history.subList(begin, history.size()).stream()
+        .flatMapToInt(sid -> filled(IntStream.range(0, sid.length).map(l -> token(l, sid[l])).toArray()));
+    return IntStream.concat(filled(options.startTokens()), sids).toArray();
+  }
+
+  /** To the end of a position: -1 is no token. */
+  private IntStream filled(int[] tokens) {
+    int missing = positions(tokens) * options.group() - tokens.length;
+    return IntStream.concat(IntStream.of(tokens), IntStream.generate(() -> -1).limit(missing));
+  }
+
+  private int positions(int[] tokens) {
+    return (tokens.length + options.group() - 1) / options.group();
+  }
+
+  private int token(int level, int code) {
+    return options.offsets() == null ? code : Math.toIntExact(options.offsets()[level] + code);
   }
 
   private static Map<?, ?> request(String body) throws Refusal {
@@ -49,12 +133,12 @@ final class Recommender {
 
   private int k(Object k) throws Refusal {
     if (k == null) {
-      return Math.min(DEFAULT_K, beams);
+      return Math.min(DEFAULT_K, options.beams());
     }
-    if (k instanceof Long number && number >= 1 && number <= beams) {
+    if (k instanceof Long number && number >= 1 && number <= options.beams()) {
       return number.intValue();
     }
-    throw new Refusal(400, "k is " + k + ", expected 1 .. " + beams);
+    throw new Refusal(400, "k is " + k + ", expected 1 .. " + options.beams());
   }
 
   private static List<List<int[]>> histories(Serving serving, Object histories) throws Refusal {
@@ -88,7 +172,7 @@ final class Recommender {
   }
 
   private static int[] codes(Serving serving, List<?> codes) throws Refusal {
-    int[] limits = serving.index.info().codes();
+    int[] limits = serving.codes;
     int[] sid = new int[codes.size()];
     for (int l = 0; l < sid.length; l++) {
       if (l >= limits.length || !(codes.get(l) instanceof Long code) || code < 0 || code >= limits[l]) {
@@ -99,22 +183,14 @@ final class Recommender {
     return sid;
   }
 
-  private static String json(Serving serving, List<List<Decoder.Found>> found, int k) {
-    StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version))
-        .append(", \"results\": [");
-    for (int i = 0; i < found.size(); i++) {
-      out.append(i == 0 ? "[" : ", [").append(String.join(", ", items(serving, found.get(i), k))).append(']');
-    }
-    return out.append("]}\n").toString();
-  }
-
-  private static List<String> items(Serving serving, List<Decoder.Found> beams, int k) {
+  private static List<String> items(Serving serving, Result result, int k) {
     List<String> items = new ArrayList<>();
-    for (Decoder.Found beam : beams) {
-      List<?> ids = beam.rows().length == 0 ? Collections.emptyList() : serving.ids(beam.rows());
-      for (Object id : ids.subList(0, Math.min(ids.size(), k - items.size()))) {
-        items.add(String.format(Locale.ROOT, "{\"item\": %s, \"score\": %.5f}",
-            id instanceof String name ? Json.quote(name) : id, beam.score()));
+    for (int i = 0; result != null && i < result.size() && items.size() < k; i++) {
+      for (Object id : serving.ids(result.ordinals()[i])) {
+        if (items.size() < k) {
+          items.add(String.format(Locale.ROOT, "{\"item\": %s, \"score\": %.5f}",
+              id instanceof String name ? Json.quote(name) : id, result.scores()[i]));
+        }
       }
     }
     return items;

@@ -10,6 +10,7 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -18,8 +19,7 @@ import sun.misc.Signal;
 /**
  * Recommendations over HTTP: POST /recommend, GET /metrics, POST /reload or SIGHUP. README.md has the requests.
  *
- * <pre>java -cp sidbeam.jar:service.jar service.Service INDEX [--port N] [--pool N] [--slots N] [--beams N] [--strategy
- * NAME]</pre>
+ * <pre>java -cp sidbeam.jar:service.jar service.Service MODEL INDEX [--port N] [--offsets LIST] [--beams N] ...</pre>
  */
 public final class Service {
   private static final int MAX_BODY = 1 << 20;
@@ -44,11 +44,11 @@ public final class Service {
   private Service(Options options) {
     this.options = options;
     current = open();
-    recommender = new Recommender(options.beams(), metrics);
+    recommender = new Recommender(options, current);
   }
 
   private Serving open() {
-    return new Serving(options.index(), options.strategy(), options.pool(), options.slots(), options.beams());
+    return new Serving(options.index());
   }
 
   /** The current version, entered; it may be replaced between looking and entering. */
@@ -66,6 +66,11 @@ public final class Service {
     try {
       Serving fresh = open();
       Serving old = current;
+      if (!Arrays.equals(fresh.codes, old.codes)) { // the model has an output for every code
+        fresh.leave();
+        throw new IllegalStateException("it has " + Arrays.toString(fresh.codes) + " codes per level, expected "
+            + Arrays.toString(old.codes));
+      }
       current = fresh;
       old.leave();
       metrics.reload(true);
@@ -100,7 +105,7 @@ public final class Service {
   private String scrape() {
     Serving serving = enter();
     try {
-      return metrics.text(serving.version, serving.index.info().items());
+      return metrics.text(serving.version, serving.index.info().items(), recommender.stats());
     } finally {
       serving.leave();
     }
@@ -153,7 +158,7 @@ public final class Service {
 
   private void run() throws IOException {
     HttpServer server = HttpServer.create(new InetSocketAddress(options.port()), 0);
-    ExecutorService threads = Executors.newFixedThreadPool(2 * options.pool() + 1);
+    ExecutorService threads = Executors.newFixedThreadPool(2 * options.lanes() + 1);
     server.setExecutor(threads);
     serve(server, "POST", "/recommend", "application/json", this::recommend);
     serve(server, "POST", "/reload", "application/json", exchange -> reload());
@@ -165,7 +170,7 @@ public final class Service {
         System.err.println(e.getMessage());
       }
     });
-    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads)));
+    Runtime.getRuntime().addShutdownHook(new Thread(() -> finish(server, threads, recommender)));
     server.start();
     System.out.println("serving " + current.version + " on port " + server.getAddress().getPort());
   }
@@ -175,7 +180,7 @@ public final class Service {
    * once, then waits. It runs on a thread of its own; without running requests it would wait for all of PATIENCE
    * (JDK-8233185).
    */
-  private static void finish(HttpServer server, ExecutorService threads) {
+  private static void finish(HttpServer server, ExecutorService threads, Recommender recommender) {
     Thread closing = new Thread(() -> server.stop(PATIENCE));
     closing.setDaemon(true);
     closing.start();
@@ -187,6 +192,7 @@ public final class Service {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
+    recommender.close();
   }
 
   /** Starts the service; it runs until the process is ended. */

@@ -4,49 +4,38 @@ package service;
 import io.sidbeam.IdType;
 import io.sidbeam.Index;
 import io.sidbeam.OpenConfig;
-import io.sidbeam.Strategy;
+import io.sidbeam.Range;
 import io.sidbeam.Verify;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ArrayBlockingQueue;
-import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Function;
 import java.util.stream.LongStream;
 
-/**
- * One version of the index with its pool of decoders. A reload makes another one and lets the requests of this one
- * finish: it closes with the last of them.
- */
+/** One version of the index. A reload makes another one and lets the requests of this one finish: it closes with the
+ * last of them. */
 final class Serving {
   private static final int CHUNK = 4096;
 
   final Index index;
   final String version;
   final boolean named;
-  private final List<Decoder> decoders = new ArrayList<>();
-  private final BlockingQueue<Decoder> free;
+  final int[] codes; // per level
   private final Map<Object, int[]> sids = new HashMap<>(); // by item id
   private final AtomicInteger users = new AtomicInteger(1); // requests, and the service while it is the current one
 
-  Serving(Path path, Strategy strategy, int pool, int slots, int beams) {
+  Serving(Path path) {
     index = Index.open(path, new OpenConfig().verify(Verify.CHECKSUMS));
-    free = new ArrayBlockingQueue<>(pool);
     try {
       version = index.info().fingerprint();
+      codes = index.info().codes();
       named = index.info().idType() == IdType.STRING;
       readItems();
-      for (int i = 0; i < pool; i++) {
-        decoders.add(new Decoder(index, strategy, slots, beams));
-      }
     } catch (RuntimeException e) {
-      close();
+      index.close();
       throw e;
     }
-    free.addAll(decoders);
   }
 
   /** Histories name items; Index.findItem would pass over all ids for each. */
@@ -62,8 +51,13 @@ final class Serving {
     }
   }
 
-  /** Ids of item rows: Long or String. */
-  List<?> ids(long[] rows) {
+  /** Ids of an ordinal's items, the best first: Long or String. */
+  List<?> ids(long ordinal) {
+    Range rows = index.itemRows(ordinal);
+    return ids(LongStream.range(rows.begin(), rows.end()).toArray());
+  }
+
+  private List<?> ids(long[] rows) {
     return named ? index.itemNames(rows) : LongStream.of(index.itemIds(rows)).boxed().toList();
   }
 
@@ -79,22 +73,7 @@ final class Serving {
 
   void leave() {
     if (users.decrementAndGet() == 0) {
-      close();
+      index.close();
     }
-  }
-
-  /** Waits for a decoder that is free. */
-  <T> T withDecoder(Function<Decoder, T> task) throws InterruptedException {
-    Decoder decoder = free.take();
-    try {
-      return task.apply(decoder);
-    } finally {
-      free.add(decoder);
-    }
-  }
-
-  private void close() {
-    decoders.forEach(Decoder::close);
-    index.close();
   }
 }

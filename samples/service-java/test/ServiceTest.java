@@ -17,6 +17,9 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -24,18 +27,21 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
-/** Starts the service, loads it while it reloads, and asks it for nonsense. Takes a folder to work in. */
+/** Starts the service, loads it while it reloads, and asks it for nonsense. Takes a folder to work in, a model of
+ * tests/bindings/tiny_model.py, whose tokens are 0 .. 63, and what tests/bindings/trained.sh wrote. */
 public final class ServiceTest {
   private static final int ITEMS = 2000;
   private static final int RELOADS = 12;
 
   private final HttpClient client = HttpClient.newHttpClient();
+  private final Path model;
   private final Path file;
   private Process process;
   private BufferedReader output;
   private String url;
 
-  private ServiceTest(Path folder) {
+  private ServiceTest(Path folder, Path model) {
+    this.model = model;
     file = folder.resolve("catalogue.sidx");
   }
 
@@ -47,20 +53,21 @@ public final class ServiceTest {
 
   /** Replaces the file, as builders do, and gives the new version. */
   private String write(long seed) {
-    try (Builder builder = new Builder(new BuilderConfig(64, 64, 64))) {
-      int[] codes = new Random(seed).ints(3L * ITEMS, 0, 64).toArray();
+    try (Builder builder = new Builder(new BuilderConfig(16, 16, 16))) {
+      int[] codes = new Random(seed).ints(3L * ITEMS, 0, 16).toArray();
       builder.add(codes);
       builder.write(file);
     }
     return Index.peek(file).fingerprint();
   }
 
-  private void start() throws Exception {
+  private void start(Path model, Path file, String... options) throws Exception {
     // If started with SIGHUP ignored, as under nohup, Java goes on ignoring it, and the test would wait for a reload.
-    process = new ProcessBuilder("env", "--default-signal=HUP",
+    List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP",
         Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
-        System.getProperty("java.class.path"), "service.Service", file.toString(), "--port", "0", "--beams", "20")
-        .redirectError(new File(file + ".log")).start();
+        System.getProperty("java.class.path"), "service.Service", model.toString(), file.toString(), "--port", "0"));
+    command.addAll(List.of(options));
+    process = new ProcessBuilder(command).redirectError(new File(file + ".log")).start();
     output = process.inputReader();
     String line = output.readLine();
     check(line != null && line.startsWith("serving "), "no start: " + Files.readString(Path.of(file + ".log")));
@@ -102,13 +109,17 @@ public final class ServiceTest {
     refuses(400, "histories is missing", "POST", "/recommend", "{}");
     refuses(400, "histories[1] is no array", "POST", "/recommend", "{\"histories\": [[], 3]}");
     refuses(400, "item a is neither a SID nor a number", "POST", "/recommend", "{\"histories\": [[\"a\"]]}");
-    refuses(400, "SID [1, 64] is none of at most 3 codes", "POST", "/recommend", "{\"histories\": [[[1, 64]]]}");
+    refuses(400, "SID [1, 16] is none of at most 3 codes", "POST", "/recommend", "{\"histories\": [[[1, 16]]]}");
     refuses(400, "k is 21, expected 1 .. 20", "POST", "/recommend", "{\"histories\": [[]], \"k\": 21}");
     refuses(413, "more than 1048576 bytes", "POST", "/recommend", " ".repeat((1 << 20) + 1));
     refuses(405, "/recommend wants POST", "GET", "/recommend", "");
     refuses(404, "there is no /metrics/x", "GET", "/metrics/x", "");
-    // Items that are not in the catalogue (any more) are passed over.
-    check(ask("POST", "/recommend", "{\"histories\": [[123456789]]}").statusCode() == 200, "an unknown item");
+    // Items that are not in the catalogue (any more) are passed over; of a history without any there are no items.
+    String unknown = ask("POST", "/recommend", "{\"histories\": [[123456789], []]}").body();
+    check(unknown.contains("\"results\": [[], []]"), "an unknown item: " + unknown);
+    // The model reads the latest nine tokens: three SIDs.
+    check(ask("POST", "/recommend", "{\"histories\": [[9, 8, 7, 1, 2, [3, 4, 5]]], \"k\": 3}").body().equals(first),
+        "what is before the prompt counted");
   }
 
   private void reloadsUnderLoad() throws Exception {
@@ -155,10 +166,14 @@ public final class ServiceTest {
     double p90 = metric("request_seconds{quantile=\"0.9\"}");
     double p99 = metric("request_seconds{quantile=\"0.99\"}");
     check(0 < p50 && p50 <= p90 && p90 <= p99 && p99 < 60, "percentiles " + p50 + ", " + p90 + ", " + p99);
-    check(metric("requests_total{code=\"200\"}") == requests + 4, "answered " + metric("requests_total{code=\"200\"}"));
+    check(metric("requests_total{code=\"200\"}") == requests + 5, "answered " + metric("requests_total{code=\"200\"}"));
     check(metric("requests_total{code=\"400\"}") == 9, "refused " + metric("requests_total{code=\"400\"}"));
-    check(metric("request_seconds_count") == requests + 4, "measured " + metric("request_seconds_count"));
-    check(metric("legal_share") == 1, "legal share " + metric("legal_share"));
+    check(metric("request_seconds_count") == requests + 5, "measured " + metric("request_seconds_count"));
+    check(metric("runner_lanes") == 2 && metric("runner_queued") == 0 && metric("runner_failed_total") == 0, "lanes");
+    check(metric("runner_finished_total") >= 2.0 * requests, "histories " + metric("runner_finished_total"));
+    check(metric("runner_batch_rows_total") >= metric("runner_finished_total"), "rows");
+    check(metric("runner_lane_use") > 0 && metric("runner_lane_use") <= 1.01, "use " + metric("runner_lane_use"));
+    check(metric("runner_seconds{quantile=\"0.5\"}") <= metric("runner_seconds{quantile=\"0.99\"}"), "percentiles");
     check(metric("index_info{version=\"" + version + "\"}") == 1, "version");
     check(metric("index_items") == ITEMS, "items " + metric("index_items"));
     check(metric("reloads_total") == RELOADS, "reloads " + metric("reloads_total"));
@@ -170,7 +185,12 @@ public final class ServiceTest {
     Files.move(wrong, file, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
     refuses(500, "the index before stays", "POST", "/reload", "");
     check(ask("POST", "/recommend", "{\"histories\": [[]]}").body().equals(before), "the old version is gone");
-    check(metric("reload_failures_total") == 1, "failures");
+    try (Builder builder = new Builder(new BuilderConfig(16, 16, 17))) { // the model has an output for every code
+      builder.add(new int[] {1, 2, 3});
+      builder.write(file);
+    }
+    refuses(500, "[16, 16, 17] codes per level, expected [16, 16, 16]", "POST", "/reload", "");
+    check(metric("reload_failures_total") == 2, "failures");
   }
 
   /** SIGTERM while a request is being read. */
@@ -201,9 +221,45 @@ public final class ServiceTest {
     }
   }
 
+  private void stop() throws Exception {
+    process.destroy();
+    check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");
+  }
+
+  /** The trained model of samples/train finds the items that sidbeam run does, and their scores. */
+  private void findsWhatTheCommandFinds(Path trained, String group) throws Exception {
+    start(Path.of("samples/train/made_up"), trained.resolve("made_up.sidx"), "--start-tokens", "192", "--offsets",
+        "0,64,128", "--group", group, "--prompt", "30", "--normalize", "level", "--lanes", "1");
+    try {
+      String found = ask("POST", "/recommend", "{\"histories\": [[13, 18, 26]], \"k\": 3}").body();
+      String lines = Pattern.compile("\\{\"item\": (\\d+), \"score\": ([-.\\d]+)}").matcher(found).results()
+          .map(item -> item.group(1) + " " + item.group(2) + "\n").collect(Collectors.joining());
+      String expected = Files.readAllLines(trained.resolve("group" + group + ".txt")).stream()
+          .map(line -> line.split(" "))
+          .map(item -> String.format(Locale.ROOT, "%s %.5f%n", item[0], Float.parseFloat(item[1])))
+          .collect(Collectors.joining());
+      check(lines.equals(expected), "group " + group + ": expected\n" + expected + "got " + found);
+    } finally {
+      stop();
+    }
+  }
+
+  private void refusesOptions(String message, String... options) throws Exception {
+    List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+        "-cp", System.getProperty("java.class.path"), "service.Service"));
+    command.addAll(List.of(options));
+    Process refused = new ProcessBuilder(command).redirectErrorStream(true).start();
+    String text = new String(refused.getInputStream().readAllBytes(), UTF_8);
+    check(refused.waitFor() == 2 && text.contains(message), "options " + command + " gave " + text);
+  }
+
   private void run() throws Exception {
+    refusesOptions("cannot use --group 0", "m", "i", "--group", "0");
+    refusesOptions("cannot use --start-tokens 1,x", "m", "i", "--start-tokens", "1,x");
+    refusesOptions("cannot use --normalize all", "m", "i", "--normalize", "all");
+    refusesOptions("there is no --beam\n", "m", "i", "--beam", "3");
     write(1);
-    start();
+    start(model, file, "--beams", "20", "--offsets", "0,16,32", "--lanes", "2", "--prompt", "9");
     try {
       answersAndRefuses();
       reloadsUnderLoad();
@@ -211,8 +267,7 @@ public final class ServiceTest {
       check(process.isAlive(), "the service is gone");
       answersWhatRunsWhenItIsEnded();
     } finally {
-      process.destroy();
-      check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");
+      stop();
     }
     check(Files.size(Path.of(file + ".log")) == 0 || errors() <= 1, "unexpected:\n" + Files.readString(Path.of(file
         + ".log")));
@@ -224,6 +279,9 @@ public final class ServiceTest {
 
   /** Exits with 1, and says why, unless all holds. */
   public static void main(String[] arguments) throws Exception {
-    new ServiceTest(Files.createDirectories(Path.of(arguments[0]))).run();
+    ServiceTest test = new ServiceTest(Files.createDirectories(Path.of(arguments[0])), Path.of(arguments[1]));
+    test.run();
+    test.findsWhatTheCommandFinds(Path.of(arguments[2]), "1");
+    test.findsWhatTheCommandFinds(Path.of(arguments[2]), "3");
   }
 }

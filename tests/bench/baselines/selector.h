@@ -28,10 +28,13 @@ class Selector {
 // Rows of `width` columns. torch: as PyTorch does on a CPU (except for ties, which it leaves open): log-probabilities
 // are written, then masked scores, then (score, index) pairs, which are sorted in part. nth: one key per column, valid
 // or not, and std::nth_element. scan: masked scores are compared with the M-th best so far, one block at a time, and
-// only those above it are kept.
+// only those above it are kept. heap: xBeam's, each beam's candidates sorted, then one min-heap that ends a beam early;
+// fresh_heap: with arrays that are made anew.
 std::unique_ptr<Selector> make_torch_selector(int32_t beams, int64_t width);
 std::unique_ptr<Selector> make_nth_selector(int32_t beams, int64_t width);
 std::unique_ptr<Selector> make_scan_selector(int32_t beams, int64_t width);
+std::unique_ptr<Selector> make_heap_selector(int32_t beams, int64_t width);
+std::unique_ptr<Selector> make_fresh_heap_selector(int32_t beams, int64_t width);
 
 // The best `most` of keys[0, count) as candidates, falling; those of score -inf are none. Reorders the keys.
 int32_t take_best(uint64_t* keys, int64_t count, int32_t most, int64_t width, Candidate* best);

@@ -22,19 +22,39 @@ void append_slots(std::vector<uint8_t>& bytes, const sidbeam_beams& beams, int64
   append(bytes, beams.active + first, count);
   append(bytes, beams.level + first, count);
   append(bytes, beams.errors + first, count);
+  if (beams.log_masses != nullptr) append(bytes, beams.log_masses + at, places);
+  if (beams.perturbed == nullptr) return;
+  append(bytes, beams.perturbed + at, places);
+  append(bytes, beams.log_inclusions + at, places);
+  append(bytes, beams.thresholds + first, count);
 }
 
-void check_live(const sidbeam_beams& beams, int64_t at, int32_t live_before, int32_t codes) {
+void check_live(const Session& session, int64_t at, int32_t codes) {
+  const sidbeam_beams& beams = session.beams;
   FUZZ_CHECK(std::isfinite(beams.scores[at]));
   FUZZ_CHECK(beams.states[at] >= 0);
-  FUZZ_CHECK(beams.parents[at] >= 0 && beams.parents[at] < live_before);
   FUZZ_CHECK(beams.codes[at] >= -1 && beams.codes[at] <= codes);
+  if (beams.log_masses != nullptr) FUZZ_CHECK(std::isfinite(beams.log_masses[at]));
+  if (beams.perturbed == nullptr) return;
+  FUZZ_CHECK(!std::isnan(beams.perturbed[at]));
+  FUZZ_CHECK(beams.log_inclusions[at] <= 0);
 }
+
+bool is_lowest(float value) { return std::isinf(value) && value < 0; }
 
 void check_dead(const sidbeam_beams& beams, int64_t at) {
   FUZZ_CHECK(beams.parents[at] == -1 && beams.codes[at] == -1);
-  FUZZ_CHECK(std::isinf(beams.scores[at]) && beams.scores[at] < 0);
+  FUZZ_CHECK(is_lowest(beams.scores[at]));
   FUZZ_CHECK(beams.states[at] == -1);
+  FUZZ_CHECK(beams.log_masses == nullptr || is_lowest(beams.log_masses[at]));
+  FUZZ_CHECK(beams.perturbed == nullptr || (is_lowest(beams.perturbed[at]) && is_lowest(beams.log_inclusions[at])));
+}
+
+// The order of beams that were searched for.
+void check_order(const sidbeam_beams& beams, int64_t at) {
+  const float* by = beams.perturbed != nullptr ? beams.perturbed : beams.scores;
+  const auto order = [&](int64_t i) { return std::pair(beams.parents[i], beams.codes[i]); };
+  FUZZ_CHECK(by[at - 1] > by[at] || (by[at - 1] == by[at] && order(at - 1) < order(at)));
 }
 
 }  // namespace
@@ -58,26 +78,41 @@ std::vector<int32_t> steppable(const sidbeam_beams& beams) {
   return slots;
 }
 
-void check_step(const Session& session, int32_t slot, int32_t live, int32_t level) {
+bool is_live(const sidbeam_beams& beams, int32_t slot, int32_t m) {
+  return beams.states[int64_t{slot} * beams.beams + m] != -1;
+}
+
+int32_t beams_in_use(const sidbeam_beams& beams, int32_t slot) {
+  int32_t count = beams.beams;
+  while (count > 0 && !is_live(beams, slot, count - 1)) --count;
+  return count;
+}
+
+void check_step(const Session& session, int32_t slot, const Before& before) {
   const sidbeam_beams& beams = session.beams;
+  const bool draws = session.config.mode == SIDBEAM_MODE_SAMPLE;
   const int32_t width = session.widths[static_cast<size_t>(slot)];
-  FUZZ_CHECK(beams.level[slot] == level + 1);
+  FUZZ_CHECK(beams.level[slot] == before.level + 1);
   FUZZ_CHECK(beams.live[slot] >= 0 && beams.live[slot] <= width);
   FUZZ_CHECK(beams.active[slot] >= 0 && beams.active[slot] <= beams.live[slot]);
   FUZZ_CHECK((beams.errors[slot] & ~(SIDBEAM_SLOT_BAD_ROW | SIDBEAM_SLOT_BAD_LSE)) == 0);
   const int64_t first = int64_t{slot} * beams.beams;
+  int32_t live = 0;
   for (int32_t m = 0; m < beams.beams; ++m) {
     const int64_t at = first + m;
-    if (m >= beams.live[slot]) {
+    FUZZ_CHECK(draws || is_live(beams, slot, m) == (m < beams.live[slot]));
+    if (!is_live(beams, slot, m)) {
       check_dead(beams, at);
       continue;
     }
-    check_live(beams, at, live, session.slots[static_cast<size_t>(slot)]->codes[level]);
-    if (m == 0) continue;
-    const auto order = [&](int64_t i) { return std::pair(beams.parents[i], beams.codes[i]); };
-    FUZZ_CHECK(beams.scores[at - 1] > beams.scores[at] ||
-               (beams.scores[at - 1] == beams.scores[at] && order(at - 1) < order(at)));
+    ++live;
+    FUZZ_CHECK(m < width);
+    check_live(session, at, session.slots[static_cast<size_t>(slot)]->codes[before.level]);
+    const int32_t parent = beams.parents[at];
+    FUZZ_CHECK(draws ? parent == (before.fresh ? 0 : m) : parent >= 0 && parent < before.live);
+    if (m > 0 && !draws) check_order(beams, at);
   }
+  FUZZ_CHECK(live == beams.live[slot]);
 }
 
 }  // namespace fuzz::abi

@@ -10,9 +10,17 @@ namespace fuzz::abi {
 std::vector<uint8_t> snapshot(const sidbeam_beams& beams);
 // The part of one slot.
 std::vector<uint8_t> snapshot(const sidbeam_beams& beams, int32_t slot);
+// Live beams come first, except where they are draws, which keep their rows.
+bool is_live(const sidbeam_beams& beams, int32_t slot, int32_t m);
+// Beams of a slot up to its last live one.
+int32_t beams_in_use(const sidbeam_beams& beams, int32_t slot);
 // Slots that a step may name.
 std::vector<int32_t> steppable(const sidbeam_beams& beams);
-// After a step of the slot from `live` beams at `level`.
-void check_step(const Session& session, int32_t slot, int32_t live, int32_t level);
+// After a step of the slot from `live` beams at `level`; `fresh`: its first.
+struct Before {
+  int32_t live, level;
+  bool fresh;
+};
+void check_step(const Session& session, int32_t slot, const Before& before);
 
 }  // namespace fuzz::abi

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "beams.h"
 #include "steps.h"
 
 namespace fuzz::abi {
@@ -46,7 +47,7 @@ void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_i
   const int32_t beams = session.config.beams;
   for (int32_t m = 0; m < beams; ++m) {
     const int64_t at = i * beams + m;
-    const bool live = m < session.beams.live[slot];
+    const bool live = is_live(session.beams, slot, m);
     if (items.ordinals != nullptr)
       FUZZ_CHECK(items.ordinals[at] >= -1 && items.ordinals[at] < (live ? facts->sids : 0));
     if (items.lengths != nullptr) FUZZ_CHECK(live || items.lengths[at] == 0);

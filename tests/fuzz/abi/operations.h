@@ -16,6 +16,8 @@ std::span<const Operation> builder_operations();
 std::span<const Operation> index_operations();
 std::span<const Operation> session_operations();
 std::span<const Operation> stateless_operations();
+std::span<const Operation> disc_operations();
+std::span<const Operation> speculation_operations();
 
 // Makes what everything else needs, as far as the input allows.
 void make_runtime(World& world);

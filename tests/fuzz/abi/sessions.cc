@@ -18,6 +18,7 @@ void draw_config(World& world, sidbeam_session_config& config) {
   config.normalization = world.in(0, 3);
   config.top_k = world.in(0, 9);
   config.log_probs_promised = world.in(0, 7) / 7;
+  config.mode = world.in(0, 2);
 }
 
 void spoil(World& world, int32_t fault, sidbeam_session_config& config) {
@@ -34,6 +35,7 @@ void spoil(World& world, int32_t fault, sidbeam_session_config& config) {
   if (fault == 8) config.device_id = 1;
   if (fault == 9) config.device_type = world.flip() ? -1 : 2;
   if (fault == 10) config.constraint = nullptr;
+  if (fault == 11) config.mode = world.flip() ? -1 : 3;
 }
 
 void create(World& world) {
@@ -51,22 +53,23 @@ void create(World& world) {
     session->vocabulary.judge(*constraint.facts, world.expected);
     judge_strategy(session->config, *constraint.facts, world.expected);
   }
-  const int32_t fault = world.fault(12);
+  const int32_t fault = world.fault(13);
   sidbeam_session_config config = session->config;
   config.constraint = constraint.handle;
   config.vocabulary = session->vocabulary.given ? vocabulary.get() : nullptr;
   spoil(world, fault, config);
-  world.expected.fails_if(fault > 10, SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_session_config> argument(world, config);
-  sidbeam_runtime* runtime = fault == 11 ? nullptr : world.any(world.runtimes);
+  world.expected.fails_if(fault > 11, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_session_config> argument(world, config, config.mode == SIDBEAM_MODE_SEARCH);
+  sidbeam_runtime* runtime = fault == 12 ? nullptr : world.any(world.runtimes);
   Out<sidbeam_session*> out(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(session_create)(runtime, argument.get(), fault == 12 ? nullptr : out.get(), err);
+    return ABI(session_create)(runtime, argument.get(), fault == 13 ? nullptr : out.get(), err);
   });
   if (status != SIDBEAM_OK) return;
   session->handle = *out;
   session->slots.resize(static_cast<size_t>(config.slots));
   session->widths.resize(static_cast<size_t>(config.slots));
+  session->fresh.resize(static_cast<size_t>(config.slots));
   FUZZ_CHECK(ABI(session_get_beams)(session->handle, &session->beams, nullptr) == SIDBEAM_OK);
   world.sessions.push_back(std::move(session));
 }
@@ -100,6 +103,33 @@ void get_stats(World& world) {
     return ABI(session_get_stats)(fault == 1 ? nullptr : session.handle, fault == 2 ? nullptr : out.get(), err);
   });
   if (status == SIDBEAM_OK) FUZZ_CHECK(out->steps >= 0 && out->rows_read >= 0 && out->memory_bytes > 0);
+}
+
+// What the next step reads of each beam of all slots: as many columns as there is room for, all of them counted.
+void get_children(World& world) {
+  if (world.sessions.empty()) return;
+  const Session& session = *world.any(world.sessions);
+  const sidbeam_session_config& config = session.config;
+  const int32_t fault = world.fault(6), lse_given = fault == 1 ? 2 : world.in(0, 1);
+  const int64_t capacity = fault == 2 ? -1 : fault == 3 ? 1 : world.in(0, 100);
+  const bool whole = config.normalization == SIDBEAM_NORMALIZE_FULL || config.normalization == SIDBEAM_NORMALIZE_LEVEL;
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  world.expected.fails_if(
+      config.strategy != SIDBEAM_STRATEGY_TRIE || config.mode != SIDBEAM_MODE_SEARCH || (whole && lse_given == 0),
+      SIDBEAM_UNSUPPORTED);
+  const auto beams = static_cast<size_t>(config.slots) * static_cast<size_t>(config.beams);
+  const auto room = static_cast<size_t>(std::max<int64_t>(capacity, 0));
+  Out<int64_t> offsets(world, beams + 1);
+  Out<int32_t> columns(world, room);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(session_children)(fault == 4 ? nullptr : session.handle, nullptr, fault == 5 ? config.slots + 1 : 0,
+                                 lse_given, capacity, fault == 6 ? nullptr : offsets.get(),
+                                 fault == 3 ? nullptr : columns.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(offsets[0] == 0);
+  for (size_t i = 0; i < beams; ++i) FUZZ_CHECK(offsets[i] <= offsets[i + 1]);
+  for (size_t i = 0; i < room && static_cast<int64_t>(i) < offsets[beams]; ++i) FUZZ_CHECK(columns[i] >= 0);
 }
 
 // As many as there is room for are written; `count` says how many there are.
@@ -143,6 +173,10 @@ void judge_strategy(const sidbeam_session_config& config, const sidbeam_index_in
                                         0};
   const bool free_levels = config.strategy == SIDBEAM_STRATEGY_HASH_FINAL || config.strategy == SIDBEAM_STRATEGY_NONE;
   answers.fails_if(free_levels && config.normalization == SIDBEAM_NORMALIZE_VALID, SIDBEAM_INVALID_ARGUMENT);
+  answers.fails_if(config.mode == SIDBEAM_MODE_SAMPLE && config.strategy == SIDBEAM_STRATEGY_HASH_FINAL,
+                   SIDBEAM_INVALID_ARGUMENT);
+  answers.fails_if(config.mode == SIDBEAM_MODE_STOCHASTIC && config.strategy > SIDBEAM_STRATEGY_SORTED,
+                   SIDBEAM_INVALID_ARGUMENT);
   answers.fails_if(free_levels && info.variable_length != 0, SIDBEAM_UNSUPPORTED);
   answers.fails_if((kNeeded[config.strategy] & ~info.kinds) != 0, SIDBEAM_MISSING_SECTION);
 }
@@ -152,8 +186,9 @@ void make_session(World& world) {
 }
 
 std::span<const Operation> session_operations() {
-  static constexpr Operation kAll[] = {create, get_beams, get_stats, get_counters, destroy,   start,     start, step,
-                                       step,   step,      step,      get_items,    get_items, get_items, stop};
+  static constexpr Operation kAll[] = {create,    get_beams, get_stats, get_counters, get_children, destroy,
+                                       start,     start,     step,      step,         step,         step,
+                                       get_items, get_items, get_items, stop};
   return kAll;
 }
 

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "logits.h"
 #include "operations.h"
+#include "sampling.h"
 
 namespace fuzz::abi {
 namespace {
@@ -279,6 +281,59 @@ void topk(World& world) {
   if (after != nullptr) keep_states(world, after, std::min<size_t>(places, 4));
 }
 
+void check_sampled(const sidbeam_sampled& out, int32_t i) {
+  const bool dead = out.codes[i] == -1;
+  FUZZ_CHECK(out.codes[i] >= -1);
+  if (out.next != nullptr) FUZZ_CHECK((out.next[i] == -1) == dead && out.next[i] >= -1);
+  if (out.log_probs != nullptr) FUZZ_CHECK(std::isfinite(out.log_probs[i]) == !dead);
+  if (out.log_masses != nullptr) FUZZ_CHECK(std::isfinite(out.log_masses[i]) == !dead);
+  if (dead && out.log_probs != nullptr) FUZZ_CHECK(!(out.log_probs[i] > 0));
+}
+
+void sample(World& world) {
+  if (world.sets.empty()) return;
+  const ConstraintSet& set = world.any(world.sets);
+  const int32_t fault = world.fault(8 + Sampling::kFaults + Logits::kFaults);
+  const int32_t count = world.in(fault == 0 ? 0 : 1, 4);
+  const Array<int32_t> which = draw_which(world, set, count, fault == 1);
+  const Array<sidbeam_state> states = draw_states(world, count);
+  Logits logits(world, 0, count, columns_of(set) + world.in(0, 9));
+  if (fault == 2) logits.view.columns = 0;
+  const int32_t normalization = fault == 3 ? (world.flip() ? -1 : 4) : world.in(0, 3);
+  std::vector<float> drawn(static_cast<size_t>(count));
+  for (float& t : drawn) t = world.flip() ? 0 : world.input.ConsumeFloatingPointInRange(0.001F, 100.0F);
+  if (fault == 4) drawn.back() = world.flip() ? -1 : std::numeric_limits<float>::quiet_NaN();
+  const Array<float> temperatures(std::move(drawn));
+  Sampling how;
+  how.draw(world, {SIDBEAM_MODE_SAMPLE, count, 1, 0, std::vector<int32_t>(static_cast<size_t>(count), 1)}, fault - 8);
+  const auto places = static_cast<size_t>(count);
+  Out<int32_t> codes(world, places);
+  Out<float> log_probs(world, places), log_masses(world, places);
+  Out<sidbeam_state> next(world, places);
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  out.codes = fault == 5 ? nullptr : codes.get();
+  if (world.flip()) out.log_probs = log_probs.get();
+  if (world.flip()) out.log_masses = log_masses.get();
+  if (world.flip()) out.next = next.get();
+  world.expected.fails_if((fault >= 2 && fault <= 8) || fault == 8 + Sampling::kFaults, SIDBEAM_INVALID_ARGUMENT);
+  logits.spoil(world, fault - 8 - Sampling::kFaults);
+  const In<sidbeam_rows> view(world, logits.view);
+  const In<sidbeam_sampling> sampling(world, how.view);
+  const In<sidbeam_sampled> to(world, out);
+  const bool without = fault == 8 + Sampling::kFaults;
+  const sidbeam_state* of = fault == 6 ? nullptr : states.get();
+  const float* at = fault == 4 || world.flip() ? temperatures.get() : nullptr;
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(constraint_set_sample)(fault == 7 ? nullptr : set.handle, which.get(), of, view.get(), normalization, at,
+                                      without ? nullptr : sampling.get(), fault == 8 ? nullptr : to.get(), nullptr,
+                                      err);
+  });
+  FUZZ_CHECK(logits.unwritten());
+  if (status != SIDBEAM_OK) return;
+  for (int32_t i = 0; i < count; ++i) check_sampled(out, i);
+  if (out.next != nullptr) keep_states(world, out.next, places);
+}
+
 }  // namespace
 
 void make_set(World& world) {
@@ -286,8 +341,8 @@ void make_set(World& world) {
 }
 
 std::span<const Operation> stateless_operations() {
-  static constexpr Operation kAll[] = {create,  destroy, prefixes, prefixes, advance,
-                                       advance, mask,    bitmask,  topk,     topk};
+  static constexpr Operation kAll[] = {create, destroy, prefixes, prefixes, advance, advance,
+                                       mask,   bitmask, topk,     topk,     sample,  sample};
   return kAll;
 }
 

@@ -6,6 +6,7 @@
 
 #include "beams.h"
 #include "logits.h"
+#include "sampling.h"
 
 namespace fuzz::abi {
 namespace {
@@ -92,6 +93,7 @@ struct Start {
   Array<int32_t> widths, prefixes, lengths;
   Array<float> inverse_temperatures, soft_caps;
   Array<sidbeam_constraint*> constraints;
+  Sampling sampling;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
 };
 
@@ -145,6 +147,17 @@ void draw_prefixes(World& world, const Session& session, Start& start, int32_t f
   start.args.prefix_lengths = start.lengths.get();
 }
 
+Sampled sampled_slots(const Session& session, const Start& start) {
+  const sidbeam_session_config& config = session.config;
+  Sampled sampled{config.mode, static_cast<int64_t>(start.list.named.size()), config.beams, 0, {}};
+  if (config.strategy == SIDBEAM_STRATEGY_SORTED_TOPK) sampled.most_k = config.top_k > 0 ? config.top_k : config.beams;
+  for (size_t i = 0; i < start.list.named.size(); ++i) {
+    const int32_t width = start.widths.given() ? start.widths[i] : 0;
+    sampled.widths.push_back(width > 0 ? std::min(width, config.beams) : config.beams);
+  }
+  return sampled;
+}
+
 void note_started(Session& session, const Start& start) {
   for (size_t i = 0; i < start.list.named.size(); ++i) {
     const int32_t slot = start.list.named[i];
@@ -152,6 +165,7 @@ void note_started(Session& session, const Start& start) {
     session.slots[at] = start.facts[i];
     const int32_t width = start.widths.given() ? start.widths[i] : 0;
     session.widths[at] = width > 0 ? width : session.config.beams;
+    session.fresh[at] = true;
     FUZZ_CHECK(session.beams.level[slot] == (start.lengths.given() ? start.lengths[i] : 0));
     FUZZ_CHECK(session.beams.live[slot] == 0 || session.beams.live[slot] == 1);
     FUZZ_CHECK(session.beams.errors[slot] == 0);
@@ -196,7 +210,7 @@ void draw_slots(World& world, const Session& session, Step& step) {
   for (const int32_t slot : step.stepped) {
     const Facts& facts = session.slots[static_cast<size_t>(slot)];
     step.columns = std::max(step.columns, session.vocabulary.columns(*facts, session.beams.level[slot]));
-    step.rows = std::max<int64_t>(step.rows, session.beams.live[slot]);
+    step.rows = std::max<int64_t>(step.rows, beams_in_use(session.beams, slot));
   }
   if (step.listed || world.flip()) step.args.count = static_cast<int64_t>(step.batch.size());
 }
@@ -205,7 +219,7 @@ void draw_map(World& world, const Session& session, const Step& step, int64_t ro
   for (const int32_t slot : step.batch) {
     const bool stepped = std::find(step.stepped.begin(), step.stepped.end(), slot) != step.stepped.end();
     for (int32_t m = 0; m < session.config.beams; ++m)
-      map.push_back(stepped && m < session.beams.live[slot] ? world.in(0, static_cast<int32_t>(rows) - 1) : -1);
+      map.push_back(stepped && is_live(session.beams, slot, m) ? world.in(0, static_cast<int32_t>(rows) - 1) : -1);
   }
 }
 
@@ -261,7 +275,7 @@ void spoil_count(World& world, const Session& session, Step& step) {
 }  // namespace
 
 void start(World& world, Session& session) {
-  const int32_t fault = world.fault(11);
+  const int32_t fault = world.fault(11 + Sampling::kFaults);
   Start start;
   start.list = draw_list(world, session);
   const std::vector<int32_t>& named = start.list.named;
@@ -282,7 +296,16 @@ void start(World& world, Session& session) {
   start.args.inverse_temperatures = start.inverse_temperatures.get();
   start.args.soft_caps = start.soft_caps.get();
   world.expected.fails_if(fault == 8 || fault == 9, SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_start_args> args(world, start.args);
+  start.sampling.draw(world, sampled_slots(session, start), fault - 11);
+  const bool samples = session.config.mode != SIDBEAM_MODE_SEARCH;
+  const bool contrary = fault == 11 + Sampling::kFaults;
+  std::unique_ptr<In<sidbeam_sampling>> sampling;
+  if (samples != contrary) {
+    sampling = std::make_unique<In<sidbeam_sampling>>(world, start.sampling.view);
+    start.args.sampling = sampling->get();
+  }
+  world.expected.fails_if(contrary, SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_start_args> args(world, start.args, start.args.sampling == nullptr);
   const Bystanders bystanders(session);
   const sidbeam_status status = world.attempt(
       [&](sidbeam_error* err) { return ABI(session_start)(fault == 9 ? nullptr : session.handle, args.get(), err); });
@@ -342,8 +365,11 @@ void step(World& world) {
   bystanders.check(status, step.stepped);
   FUZZ_CHECK(logits.unwritten());
   if (status != SIDBEAM_OK) return;
-  for (const int32_t slot : step.stepped)
-    check_step(session, slot, live[static_cast<size_t>(slot)], level[static_cast<size_t>(slot)]);
+  for (const int32_t slot : step.stepped) {
+    const auto at = static_cast<size_t>(slot);
+    check_step(session, slot, {live[at], level[at], session.fresh[at]});
+    session.fresh[at] = false;
+  }
 }
 
 void stop(World& world) {

@@ -67,7 +67,7 @@ bool World::drop_any() {
     return true;
   };
   const size_t count = runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() +
-                       sets.size() + plans.size();
+                       sets.size() + plans.size() + discs.size();
   if (count == 0) return false;
   auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
   return drop(
@@ -117,6 +117,13 @@ bool World::drop_any() {
              [](sidbeam_plan* one) {
                ABI(plan_destroy)
                (one);
+             },
+             at) ||
+         drop(
+             discs,
+             [](const Disc& one) {
+               ABI(disc_destroy)
+               (one.handle);
              },
              at);
 }
@@ -179,7 +186,8 @@ void World::check(sidbeam_status status) {
   expected = {};
 }
 
-Claim draw_claim(World& world, size_t own, bool output) {
+Claim draw_claim(World& world, const Sizes& sizes, bool output) {
+  const size_t own = sizes.own;
   constexpr size_t kNoStruct[] = {5000, 1 << 20, 0x7fffffff, 0xffffffff};
   const int32_t kind = world.in(0, 63);
   if (kind == 1) {  // newer, with nothing in what is new
@@ -192,13 +200,14 @@ Claim draw_claim(World& world, size_t own, bool output) {
   }
   if (kind == 3) {
     world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
-    const auto size = static_cast<size_t>(world.in(0, static_cast<int32_t>(own) - 1));
+    const auto size = static_cast<size_t>(world.in(0, static_cast<int32_t>(sizes.first) - 1));
     return {size, std::max<size_t>(size, 4), 0};
   }
   if (kind == 4) {
     world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
     return {kNoStruct[world.in(0, 3)], own, 0};
   }
+  if (kind == 5 && sizes.may_be_old) return {sizes.first, sizes.first, 0};
   return {own, own, 0};
 }
 

@@ -5,6 +5,7 @@
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <list>
 #include <memory>
@@ -49,6 +50,7 @@ struct Session {
   Vocabulary vocabulary;
   std::vector<Facts> slots;  // of each slot's constraint; nullptr: idle
   std::vector<int32_t> widths;
+  std::vector<bool> fresh;  // started and not stepped yet
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
 };
 
@@ -56,6 +58,14 @@ struct ConstraintSet {
   sidbeam_constraint_set* handle = nullptr;
   std::vector<Facts> facts;
   Vocabulary vocabulary;
+};
+
+struct Disc {
+  sidbeam_disc* handle = nullptr;
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  std::vector<int64_t> out;  // draws that were handed out and not added
+  int64_t added = 0;
+  bool decided = false;  // every result is, for certain
 };
 
 // Bytes lent to an index that was opened in memory.
@@ -106,6 +116,7 @@ class World {
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<ConstraintSet> sets;
   std::vector<sidbeam_plan*> plans;
+  std::vector<Disc> discs;
   std::list<Lent> lent;
   std::vector<std::string> written;  // files that should be there
   std::vector<sidbeam_state> states{0, -1};
@@ -145,12 +156,22 @@ class Out {
   Guarded memory_;
 };
 
-// A struct that is passed in, in a block of the size that it claims: its own, a newer header's, or one that no struct
-// has.
+// Bytes of a struct in the first version of the header; a caller that was compiled with that may go on.
+template <class T>
+inline constexpr size_t kFirstBytes = sizeof(T);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_session_config> = offsetof(sidbeam_session_config, mode);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_start_args> = offsetof(sidbeam_start_args, sampling);
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_beams> = offsetof(sidbeam_beams, log_masses);
+
+// A struct that is passed in, in a block of the size that it claims: its own, a newer header's, that of the first
+// version where what came later says nothing, or one that no struct has.
 template <class T>
 class In {
  public:
-  In(World& world, const T& value);
+  In(World& world, const T& value, bool may_be_old = false);
   const T* get() const { return reinterpret_cast<const T*>(block_.get()); }
 
  private:
@@ -179,11 +200,15 @@ struct Claim {
   size_t size, bytes;  // struct_size; bytes that are there
   uint8_t tail;        // the first byte after the struct
 };
-Claim draw_claim(World& world, size_t own, bool output);
+struct Sizes {
+  size_t first, own;  // of the first version, and now
+  bool may_be_old;
+};
+Claim draw_claim(World& world, const Sizes& sizes, bool output);
 
 template <class T>
-In<T>::In(World& world, const T& value) {
-  const Claim claim = draw_claim(world, sizeof(T), false);
+In<T>::In(World& world, const T& value, bool may_be_old) {
+  const Claim claim = draw_claim(world, {kFirstBytes<T>, sizeof(T), may_be_old}, false);
   block_.reset(new uint8_t[claim.bytes]());
   std::memcpy(block_.get(), &value, std::min(claim.bytes, sizeof(T)));
   if (claim.bytes > sizeof(T)) block_[sizeof(T)] = claim.tail;
@@ -193,7 +218,7 @@ In<T>::In(World& world, const T& value) {
 
 template <class T>
 OutStruct<T>::OutStruct(World& world) {
-  const Claim claim = draw_claim(world, sizeof(T), true);
+  const Claim claim = draw_claim(world, {kFirstBytes<T>, sizeof(T), false}, true);
   memory_ = std::make_unique<Out<uint8_t>>(world, claim.bytes, alignof(T));
   const auto size = static_cast<uint32_t>(claim.size);
   std::memcpy(memory_->get(), &size, sizeof size);

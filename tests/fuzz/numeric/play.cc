@@ -75,6 +75,18 @@ void start_all(const Request& request, const Arrangement& at, sidbeam_session* s
   args.prefixes = prefixes.data();
   args.prefix_lengths = lengths.data();
   args.prefix_stride = static_cast<int64_t>(stride);
+  const std::vector<int64_t> keys(slots, request.seed);  // equal ones draw alike
+  const std::vector<int32_t> top_ks(slots, request.truncation_k);
+  const std::vector<float> top_ps(slots, request.truncation_p), noise(slots, request.noise);
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sampling.seeds = sampling.requests = keys.data();
+  if (request.world.c.mode == SIDBEAM_MODE_STOCHASTIC) {
+    sampling.noise_scales = noise.data();
+  } else {
+    sampling.top_ks = top_ks.data();
+    sampling.top_ps = top_ps.data();
+  }
+  if (request.world.c.mode != SIDBEAM_MODE_SEARCH) args.sampling = &sampling;
   differential::call("sidbeam_session_start", sidbeam_session_start, session, &args);
 }
 
@@ -94,7 +106,8 @@ void step_all(const Request& request, const Arrangement& at, sidbeam_session* se
   Memory memory(request, at, at.mapped ? 0 : static_cast<int64_t>(batch.size()), at.mapped ? places : width);
   std::vector<int32_t> map(static_cast<size_t>(places), -1);
   for (size_t i = 0; i < batch.size(); ++i) {
-    for (int32_t m = 0; m < beams.live[batch[i]]; ++m) {
+    for (int32_t m = 0; m < width; ++m) {
+      if (beams.states[int64_t{batch[i]} * width + m] == -1) continue;
       const int64_t place = static_cast<int64_t>(i) * width + m;
       const int64_t r = at.mapped ? places - 1 - place : place;
       memory.write(r, row_of(request, at, step, batch[i], static_cast<size_t>(m)));

@@ -95,6 +95,17 @@ void draw_columns(FuzzedDataProvider& input, const oracle::Catalogue& catalogue,
   world.columns = std::max(world.columns, world.end_column + 1) + input.ConsumeIntegralInRange(0, 40);
 }
 
+// Another mode, for a part of the requests; the oracle's steps are those of a search.
+void draw_mode(FuzzedDataProvider& input, Request& request) {
+  if (request.world.rules.strategy != oracle::Strategy::kExact || input.ConsumeIntegralInRange(0, 2) != 1) return;
+  constexpr float kTopPs[] = {1, 0.5F, 0.9F, 1e-40F, kLeast, 0.999F}, kNoise[] = {1, 0, 0.5F, kLeast, 100};
+  request.world.c.mode = input.ConsumeBool() ? SIDBEAM_MODE_SAMPLE : SIDBEAM_MODE_STOCHASTIC;
+  request.seed = input.ConsumeIntegral<int64_t>();
+  request.truncation_k = input.ConsumeIntegralInRange(0, 5);
+  request.truncation_p = kTopPs[input.ConsumeIntegralInRange<size_t>(0, std::size(kTopPs) - 1)];
+  request.noise = kNoise[input.ConsumeIntegralInRange<size_t>(0, std::size(kNoise) - 1)];
+}
+
 }  // namespace
 
 Request draw_request(FuzzedDataProvider& input) {
@@ -122,10 +133,12 @@ Request draw_request(FuzzedDataProvider& input) {
       rows.push_back(draw_row(input, world, even));
     request.rows.push_back(std::move(rows));
   }
+  draw_mode(input, request);
   return request;
 }
 
 bool Request::oracle_can_tell() const {
+  if (world.c.mode != SIDBEAM_MODE_SEARCH) return false;
   const float cap = world.rules.soft_cap;
   return cap == 0 || (cap > 1e-3F && cap < 1e4F);
 }

@@ -12,6 +12,10 @@ struct Request {
   size_t subject = 0;
   differential::World world;  // how the rows are read
   int32_t width = 1;
+  int64_t seed = 0;          // of draws
+  int32_t truncation_k = 0;  // 0: none
+  float truncation_p = 1;    // 1: none
+  float noise = 1;
   oracle::Sid prefix;
   std::vector<std::vector<differential::RawRow>> rows;  // [step][beam], the rows of a step again and again
 

@@ -55,6 +55,26 @@ Arguments decode(const std::string& index, const std::string& logits, Random& ra
   return arguments;
 }
 
+Arguments sample(const std::string& index, const std::string& logits, Random& random) {
+  const std::string strategies[] = {"trie", "sorted", "sorted_topk"};
+  Arguments arguments = {"sample",      index,
+                         "--logits",    logits,
+                         "--draws",     std::to_string(1 + random.skewed(6)),
+                         "--seed",      std::to_string(static_cast<int64_t>(random.next())),
+                         "--strategy",  random.pick(strategies),
+                         "--normalize", random.one_in(2) ? "full" : "level"};
+  if (random.one_in(2)) add(arguments, {"--end-column", std::to_string(random.below(9))});
+  if (random.one_in(3)) add(arguments, {"--top-k", std::to_string(1 + random.below(8))});
+  if (random.one_in(3)) add(arguments, {"--top-p", random.one_in(4) ? "1.5" : "0.7"});
+  if (random.one_in(3)) add(arguments, {"--disc", std::to_string(1 + random.below(4))});
+  if (random.one_in(3)) add(arguments, {"--without-replacement"});
+  if (random.one_in(2)) add(arguments, {"--rows", std::to_string(1 + random.below(40))});
+  if (random.one_in(4)) add(arguments, {"--temperature", random.one_in(4) ? "0" : "0.5"});
+  if (random.one_in(8)) add(arguments, {"--offsets", some_codes(random)});
+  if (random.one_in(8)) add(arguments, {"--soft-cap", "3.5"});
+  return arguments;
+}
+
 Arguments lookup(const std::string& index, Random& random) {
   switch (random.below(4)) {
     case 0:
@@ -93,7 +113,7 @@ void add_import(Arguments& arguments, Form form, Random& random) {
 
 Arguments on_index(const Scratch& scratch, const std::string& index, uint8_t choice, Random& random) {
   const std::string path = scratch.path(index);
-  switch (choice % 8) {
+  switch (choice % 9) {
     case 0:
       return random.one_in(2) ? Arguments{"verify", path, "--full", "--threads", "1"}
                               : Arguments{"verify", path, "--threads", "1"};
@@ -105,6 +125,8 @@ Arguments on_index(const Scratch& scratch, const std::string& index, uint8_t cho
       return lookup(path, random);
     case 4:
       return decode(path, write_logits(scratch, index, random), random);
+    case 8:
+      return sample(path, write_logits(scratch, index, random), random);
     default:
       return {"convert", path, "--output-dir", scratch.path(kOutput), "--dense-levels", random.one_in(2) ? "1" : "2"};
   }
@@ -113,7 +135,10 @@ Arguments on_index(const Scratch& scratch, const std::string& index, uint8_t cho
 Arguments on_catalogue(const Scratch& scratch, const std::string& file, uint8_t form, uint8_t choice, Random& random) {
   const std::string path = scratch.path(file);
   const auto as = static_cast<Form>(form % kForms);
-  if (as == Form::kLogits) return decode(scratch.path("fixed.sidx"), path, random);
+  if (as == Form::kLogits) {
+    const std::string index = scratch.path("fixed.sidx");
+    return choice % 2 == 0 ? decode(index, path, random) : sample(index, path, random);
+  }
   if (as == Form::kIds) {
     Arguments arguments = {"build", "--input",  scratch.path("fixed.npy"), "--ids",
                            path,    "--output", scratch.path(kOutput)};
@@ -129,13 +154,40 @@ Arguments on_catalogue(const Scratch& scratch, const std::string& file, uint8_t 
 }
 
 Arguments any_arguments(const Scratch& scratch, const std::string& file, Random& random) {
-  const std::string commands[] = {"build",  "synth",   "plan",   "inspect",   "verify", "lookup",
-                                  "decode", "convert", "--help", "--version", "bu",     ""};
-  const std::string options[] = {
-      "--items", "--levels", "--codes",      "--kinds",        "--seed",      "--skew", "--metadata",
-      "--help",  "--format", "--output",     "--input",        "--beams",     "--json", "--ids",
-      "--top-k", "--prefix", "--end-column", "--offsets",      "--sid",       "--item", "--collisions",
-      "-x",      "--",       "--codebook",   "--memory-limit", "--output-dir"};
+  const std::string commands[] = {"build",  "synth",   "plan",   "inspect",   "verify", "lookup", "decode",
+                                  "sample", "convert", "--help", "--version", "bu",     ""};
+  const std::string options[] = {"--items",
+                                 "--levels",
+                                 "--codes",
+                                 "--kinds",
+                                 "--seed",
+                                 "--skew",
+                                 "--metadata",
+                                 "--help",
+                                 "--format",
+                                 "--output",
+                                 "--input",
+                                 "--beams",
+                                 "--json",
+                                 "--ids",
+                                 "--top-k",
+                                 "--prefix",
+                                 "--end-column",
+                                 "--offsets",
+                                 "--sid",
+                                 "--item",
+                                 "--collisions",
+                                 "--draws",
+                                 "--disc",
+                                 "--rows",
+                                 "--top-p",
+                                 "--temperature",
+                                 "--without-replacement",
+                                 "-x",
+                                 "--",
+                                 "--codebook",
+                                 "--memory-limit",
+                                 "--output-dir"};
   const std::string values[] = {"",
                                 "0",
                                 "-1",

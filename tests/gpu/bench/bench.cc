@@ -15,10 +15,12 @@
 
 #include "../../bench/report.h"
 #include "../../differential/library.h"
+#include "../event.h"
 #include "decoder.h"
 
 namespace {
 
+using gpu::Event;
 using gpu::expect_cuda;
 using gpu::Spec;
 
@@ -26,24 +28,6 @@ struct Options {
   std::string cases, json, only;
   int replays = 30;
   bool quick = false;
-};
-
-// An event and the time since another.
-class Event {
- public:
-  Event() { expect_cuda(cudaEventCreate(&event_), "make an event"); }
-  ~Event() { cudaEventDestroy(event_); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-  void record(cudaStream_t stream) const { expect_cuda(cudaEventRecord(event_, stream), "record an event"); }
-  double us_since(const Event& begin) const {
-    float ms = 0;
-    expect_cuda(cudaEventElapsedTime(&ms, begin.event_, event_), "read a time");
-    return static_cast<double>(ms) * 1000;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
 };
 
 struct Bench {

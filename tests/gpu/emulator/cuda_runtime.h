@@ -12,3 +12,4 @@
 
 #include "emulator_api.h"
 #include "emulator_device.h"
+#include "emulator_mma.h"

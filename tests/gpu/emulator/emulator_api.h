@@ -208,7 +208,8 @@ SIDBEAM_EMULATOR_API int64_t emulator_live_bytes();
 SIDBEAM_EMULATOR_API int64_t emulator_launches();
 // Work that is enqueued and not done.
 SIDBEAM_EMULATOR_API int64_t emulator_pending();
-// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES; their compute capability, times ten, is
+// How many devices there are (default 1, or $SIDBEAM_EMULATED_DEVICES; each has 4 multiprocessors, or
+// $SIDBEAM_EMULATED_PROCESSORS; their compute capability, times ten, is
 // $SIDBEAM_EMULATED_CAPABILITY, and the driver's version $SIDBEAM_EMULATED_DRIVER, 0 for none), and the order that
 // threads run in.
 SIDBEAM_EMULATOR_API void emulator_set_devices(int count);

@@ -82,7 +82,8 @@ struct Fiber {
 class Machine {
  public:
   void run(const dim3& blocks, const dim3& threads, size_t shared_bytes, const std::function<void()>& kernel) {
-    shared_.reset(shared_bytes > 0 ? static_cast<unsigned char*>(std::malloc(shared_bytes)) : nullptr);
+    // Never nullptr: kernels name what they do not touch.
+    shared_.reset(static_cast<unsigned char*>(std::malloc(std::max<size_t>(shared_bytes, 1))));
     shared_bytes_ = shared_bytes;
     count_ = threads.x * threads.y * threads.z;
     kernel_ = &kernel;

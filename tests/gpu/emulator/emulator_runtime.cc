@@ -16,6 +16,7 @@ World::World() {
   if (const char* count = std::getenv("SIDBEAM_EMULATED_DEVICES")) devices = std::atoi(count);
   if (const char* version = std::getenv("SIDBEAM_EMULATED_DRIVER")) driver = std::atoi(version);
   if (const char* number = std::getenv("SIDBEAM_EMULATED_CAPABILITY")) capability = std::atoi(number);
+  if (const char* count = std::getenv("SIDBEAM_EMULATED_PROCESSORS")) processors = std::atoi(count);
   eager = std::getenv("SIDBEAM_EMULATOR_EAGER") != nullptr;
   if (const char* seed = std::getenv("SIDBEAM_EMULATOR_SEED")) set_seed(std::strtoull(seed, nullptr, 10));
 }
@@ -56,7 +57,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::snprintf(properties->name, sizeof properties->name, "emulator");
   properties->major = w.capability / 10;
   properties->minor = w.capability % 10;
-  properties->multiProcessorCount = 4;
+  properties->multiProcessorCount = w.processors;
   properties->totalGlobalMem = size_t{1} << 34;
   properties->l2CacheSize = 1 << 20;
   return cudaSuccess;
@@ -66,7 +67,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   if (device < 0 || device >= w.devices) return result(cudaErrorInvalidDevice);
   *value = attribute == cudaDevAttrComputeCapabilityMajor    ? w.capability / 10
            : attribute == cudaDevAttrComputeCapabilityMinor  ? w.capability % 10
-           : attribute == cudaDevAttrMultiProcessorCount     ? 4
+           : attribute == cudaDevAttrMultiProcessorCount     ? w.processors
            : attribute == cudaDevAttrMaxSharedMemoryPerBlock ? 48 * 1024
            : attribute == cudaDevAttrL2CacheSize             ? 1 << 20
            : attribute == cudaDevAttrMemoryPoolsSupported    ? static_cast<int>(w.has_pools)

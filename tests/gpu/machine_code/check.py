@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Reads what the compiler made of the CUDA plugin's kernels, and fails where they break a rule. Needs no GPU.
 
-    python3 check.py LIBRARY              checks the kernels, and table.md if this compiler wrote it
-    python3 check.py LIBRARY --write      writes table.md
+    python3 check.py LIBRARY CHOICES              checks the kernels, and table.md if this compiler wrote it
+    python3 check.py LIBRARY CHOICES --write      writes table.md
 
 Needs cuobjdump and nvdisasm in PATH (run.sh gets them from PyPI). The rules, for every kernel:
 
@@ -13,72 +13,22 @@ Needs cuobjdump and nvdisasm in PATH (run.sh gets them from PyPI). The rules, fo
   - 16-byte loads, those of the logits, are at least LOADS in flight: so many are issued before the first that they load
     is used.
 
+CHOICES is a cubin of choices.cu: the way from random bits to a choice, which must be the same on every machine. Its
+kernels have no special-function instruction (MUFU), whose results are the hardware's own.
+
 SPDX-License-Identifier: Apache-2.0
 """
 
-import argparse
 import pathlib
 import re
-import subprocess
 import sys
-from dataclasses import dataclass, field
+
+from kernels import common_faults, compiler, parse, read_kernels, verdict
 
 LOADS = 4
-REGISTERS, WARPS = 65536, 64  # of a multiprocessor, compute capability 8.0 and 9.0
 TABLE = pathlib.Path(__file__).with_name("table.md")
-READS_ROWS = ("row_kernel", "step_kernel", "topk_kernel")
-
-
-@dataclass
-class Kernel:
-    name: str
-    registers: int = 0
-    stack: int = 0
-    threads: int = 0
-    code: list = field(default_factory=list)  # (address, instruction)
-    runs: list = field(default_factory=list)  # of 16-byte loads: how many are in flight together
-
-    def blocks(self):
-        """Blocks that the registers leave room for on a multiprocessor."""
-        warps = (self.threads + 31) // 32
-        of_warp = (self.registers * 32 + 255) // 256 * 256
-        return min(REGISTERS // of_warp, WARPS) // warps
-
-    def count(self, pattern):
-        return sum(re.search(pattern, instruction) is not None for _, instruction in self.code)
-
-
-def output_of(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def dump(what, library):
-    """What cuobjdump says of one architecture, whose table we keep; a library may hold several."""
-    return output_of("cuobjdump", what, "-arch", "sm_90", library)
-
-
-def short_name(symbol):
-    name = output_of("c++filt", symbol).strip()
-    name = re.sub(r"\(anonymous namespace\)::|sidbeam::cuda::|^void ", "", name)
-    return name.split("(")[0]
-
-
-def read_kernels(library):
-    """The kernels of a library, or of a cubin, by symbol."""
-    kernels = {}
-    for symbol, registers, stack in re.findall(
-            r"Function (\S+):\s+REG:(\d+) STACK:(\d+)", dump("-res-usage", library)):
-        kernels[symbol] = Kernel(short_name(symbol), int(registers), int(stack))
-    for symbol, attributes in re.findall(
-            r"^\.nv\.info\.(\S+)\n(.*?)(?=^\.|\Z)", dump("-elf", library), re.M | re.S):
-        threads = re.search(r"EIATTR_MAX_THREADS\s+Format:\s+\S+\s+Value:\s+(0x[0-9a-f]+)", attributes)
-        if symbol in kernels and threads:
-            kernels[symbol].threads = int(threads.group(1), 16)
-    for part in re.split(r"^\s*Function : ", dump("-sass", library), flags=re.M)[1:]:
-        kernels[part.split(None, 1)[0]].code = [
-            (int(address, 16), instruction) for address, instruction in
-            re.findall(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", part)]
-    return kernels
+READS_ROWS = ("row_kernel", "step_kernel", "topk_kernel", "draw_kernel", "perturb_kernel", "sample_kernel")
+CHOICES = {"chosen_child", "truncation_keys", "perturbed_child", "root_noise"}
 
 
 def registers_of(instruction):
@@ -111,24 +61,40 @@ def runs_of_loads(code):
 
 
 def faults_of(kernel):
-    local = kernel.count(r"\b(LDL|STL)\b")
-    if kernel.stack or local:
-        yield f"{kernel.stack} bytes of stack and {local} accesses to local memory, expected none"
-    if loops := kernel.count(r"\bATOMS?\S*\.CAS|\bRED\S*\.CAS"):
-        yield f"{loops} compare-and-swap instructions, expected none"
-    if divisions := kernel.count(r"\bI2F\.[US]64"):
-        yield f"{divisions} divisions of 64 bits, expected none"
+    yield from common_faults(kernel)
     if kernel.name.split("<")[0] in READS_ROWS and not kernel.runs:
         yield "no 16-byte loads, expected those of the logits"
     if kernel.runs and min(kernel.runs) < LOADS:
         yield f"runs of {sorted(set(kernel.runs))} 16-byte loads in flight, expected at least {LOADS} in each"
 
 
-def compiler():
-    return re.search(r"release (\S+), V(\S+)", output_of("nvcc", "--version")).group(2)
+def faults_of_choices(kernels):
+    names = {kernel.name for kernel in kernels}
+    if names != CHOICES:
+        yield f"choices.cu: kernels {sorted(names)}, expected {sorted(CHOICES)}"
+    for kernel in kernels:
+        if special := kernel.count(r"\bMUFU\b"):
+            yield f"{kernel.name}: {special} special-function instructions, expected none between bits and a choice"
 
 
-def table_of(kernels):
+def rows_of_choices(kernels):
+    lines = [
+        "",
+        "What chooses in the modes that sample, from random bits to a child, is in `choices.cu` as kernels of its own,",
+        "made of the functions that the kernels above call. There the log-sum-exp (ex2), divisions and logarithms in",
+        "double have special-function instructions (MUFU) too, which move log-probabilities by their rounding; none of",
+        "them is on the way to a choice.",
+        "",
+        "| choice | instructions | special functions | fused multiply-adds |",
+        "|---|---|---|---|",
+    ]
+    for kernel in kernels:
+        lines.append(f"| `{kernel.name}` | {kernel.instructions():,} | {kernel.count(r'MUFU')} |"
+                     f" {kernel.count(r'FFMA')} |")
+    return lines
+
+
+def table_of(kernels, choices):
     lines = [
         "# What the compiler made of the kernels",
         "",
@@ -142,34 +108,22 @@ def table_of(kernels):
     ]
     for kernel in kernels:
         loads = f"{min(kernel.runs)} to {max(kernel.runs)}" if kernel.runs else ""
-        instructions = sum(not re.match("NOP", instruction) for _, instruction in kernel.code)
         lines.append(f"| `{kernel.name}` | {kernel.threads} | {kernel.registers} | {kernel.blocks()} |"
-                     f" {kernel.blocks() * kernel.threads:,} | {loads} | {instructions:,} |")
-    return "\n".join(lines) + "\n"
+                     f" {kernel.blocks() * kernel.threads:,} | {loads} | {kernel.instructions():,} |")
+    return "\n".join(lines + rows_of_choices(choices)) + "\n"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("library", help="libsidbeam_cuda.so, or a cubin")
-    parser.add_argument("--write", action="store_true", help="write table.md")
-    arguments = parser.parse_args()
-    kernels = sorted(read_kernels(arguments.library).values(), key=lambda kernel: kernel.name)
-    failed = not kernels
-    if failed:
-        print(f"{arguments.library}: no kernels, expected those of the CUDA plugin for sm_90")
+    arguments = parse(__doc__, "libsidbeam_cuda.so", TABLE, ("choices", "cubin of choices.cu"))
+    kernels, choices = read_kernels(arguments.library), read_kernels(arguments.choices)
+    faults = [] if kernels else [f"{arguments.library}: no kernels, expected those of the CUDA plugin for sm_90"]
     for kernel in kernels:
         kernel.runs = runs_of_loads(kernel.code)
-        for fault in faults_of(kernel):
-            failed = True
-            print(f"{kernel.name}: {fault}")
-    table = table_of(kernels)
-    if arguments.write and not failed:
-        TABLE.write_text(table)
-    if f"nvcc {compiler()}." in TABLE.read_text() and TABLE.read_text() != table:
-        failed = True
-        print(f"{TABLE.name} is of other code: run.sh --write writes it")
+        faults += [f"{kernel.name}: {fault}" for fault in faults_of(kernel)]
+    faults += faults_of_choices(choices)
+    failed = verdict(faults, table_of(kernels, choices), TABLE, arguments.write)
     if not failed:
-        print(f"kernels: {len(kernels)} passed")
+        print(f"kernels: {len(kernels)} passed, and {len(choices)} of choices")
     return failed
 
 

@@ -5,4 +5,5 @@
 package native
 
 // #cgo pkg-config: sidbeam
+// #cgo LDFLAGS: -ldl
 import "C"

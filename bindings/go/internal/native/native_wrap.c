@@ -272,6 +272,59 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 
 #endif
 
+/* libsidbeam_runner, which is loaded when a model is first opened. See flat.h. SPDX-License-Identifier: Apache-2.0
+ *
+ * By name, not by linking: packages work without it, and programs without models do not load it. It lies beside
+ * libsidbeam in wheels and jars, whose native part names its own folder (RUNPATH, which dlopen follows), and where the
+ * system looks otherwise. */
+#ifndef SIDBEAM_FLAT_RUNNER_LIBRARY_H
+#define SIDBEAM_FLAT_RUNNER_LIBRARY_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <sidbeam/runner_api.h>
+
+#ifndef SWIG
+/* Written once, under the mutex, before any model or runner exists; read by those who have one. */
+static pthread_mutex_t fl_runner_mutex = PTHREAD_MUTEX_INITIALIZER;
+static const sidbeam_runner_api* fl_runner_api;
+#endif
+
+static inline void fl_load_runner_locked(sidbeam_error* err) {
+  sidbeam_runner_get_api_function get_api;
+  const sidbeam_runner_api* api = NULL;
+  char name[40];
+  void *library, *symbol;
+  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
+  symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
+  if (symbol == NULL) {
+    const char* why = dlerror();
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", why == NULL ? name : why);
+    return;
+  }
+  memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
+  if (get_api(SIDBEAM_RUNNER_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
+  if (api->struct_size < sizeof(*api)) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s has a table of %u bytes, expected %d or more: it is older than this binding",
+            name, api->struct_size, (int)sizeof(*api));
+    return;
+  }
+  fl_runner_api = api;
+}
+
+/* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
+static inline int fl_load_runner(sidbeam_error* err) {
+  if (err->code != 0) return 0;
+  pthread_mutex_lock(&fl_runner_mutex);
+  if (fl_runner_api == NULL) fl_load_runner_locked(err);
+  pthread_mutex_unlock(&fl_runner_mutex);
+  return err->code == 0;
+}
+
+#endif
+
 /* Handles that survive what garbage collectors and threads do to them. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
  * A language's object owns a box; the box owns the object of the C ABI. A call enters the box and leaves it. Closing
@@ -290,7 +343,13 @@ enum {
   FLAT_CONSTRAINT = 3,
   FLAT_SESSION = 4,
   FLAT_CONSTRAINT_SET = 5,
-  FLAT_PLAN = 6
+  FLAT_PLAN = 6,
+  FLAT_DISC = 7,
+  FLAT_MODEL = 8,
+  FLAT_RUNNER = 9,
+  FLAT_EVENTS = 10,
+  FLAT_DRAFT_HEAD = 11,
+  FLAT_DRAFT_DECODER = 12
 };
 
 typedef struct flat_handle flat_handle;
@@ -302,7 +361,8 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a constraint set */
+  int32_t device_type; /* of a constraint set and a model */
+  int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
   atomic_int phase;
@@ -313,7 +373,9 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime", "builder", "index", "constraint", "session", "constraint set", "plan"};
+  static const char* const names[] = {"runtime",        "builder",    "index",        "constraint", "session",
+                                      "constraint set", "plan",       "disc",         "model",      "runner",
+                                      "events",         "draft head", "draft decoder"};
   return names[kind];
 }
 
@@ -326,6 +388,10 @@ static inline flat_handle* fl_box(int32_t kind, void* object) {
   atomic_init(&handle->owners, 1);
   return handle;
 }
+
+static inline void fl_destroy_runner(void* object); /* runner.h */
+struct fl_events;
+static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
 static inline void fl_destroy(int32_t kind, void* object) {
   switch (kind) {
@@ -346,6 +412,24 @@ static inline void fl_destroy(int32_t kind, void* object) {
       break;
     case FLAT_CONSTRAINT_SET:
       sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+      break;
+    case FLAT_DISC:
+      sidbeam_disc_destroy((sidbeam_disc*)object);
+      break;
+    case FLAT_MODEL:
+      fl_runner_api->model_release((sidbeam_model*)object);
+      break;
+    case FLAT_RUNNER:
+      fl_destroy_runner(object);
+      break;
+    case FLAT_DRAFT_HEAD:
+      fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
+      break;
+    case FLAT_DRAFT_DECODER:
+      fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+      break;
+    case FLAT_EVENTS:
+      fl_drop_events((struct fl_events*)object);
       break;
     default:
       sidbeam_plan_destroy((sidbeam_plan*)object);
@@ -386,7 +470,7 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for builders and sessions, which serve one thread at a time. */
+/* The same for builders, sessions and discs, which serve one thread at a time. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -1326,6 +1410,34 @@ static inline int fl_enter_constraints(fl_constraints* out, flat_in_i64 handles,
 
 #endif
 
+/* How slots of a start, or logits rows of a stateless call, are sampled. See flat.h. SPDX-License-Identifier:
+ * Apache-2.0 */
+#ifndef SIDBEAM_FLAT_SAMPLING_H
+#define SIDBEAM_FLAT_SAMPLING_H
+
+/* Fills `out` from the arrays of sidbeam_sampling, each [count] or none; draws [count, draw_stride], where a stride of
+ * 0 is `rows`. Returns 1 if there is one to pass: without any array there is none, as mode SEARCH wants it. */
+static inline int fl_sampling(flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws, int64_t draw_stride,
+                              flat_in_i32 top_ks, flat_in_f32 top_ps, flat_in_f32 noise_scales, int64_t count,
+                              int64_t rows, sidbeam_sampling* out, sidbeam_error* err) {
+  const int64_t stride = draw_stride > 0 ? draw_stride : rows;
+  if (!FLAT_NEED(err, seeds, count) || !FLAT_NEED(err, requests, count) ||
+      !FLAT_NEED(err, draws, fl_product(count, stride)) || !FLAT_NEED(err, top_ks, count) ||
+      !FLAT_NEED(err, top_ps, count) || !FLAT_NEED(err, noise_scales, count))
+    return 0;
+  out->seeds = seeds.data;
+  out->requests = requests.data;
+  out->draws = draws.data;
+  out->draw_stride = draw_stride;
+  out->top_ks = top_ks.data;
+  out->top_ps = top_ps.data;
+  out->noise_scales = noise_scales.data;
+  return seeds.data != NULL || requests.data != NULL || draws.data != NULL || draw_stride != 0 || top_ks.data != NULL ||
+         top_ps.data != NULL || noise_scales.data != NULL;
+}
+
+#endif
+
 /* Decoder sessions. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_SESSION_H
 #define SIDBEAM_FLAT_SESSION_H
@@ -1335,7 +1447,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -1351,6 +1463,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_type = device_type;
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
+  config.mode = mode;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
@@ -1380,11 +1493,15 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
 /* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
- * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all. */
+ * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all; from
+ * seeds on as fl_sampling has them. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
                                       flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
                                       int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
-                                      int64_t stream, sidbeam_error* err) {
+                                      int64_t stream, flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
+                                      int64_t draw_stride, flat_in_i32 top_ks, flat_in_f32 top_ps,
+                                      flat_in_f32 noise_scales, sidbeam_error* err) {
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   fl_constraints entered;
@@ -1395,6 +1512,9 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   if (object == NULL) return;
   (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
   named = fl_slots_named(&beams, slots, count);
+  if (fl_sampling(seeds, requests, draws, draw_stride, top_ks, top_ps, noise_scales, named, beams.beams, &sampling,
+                  err))
+    args.sampling = &sampling;
   if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
       FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
       FLAT_NEED(err, prefix_lengths, named) &&
@@ -1468,6 +1588,10 @@ enum {
   FLAT_BEAMS_ACTIVE,
   FLAT_BEAMS_LEVEL,
   FLAT_BEAMS_ERRORS,
+  FLAT_BEAMS_LOG_MASSES, /* 0 in a mode that has none, as those below */
+  FLAT_BEAMS_PERTURBED,
+  FLAT_BEAMS_LOG_INCLUSIONS,
+  FLAT_BEAMS_THRESHOLDS,
   FLAT_BEAMS_COUNT
 };
 
@@ -1483,6 +1607,10 @@ static inline void fl_put_beams(const sidbeam_beams* beams, int64_t* out) {
   out[FLAT_BEAMS_ACTIVE] = (int64_t)(intptr_t)beams->active;
   out[FLAT_BEAMS_LEVEL] = (int64_t)(intptr_t)beams->level;
   out[FLAT_BEAMS_ERRORS] = (int64_t)(intptr_t)beams->errors;
+  out[FLAT_BEAMS_LOG_MASSES] = (int64_t)(intptr_t)beams->log_masses;
+  out[FLAT_BEAMS_PERTURBED] = (int64_t)(intptr_t)beams->perturbed;
+  out[FLAT_BEAMS_LOG_INCLUSIONS] = (int64_t)(intptr_t)beams->log_inclusions;
+  out[FLAT_BEAMS_THRESHOLDS] = (int64_t)(intptr_t)beams->thresholds;
 }
 
 static inline void flat_session_get_beams(flat_handle* session, flat_out_i64 out, sidbeam_error* err) {
@@ -1771,6 +1899,976 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
   fl_drop_user(set);
 }
 
+/* One code per logits row: inverse_temperatures [rows] or none; from seeds on as fl_sampling has them; codes [rows];
+ * log_probs, log_masses, next [rows] or none. */
+static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 which, flat_in_i64 states,
+                                              flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type,
+                                              int32_t device_id, int64_t rows, int64_t columns, int64_t row_stride,
+                                              int32_t normalization, flat_in_f32 inverse_temperatures,
+                                              flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
+                                              flat_in_i32 top_ks, flat_in_f32 top_ps, flat_out_i32 codes,
+                                              flat_out_f32 log_probs, flat_out_f32 log_masses, flat_out_i64 next,
+                                              int64_t stream, sidbeam_error* err) {
+  static const flat_in_f32 no_scales = {NULL, 0};
+  sidbeam_rows described = SIDBEAM_ROWS_INIT;
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  void* object;
+  fl_clear(err);
+  (void)fl_sampling(seeds, requests, draws, 0, top_ks, top_ps, no_scales, rows, 1, &sampling, err);
+  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+      !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
+      !FLAT_NEED(err, inverse_temperatures, rows) || !FLAT_GIVEN(err, codes, rows) ||
+      !FLAT_NEED(err, log_probs, rows) || !FLAT_NEED(err, log_masses, rows) || !FLAT_NEED(err, next, rows))
+    return;
+  out.codes = codes.data;
+  out.log_probs = log_probs.data;
+  out.log_masses = log_masses.data;
+  out.next = next.data;
+  object = fl_share(set, FLAT_CONSTRAINT_SET, err);
+  if (object == NULL) return;
+  (void)!sidbeam_constraint_set_sample((sidbeam_constraint_set*)object, which.data, states.data, &described,
+                                       normalization, inverse_temperatures.data, &sampling, &out,
+                                       (void*)(intptr_t)stream, err);
+  fl_drop_user(set);
+}
+
+#endif
+
+/* DISC: exact sampling, over draws that the caller runs. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_DISC_H
+#define SIDBEAM_FLAT_DISC_H
+
+/* As in sidbeam_disc_config. */
+static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t results, int32_t rounds,
+                                            int32_t without_replacement, int32_t attempts, int32_t side_by_side,
+                                            int64_t seed, int64_t request, sidbeam_error* err) {
+  sidbeam_disc_config config = SIDBEAM_DISC_CONFIG_INIT;
+  sidbeam_disc* disc = NULL;
+  flat_handle* handle = NULL;
+  void* object;
+  fl_clear(err);
+  config.results = results;
+  config.rounds = rounds;
+  config.without_replacement = without_replacement;
+  config.attempts = attempts;
+  config.side_by_side = side_by_side;
+  config.seed = seed;
+  config.request = request;
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  if (sidbeam_disc_create((sidbeam_runtime*)object, &config, &disc, err) == SIDBEAM_OK) {
+    handle = fl_box(FLAT_DISC, disc);
+    handle->results = results > 0 ? results : 1;
+  }
+  fl_drop_user(runtime);
+  return handle;
+}
+
+/* Returns the number of draws that are written, at most as many as there is room for. */
+static inline int64_t flat_disc_next(flat_handle* disc, flat_out_i64 draws, sidbeam_error* err) {
+  int64_t count = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(disc, FLAT_DISC, err);
+  if (object == NULL) return 0;
+  if (sidbeam_disc_next((sidbeam_disc*)object, draws.count, draws.data, &count, err) != SIDBEAM_OK) count = 0;
+  fl_leave(disc);
+  return count;
+}
+
+/* draws, ordinals, log_probs, log_masses [count]. */
+static inline void flat_disc_add(flat_handle* disc, int64_t count, flat_in_i64 draws, flat_in_i64 ordinals,
+                                 flat_in_f32 log_probs, flat_in_f32 log_masses, sidbeam_error* err) {
+  sidbeam_disc_draws added = SIDBEAM_DISC_DRAWS_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, draws, count) || !FLAT_GIVEN(err, ordinals, count) || !FLAT_GIVEN(err, log_probs, count) ||
+      !FLAT_GIVEN(err, log_masses, count))
+    return;
+  object = fl_enter(disc, FLAT_DISC, err);
+  if (object == NULL) return;
+  added.count = count;
+  added.draws = draws.data;
+  added.ordinals = ordinals.data;
+  added.log_probs = log_probs.data;
+  added.log_masses = log_masses.data;
+  (void)!sidbeam_disc_add((sidbeam_disc*)object, &added, err);
+  fl_leave(disc);
+}
+
+/* Each [results] or none. */
+static inline void flat_disc_get(flat_handle* disc, flat_out_i64 ordinals, flat_out_i64 draws, flat_out_i32 accepted,
+                                 flat_out_i64 draws_used, flat_out_i64 rows_run, flat_out_f32 log_probs,
+                                 flat_out_f32 log_masses, sidbeam_error* err) {
+  sidbeam_disc_results out = SIDBEAM_DISC_RESULTS_INIT;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(disc, FLAT_DISC, err);
+  if (object == NULL) return;
+  out.ordinals = ordinals.data;
+  out.draws = draws.data;
+  out.accepted = accepted.data;
+  out.draws_used = draws_used.data;
+  out.rows_run = rows_run.data;
+  out.log_probs = log_probs.data;
+  out.log_masses = log_masses.data;
+  if (FLAT_NEED(err, ordinals, disc->results) && FLAT_NEED(err, draws, disc->results) &&
+      FLAT_NEED(err, accepted, disc->results) && FLAT_NEED(err, draws_used, disc->results) &&
+      FLAT_NEED(err, rows_run, disc->results) && FLAT_NEED(err, log_probs, disc->results) &&
+      FLAT_NEED(err, log_masses, disc->results))
+    (void)!sidbeam_disc_get((sidbeam_disc*)object, &out, err);
+  fl_leave(disc);
+}
+
+#endif
+
+/* What a runner has to say to a language: requests that are done, and levels to be adjusted. See flat.h.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * The runner's callbacks come on threads that no virtual machine knows, perhaps while it ends. They enter no language:
+ * each becomes an event of one queue per runner, for which threads of the language wait in flat_events_next. A lane
+ * whose level is to be adjusted waits for the answer. The queue outlives the runner, so that the last events are found:
+ * a runner's end is its last event. */
+#ifndef SIDBEAM_FLAT_EVENTS_H
+#define SIDBEAM_FLAT_EVENTS_H
+
+/* What flat_events_next returns. */
+enum { FLAT_EVENT_END = 0, FLAT_EVENT_DONE = 1, FLAT_EVENT_ADJUST = 2 };
+
+/* Where the numbers of a finished request stand in an array of FLAT_RESULT_COUNT. */
+enum {
+  FLAT_RESULT_TAG,    /* that the language gave to the request */
+  FLAT_RESULT_NUMBER, /* for flat_result_take, which must follow */
+  FLAT_RESULT_STATUS,
+  FLAT_RESULT_REQUEST,
+  FLAT_RESULT_LIVE,
+  FLAT_RESULT_LEVELS,
+  FLAT_RESULT_QUEUED_US,
+  FLAT_RESULT_RUN_US,
+  FLAT_RESULT_BATCH,
+  FLAT_RESULT_COUNT
+};
+
+/* Likewise of a level to be adjusted. */
+enum {
+  FLAT_ADJUST_TAG,
+  FLAT_ADJUST_NUMBER, /* for flat_adjust_answer, which must follow */
+  FLAT_ADJUST_REQUEST,
+  FLAT_ADJUST_LEVEL,
+  FLAT_ADJUST_LOGITS, /* address of f32 [rows, row_stride], of which `columns` are meant, to be changed in place */
+  FLAT_ADJUST_ROWS,
+  FLAT_ADJUST_COLUMNS,
+  FLAT_ADJUST_ROW_STRIDE,
+  FLAT_ADJUST_PREFIXES, /* address of int32 [rows, level] codes so far */
+  FLAT_ADJUST_OFFSET,   /* column of the level's code 0, if there is no map */
+  FLAT_ADJUST_MAP,      /* address of int32 [map_codes] columns of the codes, -1 none; 0: no map */
+  FLAT_ADJUST_MAP_CODES,
+  FLAT_ADJUST_END_COLUMN, /* -1: none */
+  FLAT_ADJUST_COUNT
+};
+enum { FLAT_EVENT_COUNT = FLAT_ADJUST_COUNT };
+
+#ifndef SWIG
+typedef struct fl_event {
+  struct fl_event* next;
+  int32_t kind;
+} fl_event;
+
+typedef struct fl_events {
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  fl_event *first, **last;
+  int32_t ended, owners;
+} fl_events;
+
+/* A request from its submission until its result is taken; the arrays lie behind it. */
+typedef struct fl_request {
+  fl_event event;
+  fl_events* events; /* NULL: run() waits for it */
+  int64_t tag;
+  int32_t beams, levels; /* of the runner: room of the arrays */
+  /* The last callback's record, and the result. */
+  int32_t* prefixes[2]; /* [beams, levels] codes of all beams at this level and the one before; NULL without adjust */
+  int32_t* rows;        /* [beams, levels] those of the rows, as the language sees them */
+  sidbeam_result result;
+  char message[sizeof(((sidbeam_error*)NULL)->message)];
+  int32_t* sids;
+  float* scores;
+  int64_t* ordinals;
+} fl_request;
+
+/* A lane that waits for the language, on the lane's stack. */
+typedef struct fl_adjusting {
+  fl_event event;
+  fl_request* request;
+  const sidbeam_level* level;
+  pthread_cond_t answered;
+  int32_t is_answered, verdict;
+} fl_adjusting;
+#endif
+
+static inline fl_events* fl_make_events(void) {
+  fl_events* events = (fl_events*)calloc(1, sizeof(*events));
+  if (events == NULL) abort();
+  pthread_mutex_init(&events->mutex, NULL);
+  pthread_cond_init(&events->changed, NULL);
+  events->last = &events->first;
+  events->owners = 1;
+  return events;
+}
+
+/* Forgets one owner, the runner or a handle; with the last the queue goes, and results that nobody took. */
+static inline void fl_drop_events(fl_events* events) {
+  int32_t left;
+  pthread_mutex_lock(&events->mutex);
+  left = --events->owners;
+  pthread_mutex_unlock(&events->mutex);
+  if (left > 0) return;
+  while (events->first != NULL) {
+    fl_event* event = events->first;
+    events->first = event->next;
+    free(event); /* a result: no lane waits where there is no runner */
+  }
+  pthread_cond_destroy(&events->changed);
+  pthread_mutex_destroy(&events->mutex);
+  free(events);
+}
+
+/* The runner is gone: what is in the queue is the last. */
+static inline void fl_end_events(fl_events* events) {
+  pthread_mutex_lock(&events->mutex);
+  events->ended = 1;
+  pthread_cond_broadcast(&events->changed);
+  pthread_mutex_unlock(&events->mutex);
+  fl_drop_events(events);
+}
+
+static inline void fl_put_event_locked(fl_events* events, fl_event* event, int32_t kind) {
+  event->next = NULL;
+  event->kind = kind;
+  *events->last = event;
+  events->last = &event->next;
+  pthread_cond_signal(&events->changed);
+}
+
+static inline void fl_put_result(const fl_request* request, int64_t* out) {
+  out[FLAT_RESULT_TAG] = request->tag;
+  out[FLAT_RESULT_NUMBER] = (int64_t)(intptr_t)request;
+  out[FLAT_RESULT_STATUS] = request->result.status;
+  out[FLAT_RESULT_REQUEST] = request->result.request;
+  out[FLAT_RESULT_LIVE] = request->result.live;
+  out[FLAT_RESULT_LEVELS] = request->result.levels;
+  out[FLAT_RESULT_QUEUED_US] = request->result.queued_us;
+  out[FLAT_RESULT_RUN_US] = request->result.run_us;
+  out[FLAT_RESULT_BATCH] = request->result.batch;
+}
+
+static inline void fl_put_adjusting(const fl_adjusting* adjusting, int64_t* out) {
+  const sidbeam_level* level = adjusting->level;
+  const sidbeam_vocabulary* columns = level->columns_of;
+  const int32_t l = level->level;
+  const int has_map = columns->maps != NULL && columns->maps[l] != NULL;
+  out[FLAT_ADJUST_TAG] = adjusting->request->tag;
+  out[FLAT_ADJUST_NUMBER] = (int64_t)(intptr_t)adjusting;
+  out[FLAT_ADJUST_REQUEST] = level->request;
+  out[FLAT_ADJUST_LEVEL] = l;
+  out[FLAT_ADJUST_LOGITS] = (int64_t)(intptr_t)level->logits;
+  out[FLAT_ADJUST_ROWS] = level->rows;
+  out[FLAT_ADJUST_COLUMNS] = level->columns;
+  out[FLAT_ADJUST_ROW_STRIDE] = level->row_stride;
+  out[FLAT_ADJUST_PREFIXES] = (int64_t)(intptr_t)adjusting->request->rows;
+  out[FLAT_ADJUST_OFFSET] = columns->offsets == NULL ? 0 : columns->offsets[l];
+  out[FLAT_ADJUST_MAP] = has_map ? (int64_t)(intptr_t)columns->maps[l] : 0;
+  out[FLAT_ADJUST_MAP_CODES] = has_map && columns->map_codes != NULL ? columns->map_codes[l] : 0;
+  out[FLAT_ADJUST_END_COLUMN] = columns->end_column;
+}
+
+/* Codes so far of the level's rows, from the last step's parents and codes. */
+static inline void fl_follow_beams(fl_request* request, const sidbeam_level* level) {
+  const int32_t l = level->level, width = request->levels, M = level->beams->beams;
+  int32_t *now = request->prefixes[l & 1], *before = request->prefixes[(l & 1) ^ 1];
+  int64_t r;
+  int32_t m;
+  for (m = 0; l > 0 && m < level->beams->live[level->slot] && m < request->beams; m++) {
+    const int64_t at = (int64_t)level->slot * M + m;
+    memcpy(now + (int64_t)m * width, before + (int64_t)level->beams->parents[at] * width,
+           sizeof(*now) * (size_t)(l - 1));
+    now[(int64_t)m * width + l - 1] = level->beams->codes[at];
+  }
+  for (r = 0; l > 0 && r < level->rows && r < request->beams; r++)
+    memcpy(request->rows + r * l, now + (int64_t)level->row_beams[r] * width, sizeof(*now) * (size_t)l);
+}
+
+/* sidbeam_runner_config.adjust: asks the language, and waits. */
+static inline int32_t fl_adjust(void* context, const sidbeam_level* level) {
+  fl_events* events = (fl_events*)context;
+  fl_adjusting adjusting = {{NULL, 0}, (fl_request*)level->request_context, level, PTHREAD_COND_INITIALIZER, 0, 0};
+  fl_follow_beams(adjusting.request, level);
+  pthread_mutex_lock(&events->mutex);
+  fl_put_event_locked(events, &adjusting.event, FLAT_EVENT_ADJUST);
+  while (!adjusting.is_answered) pthread_cond_wait(&adjusting.answered, &events->mutex);
+  pthread_mutex_unlock(&events->mutex);
+  pthread_cond_destroy(&adjusting.answered);
+  return adjusting.verdict;
+}
+
+/* sidbeam_request.done: keeps the result for whoever waits. */
+static inline void fl_done(void* context, const sidbeam_result* result) {
+  fl_request* request = (fl_request*)context;
+  fl_events* events = request->events;
+  const size_t live = (size_t)result->live, levels = (size_t)result->levels;
+  request->result = *result;
+  snprintf(request->message, sizeof(request->message), "%s", result->message);
+  if (live > 0) {
+    memcpy(request->sids, result->sids, live * levels * sizeof(*request->sids));
+    memcpy(request->scores, result->scores, live * sizeof(*request->scores));
+    memcpy(request->ordinals, result->ordinals, live * sizeof(*request->ordinals));
+  }
+  if (events == NULL) return;
+  pthread_mutex_lock(&events->mutex);
+  fl_put_event_locked(events, &request->event, FLAT_EVENT_DONE);
+  pthread_mutex_unlock(&events->mutex); /* whoever waited may have freed the request */
+}
+
+/* Waits for the next event, FLAT_EVENT_*, whose numbers `out` [FLAT_EVENT_COUNT] gets. Any number of threads may wait;
+ * after the end each of them gets FLAT_EVENT_END. */
+static inline int32_t flat_events_next(flat_handle* events, flat_out_i64 out, sidbeam_error* err) {
+  fl_events* queue;
+  fl_event* event;
+  int32_t kind = FLAT_EVENT_END;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_EVENT_COUNT)) return FLAT_EVENT_END;
+  queue = (fl_events*)fl_share(events, FLAT_EVENTS, err);
+  if (queue == NULL) return FLAT_EVENT_END;
+  pthread_mutex_lock(&queue->mutex);
+  while (queue->first == NULL && !queue->ended) pthread_cond_wait(&queue->changed, &queue->mutex);
+  event = queue->first;
+  if (event != NULL) {
+    queue->first = event->next;
+    if (queue->first == NULL) queue->last = &queue->first;
+    kind = event->kind;
+    if (kind == FLAT_EVENT_DONE) {
+      fl_put_result((const fl_request*)event, out.data);
+    } else {
+      fl_put_adjusting((const fl_adjusting*)event, out.data);
+    }
+  }
+  pthread_mutex_unlock(&queue->mutex);
+  fl_drop_user(events);
+  return kind;
+}
+
+/* Lets the lane go on; verdict 0, or ends the request as CANCELLED. `number`: FLAT_ADJUST_NUMBER, once. */
+static inline void flat_adjust_answer(flat_handle* events, int64_t number, int32_t verdict, sidbeam_error* err) {
+  fl_adjusting* adjusting = (fl_adjusting*)(intptr_t)number;
+  fl_events* queue;
+  fl_clear(err);
+  queue = (fl_events*)fl_share(events, FLAT_EVENTS, err);
+  if (queue == NULL) return;
+  pthread_mutex_lock(&queue->mutex);
+  adjusting->verdict = verdict;
+  adjusting->is_answered = 1;
+  pthread_cond_signal(&adjusting->answered);
+  pthread_mutex_unlock(&queue->mutex);
+  fl_drop_user(events);
+}
+
+/* The result of a finished request: sids [live, levels], scores, ordinals [live], each or none; or its failure as an
+ * error. `number`: FLAT_RESULT_NUMBER, once. */
+static inline void flat_result_take(int64_t number, flat_out_i32 sids, flat_out_f32 scores, flat_out_i64 ordinals,
+                                    sidbeam_error* err) {
+  fl_request* request = (fl_request*)(intptr_t)number;
+  const int64_t live = request->result.live, levels = request->result.levels;
+  fl_clear(err);
+  if (request->result.status != SIDBEAM_OK) {
+    fl_fail(err, request->result.status, "%s", request->message);
+  } else if (FLAT_NEED(err, sids, live * levels) && FLAT_NEED(err, scores, live) && FLAT_NEED(err, ordinals, live)) {
+    if (sids.data != NULL) memcpy(sids.data, request->sids, (size_t)(live * levels) * sizeof(*sids.data));
+    if (scores.data != NULL) memcpy(scores.data, request->scores, (size_t)live * sizeof(*scores.data));
+    if (ordinals.data != NULL) memcpy(ordinals.data, request->ordinals, (size_t)live * sizeof(*ordinals.data));
+  }
+  free(request);
+}
+
+#endif
+
+/* Models of the runner. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_MODEL_H
+#define SIDBEAM_FLAT_MODEL_H
+
+static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
+                                           sidbeam_error* err) {
+  sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
+  sidbeam_model* model = NULL;
+  flat_handle* handle;
+  fl_clear(err);
+  if (!fl_load_runner(err)) return NULL;
+  config.weights = weights;
+  config.device_type = device_type;
+  config.device_id = device_id;
+  if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
+  handle = fl_box(FLAT_MODEL, model);
+  handle->device_type = device_type;
+  return handle;
+}
+
+/* Where the numbers of sidbeam_model_info stand in an array of FLAT_MODEL_COUNT. */
+enum {
+  FLAT_MODEL_LAYERS,
+  FLAT_MODEL_ENCODER_LAYERS,
+  FLAT_MODEL_HIDDEN,
+  FLAT_MODEL_HEADS,
+  FLAT_MODEL_KV_HEADS,
+  FLAT_MODEL_HEAD_DIM,
+  FLAT_MODEL_WEIGHTS,
+  FLAT_MODEL_VOCABULARY,
+  FLAT_MODEL_MAX_POSITIONS,
+  FLAT_MODEL_PARAMETERS,
+  FLAT_MODEL_MEMORY_BYTES,
+  FLAT_MODEL_COUNT
+};
+/* Bytes of family, its NUL included. */
+enum { FLAT_MODEL_FAMILY_BYTES = 16 };
+
+static inline void flat_model_get_info(flat_handle* model, flat_out_i64 out, flat_out_bytes family,
+                                       sidbeam_error* err) {
+  sidbeam_model_info info = SIDBEAM_MODEL_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_MODEL_COUNT) || !FLAT_GIVEN(err, family, FLAT_MODEL_FAMILY_BYTES)) return;
+  object = fl_share(model, FLAT_MODEL, err);
+  if (object == NULL) return;
+  if (fl_runner_api->model_get_info((sidbeam_model*)object, &info, err) == SIDBEAM_OK) {
+    out.data[FLAT_MODEL_LAYERS] = info.layers;
+    out.data[FLAT_MODEL_ENCODER_LAYERS] = info.encoder_layers;
+    out.data[FLAT_MODEL_HIDDEN] = info.hidden;
+    out.data[FLAT_MODEL_HEADS] = info.heads;
+    out.data[FLAT_MODEL_KV_HEADS] = info.kv_heads;
+    out.data[FLAT_MODEL_HEAD_DIM] = info.head_dim;
+    out.data[FLAT_MODEL_WEIGHTS] = info.weights;
+    out.data[FLAT_MODEL_VOCABULARY] = info.vocabulary;
+    out.data[FLAT_MODEL_MAX_POSITIONS] = info.max_positions;
+    out.data[FLAT_MODEL_PARAMETERS] = info.parameters;
+    out.data[FLAT_MODEL_MEMORY_BYTES] = info.memory_bytes;
+    memcpy(family.data, info.family, FLAT_MODEL_FAMILY_BYTES);
+  }
+  fl_drop_user(model);
+}
+
+#endif
+
+/* The runner: requests in, results or events out. See flat.h and events.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_RUNNER_H
+#define SIDBEAM_FLAT_RUNNER_H
+
+#include <unistd.h>
+
+#ifndef SWIG
+/* What a runner's handle holds. */
+typedef struct fl_runner {
+  sidbeam_runner* runner;
+  fl_events* events;
+  int32_t beams, levels, adjusts;
+  pid_t process; /* a child inherits it, but not the lanes' threads: there it is never closed */
+} fl_runner;
+#endif
+
+static inline void fl_destroy_runner(void* object) {
+  fl_runner* runner = (fl_runner*)object;
+  if (runner->process != getpid()) return;
+  fl_runner_api->runner_destroy(runner->runner);
+  fl_end_events(runner->events);
+  free(runner);
+}
+
+/* The numbers of sidbeam_runner_config in an array of FLAT_RUNNER_COUNT; 0 is the library's default. */
+enum {
+  FLAT_RUNNER_BEAMS,
+  FLAT_RUNNER_NORMALIZATION,
+  FLAT_RUNNER_STRATEGY,
+  FLAT_RUNNER_MAX_PROMPT,
+  FLAT_RUNNER_MAX_GROUP,
+  FLAT_RUNNER_QUEUE_REQUESTS,
+  FLAT_RUNNER_LANES,
+  FLAT_RUNNER_LANE_THREADS,
+  FLAT_RUNNER_BATCH_REQUESTS,
+  FLAT_RUNNER_BATCH_ROWS,
+  FLAT_RUNNER_WAIT_US,
+  FLAT_RUNNER_ADJUST, /* 1: every level is an event, FLAT_EVENT_ADJUST, that must be answered; on the CPU */
+  FLAT_RUNNER_COUNT
+};
+
+static inline int32_t fl_narrow(int64_t number) {
+  return number > INT32_MAX ? INT32_MAX : number < INT32_MIN ? INT32_MIN : (int32_t)number;
+}
+
+static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
+  sidbeam_runner_config config = SIDBEAM_RUNNER_CONFIG_INIT;
+  config.beams = fl_narrow(numbers[FLAT_RUNNER_BEAMS]);
+  config.normalization = fl_narrow(numbers[FLAT_RUNNER_NORMALIZATION]);
+  config.strategy = fl_narrow(numbers[FLAT_RUNNER_STRATEGY]);
+  config.max_prompt = numbers[FLAT_RUNNER_MAX_PROMPT];
+  config.max_group = fl_narrow(numbers[FLAT_RUNNER_MAX_GROUP]);
+  config.queue_requests = fl_narrow(numbers[FLAT_RUNNER_QUEUE_REQUESTS]);
+  config.lanes = fl_narrow(numbers[FLAT_RUNNER_LANES]);
+  config.lane_threads = fl_narrow(numbers[FLAT_RUNNER_LANE_THREADS]);
+  config.batch_requests = fl_narrow(numbers[FLAT_RUNNER_BATCH_REQUESTS]);
+  config.batch_rows = numbers[FLAT_RUNNER_BATCH_ROWS];
+  config.wait_us = numbers[FLAT_RUNNER_WAIT_US];
+  return config;
+}
+
+/* Makes the runner of a config whose model and constraint have been entered. */
+static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runner_config* config, int32_t adjusts,
+                                          sidbeam_error* err) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  fl_runner* made;
+  if (sidbeam_constraint_get_info(config->constraint, &info, err) != SIDBEAM_OK) return NULL;
+  made = (fl_runner*)calloc(1, sizeof(*made));
+  if (made == NULL) abort();
+  made->events = fl_make_events();
+  made->beams = config->beams;
+  made->levels = info.levels;
+  made->adjusts = adjusts;
+  made->process = getpid();
+  if (adjusts) {
+    config->adjust = fl_adjust;
+    config->adjust_context = made->events;
+  }
+  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK) return fl_box(FLAT_RUNNER, made);
+  fl_drop_events(made->events);
+  free(made);
+  return NULL;
+}
+
+/* numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
+static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* constraint,
+                                              flat_in_i64 numbers, float inverse_temperature, float soft_cap,
+                                              flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
+                                              int64_t end_column, flat_in_i32 begin_tokens, sidbeam_error* err) {
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  const int32_t* pointers[SIDBEAM_MAX_LEVELS];
+  sidbeam_runner_config config;
+  flat_handle* handle = NULL;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_RUNNER_COUNT)) return NULL;
+  config = fl_runner_config(numbers.data);
+  if (fl_vocabulary(offsets, maps, map_codes, end_column, &vocabulary, pointers, err)) config.vocabulary = &vocabulary;
+  config.inverse_temperature = inverse_temperature;
+  config.soft_cap = soft_cap;
+  config.begin_tokens = begin_tokens.data;
+  config.begin_count = begin_tokens.count;
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  config.model = (sidbeam_model*)fl_share(model, FLAT_MODEL, err);
+  config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (err->code == 0 && numbers.data[FLAT_RUNNER_ADJUST] != 0 && model->device_type != SIDBEAM_DEVICE_CPU)
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "adjust is given, expected none for a model on CUDA: the logits are there");
+  if (err->code == 0)
+    handle = fl_make_runner((sidbeam_runtime*)object, &config, numbers.data[FLAT_RUNNER_ADJUST] != 0, err);
+  if (config.constraint != NULL) fl_drop_user(constraint);
+  if (config.model != NULL) fl_drop_user(model);
+  fl_drop_user(runtime);
+  return handle;
+}
+
+/* The runner's events, a handle of its own, which does not keep the runner. */
+static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error* err) {
+  fl_runner* object;
+  flat_handle* handle;
+  fl_clear(err);
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return NULL;
+  pthread_mutex_lock(&object->events->mutex);
+  object->events->owners++;
+  pthread_mutex_unlock(&object->events->mutex);
+  handle = fl_box(FLAT_EVENTS, object->events);
+  fl_drop_user(runner);
+  return handle;
+}
+
+/* A request with room for its result, in one piece. */
+static inline fl_request* fl_make_request(const fl_runner* runner, int64_t tag) {
+  const size_t beams = (size_t)(runner->beams > 0 ? runner->beams : 1), codes = beams * (size_t)runner->levels;
+  const size_t lists = runner->adjusts ? 4 : 1;
+  fl_request* request = (fl_request*)malloc(sizeof(*request) + beams * (sizeof(int64_t) + sizeof(float)) +
+                                            lists * codes * sizeof(int32_t));
+  if (request == NULL) return NULL;
+  memset(request, 0, sizeof(*request));
+  request->tag = tag;
+  request->beams = (int32_t)beams;
+  request->levels = runner->levels;
+  request->ordinals = (int64_t*)(request + 1);
+  request->scores = (float*)(request->ordinals + beams);
+  request->sids = (int32_t*)(request->scores + beams);
+  request->prefixes[0] = request->sids + codes; /* the last three are there only if a level may ask for them */
+  request->prefixes[1] = request->prefixes[0] + codes;
+  request->rows = request->prefixes[1] + codes;
+  return request;
+}
+
+/* As in sidbeam_request; tokens [positions, group]; constraint may be NULL. Taken by run and submit alike. */
+static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
+                                          int32_t beams, int32_t priority, int64_t deadline_us, sidbeam_request* out,
+                                          sidbeam_error* err) {
+  const int32_t width = group > 0 ? group : 1;
+  fl_request* request;
+  if (tokens.count % width != 0) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "tokens has %" PRId64 " elements, expected a multiple of group, %d",
+            tokens.count, width);
+    return NULL;
+  }
+  request = fl_make_request(runner, tag);
+  if (request == NULL) {
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for a result of %d beams", runner->beams);
+    return NULL;
+  }
+  out->beams = beams;
+  out->tokens = tokens.data;
+  out->positions = tokens.count / width;
+  out->group = group;
+  out->priority = priority;
+  out->deadline_us = deadline_us;
+  out->done = fl_done;
+  out->context = request;
+  return request;
+}
+
+/* Runs a request on this thread; `out` [FLAT_RESULT_COUNT] gets its numbers, and flat_result_take must follow, unless
+ * this fails. */
+static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group, int32_t beams,
+                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, flat_out_i64 out,
+                                   sidbeam_error* err) {
+  sidbeam_request request = SIDBEAM_REQUEST_INIT;
+  fl_request* own = NULL;
+  fl_runner* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_RESULT_COUNT)) return;
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return;
+  if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (own != NULL && fl_runner_api->runner_run(object->runner, &request, err) == SIDBEAM_OK) {
+    fl_put_result(own, out.data);
+  } else {
+    free(own);
+  }
+  if (constraint != NULL && request.constraint != NULL) fl_drop_user(constraint);
+  fl_drop_user(runner);
+}
+
+/* Submits a request and returns its number; its result comes as an event with `tag`, perhaps before this returns. */
+static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
+                                         int32_t beams, int32_t priority, flat_handle* constraint, int64_t deadline_us,
+                                         sidbeam_error* err) {
+  sidbeam_request request = SIDBEAM_REQUEST_INIT;
+  fl_request* own = NULL;
+  fl_runner* object;
+  int64_t id = 0;
+  fl_clear(err);
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return 0;
+  if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (own != NULL) {
+    own->events = object->events;
+    if (fl_runner_api->runner_submit(object->runner, &request, &id, err) != SIDBEAM_OK) free(own);
+  }
+  if (constraint != NULL && request.constraint != NULL) fl_drop_user(constraint);
+  fl_drop_user(runner);
+  return id;
+}
+
+static inline void flat_runner_cancel(flat_handle* runner, int64_t id, sidbeam_error* err) {
+  fl_runner* object;
+  fl_clear(err);
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return;
+  (void)!fl_runner_api->runner_cancel(object->runner, id, err);
+  fl_drop_user(runner);
+}
+
+/* 1 if no request is waiting or running; waits for that, at most timeout_us (0: no limit). */
+static inline int32_t flat_runner_drain(flat_handle* runner, int64_t timeout_us, sidbeam_error* err) {
+  fl_runner* object;
+  int32_t idle = 0;
+  fl_clear(err);
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return 0;
+  (void)!fl_runner_api->runner_drain(object->runner, timeout_us, &idle, err);
+  fl_drop_user(runner);
+  return idle;
+}
+
+/* Where the numbers of sidbeam_runner_stats stand in an array of FLAT_RUNNER_STATS_COUNT; percentiles are P50, P90, P99
+ * and P99.9. */
+enum {
+  FLAT_RUNNER_STATS_LANES,
+  FLAT_RUNNER_STATS_QUEUED,
+  FLAT_RUNNER_STATS_RUNNING,
+  FLAT_RUNNER_STATS_SUBMITTED,
+  FLAT_RUNNER_STATS_FINISHED,
+  FLAT_RUNNER_STATS_FAILED,
+  FLAT_RUNNER_STATS_CANCELLED,
+  FLAT_RUNNER_STATS_EXPIRED,
+  FLAT_RUNNER_STATS_REFUSED,
+  FLAT_RUNNER_STATS_BATCHES,
+  FLAT_RUNNER_STATS_BATCH_REQUESTS,
+  FLAT_RUNNER_STATS_BATCH_ROWS,
+  FLAT_RUNNER_STATS_BUSY_US,
+  FLAT_RUNNER_STATS_UP_US,
+  FLAT_RUNNER_STATS_MEMORY_BYTES,
+  FLAT_RUNNER_STATS_QUEUED_US,
+  FLAT_RUNNER_STATS_RUN_US = FLAT_RUNNER_STATS_QUEUED_US + 4,
+  FLAT_RUNNER_STATS_TOTAL_US = FLAT_RUNNER_STATS_RUN_US + 4,
+  FLAT_RUNNER_STATS_COUNT = FLAT_RUNNER_STATS_TOTAL_US + 4
+};
+
+static inline void flat_runner_get_stats(flat_handle* runner, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_runner_stats stats = SIDBEAM_RUNNER_STATS_INIT;
+  fl_runner* object;
+  int32_t i;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_RUNNER_STATS_COUNT)) return;
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) return;
+  if (fl_runner_api->runner_get_stats(object->runner, &stats, err) == SIDBEAM_OK) {
+    out.data[FLAT_RUNNER_STATS_LANES] = stats.lanes;
+    out.data[FLAT_RUNNER_STATS_QUEUED] = stats.queued;
+    out.data[FLAT_RUNNER_STATS_RUNNING] = stats.running;
+    out.data[FLAT_RUNNER_STATS_SUBMITTED] = stats.submitted;
+    out.data[FLAT_RUNNER_STATS_FINISHED] = stats.finished;
+    out.data[FLAT_RUNNER_STATS_FAILED] = stats.failed;
+    out.data[FLAT_RUNNER_STATS_CANCELLED] = stats.cancelled;
+    out.data[FLAT_RUNNER_STATS_EXPIRED] = stats.expired;
+    out.data[FLAT_RUNNER_STATS_REFUSED] = stats.refused;
+    out.data[FLAT_RUNNER_STATS_BATCHES] = stats.batches;
+    out.data[FLAT_RUNNER_STATS_BATCH_REQUESTS] = stats.batch_requests;
+    out.data[FLAT_RUNNER_STATS_BATCH_ROWS] = stats.batch_rows;
+    out.data[FLAT_RUNNER_STATS_BUSY_US] = stats.busy_us;
+    out.data[FLAT_RUNNER_STATS_UP_US] = stats.up_us;
+    out.data[FLAT_RUNNER_STATS_MEMORY_BYTES] = stats.memory_bytes;
+    for (i = 0; i < 4; i++) {
+      out.data[FLAT_RUNNER_STATS_QUEUED_US + i] = stats.queued_us[i];
+      out.data[FLAT_RUNNER_STATS_RUN_US + i] = stats.run_us[i];
+      out.data[FLAT_RUNNER_STATS_TOTAL_US + i] = stats.total_us[i];
+    }
+  }
+  fl_drop_user(runner);
+}
+
+/* Takes no more requests, ends the waiting ones as CANCELLED, waits for the running ones, and closes the handle. The
+ * events of all of them are in the queue then, and levels are asked for until then. Closing again does nothing. */
+static inline void flat_runner_close(flat_handle* runner, sidbeam_error* err) {
+  fl_runner* object;
+  fl_clear(err);
+  if (!fl_is(runner, FLAT_RUNNER, err) || flat_is_closed(runner)) return;
+  object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
+  if (object == NULL) { /* another thread was faster */
+    fl_clear(err);
+    return;
+  }
+  if (object->process == getpid()) (void)!fl_runner_api->runner_close(object->runner, err);
+  fl_drop_user(runner);
+  if (err->code == 0) flat_close(runner);
+}
+
+#endif
+
+/* Draft heads and their decoders. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_DRAFT_H
+#define SIDBEAM_FLAT_DRAFT_H
+
+/* The numbers of sidbeam_draft_head_info in an array of FLAT_DRAFT_COUNT; the first FLAT_DRAFT_SHAPE_COUNT are those of
+ * sidbeam_draft_weights too. */
+enum {
+  FLAT_DRAFT_LEVELS,
+  FLAT_DRAFT_HIDDEN,
+  FLAT_DRAFT_EMBEDDING,
+  FLAT_DRAFT_INPUT,
+  FLAT_DRAFT_TRANSITION,
+  FLAT_DRAFT_DTYPE,
+  FLAT_DRAFT_SHAPE_COUNT,
+  FLAT_DRAFT_PARAMETERS = FLAT_DRAFT_SHAPE_COUNT,
+  FLAT_DRAFT_FILE_BYTES,
+  FLAT_DRAFT_MEMORY_BYTES,
+  FLAT_DRAFT_COUNT
+};
+
+/* Lists of arrays in sidbeam_draft_weights. */
+enum { FLAT_DRAFT_LISTS = 7 };
+
+static inline flat_handle* flat_draft_head_open(const char* path, sidbeam_error* err) {
+  sidbeam_draft_head* head = NULL;
+  fl_clear(err);
+  if (!fl_load_runner(err) || fl_runner_api->draft_head_open(path, NULL, &head, err) != SIDBEAM_OK) return NULL;
+  return fl_box(FLAT_DRAFT_HEAD, head);
+}
+
+/* codes [SIDBEAM_MAX_LEVELS]. Copies as much of the codebook as fits; returns its length. */
+static inline int64_t flat_draft_head_get_info(flat_handle* head, flat_out_i64 numbers, flat_out_i32 codes,
+                                               flat_out_bytes codebook, sidbeam_error* err) {
+  sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_DRAFT_COUNT) || !FLAT_GIVEN(err, codes, SIDBEAM_MAX_LEVELS)) return 0;
+  object = fl_share(head, FLAT_DRAFT_HEAD, err);
+  if (object == NULL) return 0;
+  if (fl_runner_api->draft_head_get_info((sidbeam_draft_head*)object, &info, err) == SIDBEAM_OK) {
+    numbers.data[FLAT_DRAFT_LEVELS] = info.levels;
+    numbers.data[FLAT_DRAFT_HIDDEN] = info.hidden;
+    numbers.data[FLAT_DRAFT_EMBEDDING] = info.embedding;
+    numbers.data[FLAT_DRAFT_INPUT] = info.input;
+    numbers.data[FLAT_DRAFT_TRANSITION] = info.transition;
+    numbers.data[FLAT_DRAFT_DTYPE] = info.dtype;
+    numbers.data[FLAT_DRAFT_PARAMETERS] = info.parameters;
+    numbers.data[FLAT_DRAFT_FILE_BYTES] = info.file_bytes;
+    numbers.data[FLAT_DRAFT_MEMORY_BYTES] = info.memory_bytes;
+    memcpy(codes.data, info.codes, sizeof(info.codes));
+    length = fl_text(codebook, info.codebook, (int64_t)strlen(info.codebook));
+  }
+  fl_drop_user(head);
+  return length;
+}
+
+/* Elements of an array of list `list` at a level with so many codes. */
+static inline int64_t fl_draft_elements(const int64_t* shape, int64_t list, int64_t codes) {
+  const int64_t hidden = shape[FLAT_DRAFT_HIDDEN];
+  const int64_t embedding = shape[FLAT_DRAFT_EMBEDDING] != 0 ? shape[FLAT_DRAFT_EMBEDDING] : hidden;
+  const int64_t gates = fl_product(hidden, shape[FLAT_DRAFT_TRANSITION] == SIDBEAM_DRAFT_TRANSITION_GRU ? 3 : 1);
+  const int64_t inputs = fl_product(hidden, shape[FLAT_DRAFT_INPUT] == SIDBEAM_DRAFT_INPUT_BOTH ? 2 : 1);
+  const int64_t rows = list < 3 ? codes : gates;
+  const int64_t columns = list == 0 ? inputs : list == 2 || list == 3 ? embedding : list == 5 ? hidden : 1;
+  return fl_product(rows, columns);
+}
+
+/* The arrays of one list, which lie in `bytes`. */
+static inline void fl_draft_list(const int64_t* shape, int64_t list, flat_in_i32 codes, flat_in_bytes bytes,
+                                 flat_in_i64 offsets, const void** arrays, sidbeam_error* err) {
+  const int64_t size = shape[FLAT_DRAFT_DTYPE] == SIDBEAM_DTYPE_F32 ? 4 : 2, levels = codes.count;
+  int64_t l;
+  for (l = 0; l < levels && err->code == 0; l++) {
+    const int64_t at = offsets.data[list * levels + l];
+    const int64_t need = fl_product(fl_draft_elements(shape, list, codes.data[l]), size);
+    arrays[l] = at < 0 ? NULL : bytes.data + at;
+    if (at >= 0 && (at > bytes.count || need > bytes.count - at))
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
+              "weights of list %" PRId64 " and level %" PRId64 " need %" PRId64 " bytes from %" PRId64
+              " on, but there are %" PRId64,
+              list, l, need, at, bytes.count);
+  }
+}
+
+/* shape [FLAT_DRAFT_SHAPE_COUNT]; codes [L]; offsets [FLAT_DRAFT_LISTS, L]: where each array begins in `bytes`, -1 for
+ * none; lists are in the order of sidbeam_draft_weights. */
+static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, flat_in_i32 codes, flat_in_bytes bytes,
+                                         flat_in_i64 offsets, const char* codebook, sidbeam_error* err) {
+  sidbeam_draft_weights weights = SIDBEAM_DRAFT_WEIGHTS_INIT;
+  const void* arrays[FLAT_DRAFT_LISTS][SIDBEAM_MAX_LEVELS];
+  int64_t list;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, shape, FLAT_DRAFT_SHAPE_COUNT) || !FLAT_GIVEN(err, codes, 1)) return;
+  if (codes.count > SIDBEAM_MAX_LEVELS || shape.data[FLAT_DRAFT_LEVELS] != codes.count) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "codes has %" PRId64 " elements, expected %" PRId64 ", at most %d",
+            codes.count, shape.data[FLAT_DRAFT_LEVELS], SIDBEAM_MAX_LEVELS);
+    return;
+  }
+  if (!FLAT_GIVEN(err, offsets, FLAT_DRAFT_LISTS * codes.count)) return;
+  for (list = 0; list < FLAT_DRAFT_LISTS; list++)
+    fl_draft_list(shape.data, list, codes, bytes, offsets, arrays[list], err);
+  if (err->code != 0 || !fl_load_runner(err)) return;
+  weights.levels = fl_narrow(shape.data[FLAT_DRAFT_LEVELS]);
+  weights.hidden = fl_narrow(shape.data[FLAT_DRAFT_HIDDEN]);
+  weights.embedding = fl_narrow(shape.data[FLAT_DRAFT_EMBEDDING]);
+  weights.input = fl_narrow(shape.data[FLAT_DRAFT_INPUT]);
+  weights.transition = fl_narrow(shape.data[FLAT_DRAFT_TRANSITION]);
+  weights.dtype = fl_narrow(shape.data[FLAT_DRAFT_DTYPE]);
+  weights.codes = codes.data;
+  weights.head_weights = arrays[0];
+  weights.head_biases = arrays[1];
+  weights.embeddings = arrays[2];
+  weights.input_weights = arrays[3];
+  weights.input_biases = arrays[4];
+  weights.recurrent_weights = arrays[5];
+  weights.recurrent_biases = arrays[6];
+  weights.codebook = codebook;
+  (void)!fl_runner_api->draft_head_write(path, &weights, err);
+}
+
+/* As in sidbeam_draft_config, on the CPU. */
+static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
+                                                     int32_t requests, int32_t beams, int32_t verification,
+                                                     int32_t normalization, int32_t top_k, sidbeam_error* err) {
+  sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
+  sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
+  sidbeam_draft_decoder* decoder = NULL;
+  flat_handle* handle = NULL;
+  void* object;
+  fl_clear(err);
+  config.requests = requests;
+  config.beams = beams;
+  config.verification = verification;
+  config.normalization = normalization;
+  config.top_k = top_k;
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  config.head = (sidbeam_draft_head*)fl_share(head, FLAT_DRAFT_HEAD, err);
+  config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
+  if (err->code == 0 && fl_runner_api->draft_head_get_info(config.head, &info, err) == SIDBEAM_OK &&
+      fl_runner_api->draft_decoder_create((sidbeam_runtime*)object, &config, &decoder, err) == SIDBEAM_OK) {
+    handle = fl_box(FLAT_DRAFT_DECODER, decoder);
+    handle->levels = info.levels;
+    handle->results = beams;
+  }
+  if (config.index != NULL) fl_drop_user(index);
+  if (config.head != NULL) fl_drop_user(head);
+  fl_drop_user(runtime);
+  return handle;
+}
+
+/* hidden [slots, rows, columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots]
+ * or none. live, errors [slots]; sids [slots, M, L]; scores, ordinals [slots, M]. */
+static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int32_t dtype, int32_t device_type,
+                                          int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
+                                          int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints,
+                                          flat_in_i32 widths, flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
+                                          flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
+  sidbeam_rows states = sidbeam_rows_dense(hidden.data, dtype, slots, rows, columns);
+  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  fl_constraints entered;
+  void* object;
+  fl_clear(err);
+  states.device_type = device_type;
+  states.device_id = device_id;
+  states.slot_stride = slot_stride;
+  states.row_stride = row_stride;
+  object = fl_enter(decoder, FLAT_DRAFT_DECODER, err);
+  if (object == NULL) return;
+  {
+    const int64_t beams = fl_product(slots, decoder->results), codes = fl_product(beams, decoder->levels);
+    if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) && FLAT_GIVEN(err, live, slots) &&
+        FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) && FLAT_GIVEN(err, scores, beams) &&
+        FLAT_GIVEN(err, ordinals, beams) && fl_enter_constraints(&entered, constraints, err)) {
+      args.hidden = &states;
+      args.constraints = entered.objects;
+      args.widths = widths.data;
+      if (fl_runner_api->draft_decoder_run((sidbeam_draft_decoder*)object, &args, &result, err) == SIDBEAM_OK) {
+        memcpy(live.data, result.live, (size_t)slots * sizeof(int32_t));
+        memcpy(errors.data, result.errors, (size_t)slots * sizeof(int32_t));
+        memcpy(sids.data, result.sids, (size_t)codes * sizeof(int32_t));
+        memcpy(scores.data, result.scores, (size_t)beams * sizeof(float));
+        memcpy(ordinals.data, result.ordinals, (size_t)beams * sizeof(int64_t));
+      }
+      fl_leave_constraints(&entered);
+    }
+  }
+  fl_leave(decoder);
+}
+
 #endif
 
 
@@ -1780,7 +2878,7 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_1e632b3cc7d8960a(void *_swig_go_0) {
+void _wrap_Swig_free_native_620402ab6d27b393(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -1790,7 +2888,7 @@ void _wrap_Swig_free_native_1e632b3cc7d8960a(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_1e632b3cc7d8960a(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_620402ab6d27b393(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -1803,7 +2901,7 @@ void *_wrap_Swig_malloc_native_1e632b3cc7d8960a(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1815,7 +2913,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1827,7 +2925,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1839,7 +2937,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1851,7 +2949,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1863,7 +2961,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1875,7 +2973,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1887,7 +2985,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1899,7 +2997,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1911,7 +3009,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1923,7 +3021,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1935,7 +3033,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1947,7 +3045,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_OK_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1959,7 +3057,7 @@ intgo _wrap_SIDBEAM_OK_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1971,7 +3069,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1983,7 +3081,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -1995,7 +3093,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2007,7 +3105,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2019,7 +3117,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2031,7 +3129,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_COLLISION_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2043,7 +3141,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2055,7 +3153,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2067,7 +3165,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2079,7 +3177,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2091,7 +3189,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2103,7 +3201,31 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_1e632b3cc7d8960a() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUEUE_FULL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DEADLINE_EXCEEDED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+_goslice_ _wrap_sidbeam_version_native_620402ab6d27b393() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -2117,7 +3239,7 @@ _goslice_ _wrap_sidbeam_version_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_1e632b3cc7d8960a() {
+intgo _wrap_sidbeam_abi_version_native_620402ab6d27b393() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -2128,7 +3250,7 @@ intgo _wrap_sidbeam_abi_version_native_1e632b3cc7d8960a() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_1e632b3cc7d8960a(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_620402ab6d27b393(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -2144,7 +3266,7 @@ _goslice_ _wrap_sidbeam_status_name_native_1e632b3cc7d8960a(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_1e632b3cc7d8960a() {
+_goslice_ _wrap_sidbeam_cpu_target_native_620402ab6d27b393() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -2158,7 +3280,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_1e632b3cc7d8960a() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_1e632b3cc7d8960a() {
+long long _wrap_FLAT_BROADCAST_native_620402ab6d27b393() {
   int64_t result;
   long long _swig_go_result;
   
@@ -2169,7 +3291,7 @@ long long _wrap_FLAT_BROADCAST_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2181,7 +3303,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2193,7 +3315,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2205,7 +3327,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_ID_I64_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2217,7 +3339,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_ID_U64_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2229,7 +3351,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2241,7 +3363,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2253,7 +3375,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2265,7 +3387,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2277,7 +3399,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2289,7 +3411,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2301,7 +3423,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2313,7 +3435,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2325,7 +3447,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2337,7 +3459,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2349,7 +3471,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2361,7 +3483,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2373,7 +3495,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2385,7 +3507,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2397,7 +3519,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2409,7 +3531,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2421,7 +3543,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2433,7 +3555,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2445,7 +3567,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2457,7 +3579,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2469,7 +3591,43 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MODE_SEARCH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MODE_SAMPLE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_MODE_STOCHASTIC;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2481,7 +3639,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2493,7 +3651,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2505,7 +3663,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2517,7 +3675,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2529,7 +3687,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2541,7 +3699,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2553,7 +3711,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2565,7 +3723,187 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_1e632b3cc7d8960a() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_WEIGHTS_STORED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_WEIGHTS_F32;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_WEIGHTS_F16;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_WEIGHTS_BF16;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_WEIGHTS_INT8;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_INPUT_BOTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_INPUT_HIDDEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_INPUT_STATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_TRANSITION_RNN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_TRANSITION_GRU;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_TRANSITION_ADD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_TRANSITION_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_VERIFY_TRIE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_VERIFY_HASH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_DRAFT_VERIFY_NONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNTIME_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2577,7 +3915,7 @@ intgo _wrap_FLAT_RUNTIME_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BUILDER_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2589,7 +3927,7 @@ intgo _wrap_FLAT_BUILDER_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INDEX_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2601,7 +3939,7 @@ intgo _wrap_FLAT_INDEX_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2613,7 +3951,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_SESSION_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2625,7 +3963,7 @@ intgo _wrap_FLAT_SESSION_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2637,7 +3975,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2649,7 +3987,79 @@ intgo _wrap_FLAT_PLAN_native_1e632b3cc7d8960a() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_DISC_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DISC;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_EVENTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_EVENTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_HEAD;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_DECODER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_620402ab6d27b393() {
   long long result;
   long long _swig_go_result;
   
@@ -2660,7 +4070,7 @@ long long _wrap_FLAT_CLOSED_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_close_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_620402ab6d27b393(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2672,7 +4082,7 @@ void _wrap_flat_close_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_620402ab6d27b393(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2687,7 +4097,7 @@ intgo _wrap_flat_is_closed_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_620402ab6d27b393(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2699,7 +4109,7 @@ void _wrap_flat_free_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -2715,7 +4125,7 @@ void _wrap_flat_view_retain_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_620402ab6d27b393(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -2727,7 +4137,7 @@ void _wrap_flat_view_release_native_1e632b3cc7d8960a(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_620402ab6d27b393(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -2739,7 +4149,7 @@ void _wrap_flat_check_abi_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2751,7 +4161,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_LOG_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -2763,7 +4173,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_flat_log_take_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_620402ab6d27b393(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -2779,7 +4189,7 @@ intgo _wrap_flat_log_take_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_1e632b3cc7d8960a(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_620402ab6d27b393(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -2824,7 +4234,7 @@ flat_handle *_wrap_flat_runtime_create_native_1e632b3cc7d8960a(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2873,7 +4283,7 @@ flat_handle *_wrap_flat_builder_create_native_1e632b3cc7d8960a(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -2894,7 +4304,7 @@ void _wrap_flat_builder_get_progress_native_1e632b3cc7d8960a(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -2908,7 +4318,7 @@ void _wrap_flat_builder_cancel_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2948,7 +4358,7 @@ void _wrap_flat_builder_add_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -2993,7 +4403,7 @@ void _wrap_flat_builder_add_named_native_1e632b3cc7d8960a(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -3023,7 +4433,7 @@ void _wrap_flat_builder_set_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3046,7 +4456,7 @@ void _wrap_flat_builder_write_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3067,7 +4477,7 @@ flat_handle *_wrap_flat_builder_finish_native_1e632b3cc7d8960a(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_1e632b3cc7d8960a(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_620402ab6d27b393(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -3083,7 +4493,7 @@ long long _wrap_flat_returned_loans_native_1e632b3cc7d8960a(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -3115,7 +4525,7 @@ flat_handle *_wrap_flat_index_open_native_1e632b3cc7d8960a(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -3147,7 +4557,7 @@ flat_handle *_wrap_flat_index_open_memory_native_1e632b3cc7d8960a(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3159,7 +4569,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3171,7 +4581,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3183,7 +4593,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3195,7 +4605,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3207,7 +4617,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3219,7 +4629,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3231,7 +4641,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_KINDS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3243,7 +4653,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3255,7 +4665,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3267,7 +4677,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_SIDS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3279,7 +4689,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3291,7 +4701,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3303,7 +4713,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3315,7 +4725,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3327,7 +4737,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3339,7 +4749,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3351,7 +4761,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_CODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3363,7 +4773,7 @@ intgo _wrap_FLAT_INFO_CODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3375,7 +4785,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_NODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3387,7 +4797,7 @@ intgo _wrap_FLAT_INFO_NODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_INFO_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3399,7 +4809,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_index_peek_native_1e632b3cc7d8960a(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3428,7 +4838,7 @@ void _wrap_flat_index_peek_native_1e632b3cc7d8960a(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -3454,7 +4864,7 @@ void _wrap_flat_index_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3472,7 +4882,7 @@ void _wrap_flat_index_verify_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3505,7 +4915,7 @@ void _wrap_flat_index_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3538,7 +4948,7 @@ void _wrap_flat_index_get_metadata_native_1e632b3cc7d8960a(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3562,7 +4972,7 @@ long long _wrap_flat_index_codebook_native_1e632b3cc7d8960a(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -3595,7 +5005,7 @@ void _wrap_flat_index_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -3628,7 +5038,7 @@ void _wrap_flat_index_find_sids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -3654,7 +5064,7 @@ void _wrap_flat_index_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -3688,7 +5098,7 @@ long long _wrap_flat_index_children_native_1e632b3cc7d8960a(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -3716,7 +5126,7 @@ void _wrap_flat_index_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3739,7 +5149,7 @@ void _wrap_flat_index_get_upload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3757,7 +5167,7 @@ void _wrap_flat_index_unload_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3778,7 +5188,7 @@ flat_handle *_wrap_flat_builder_plan_native_1e632b3cc7d8960a(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_1e632b3cc7d8960a(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_620402ab6d27b393(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -3808,7 +5218,7 @@ flat_handle *_wrap_flat_plan_estimate_native_1e632b3cc7d8960a(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3820,7 +5230,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3832,7 +5242,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3844,7 +5254,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3856,7 +5266,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3868,7 +5278,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3880,7 +5290,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_NODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3892,7 +5302,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3904,7 +5314,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_plan_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -3925,7 +5335,7 @@ void _wrap_flat_plan_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -3958,7 +5368,7 @@ void _wrap_flat_plan_get_section_native_1e632b3cc7d8960a(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -3979,7 +5389,7 @@ flat_handle *_wrap_flat_constraint_create_native_1e632b3cc7d8960a(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -3991,7 +5401,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4003,7 +5413,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4015,7 +5425,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4027,7 +5437,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4039,7 +5449,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4051,7 +5461,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4063,7 +5473,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4089,7 +5499,7 @@ void _wrap_flat_constraint_get_info_native_1e632b3cc7d8960a(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -4112,7 +5522,7 @@ void _wrap_flat_index_item_rows_native_1e632b3cc7d8960a(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -4138,7 +5548,7 @@ void _wrap_flat_index_item_ordinals_native_1e632b3cc7d8960a(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -4169,7 +5579,7 @@ void _wrap_flat_index_item_ids_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4198,7 +5608,7 @@ long long _wrap_flat_index_item_names_native_1e632b3cc7d8960a(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -4226,7 +5636,7 @@ long long _wrap_flat_index_find_item_native_1e632b3cc7d8960a(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_session_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -4241,7 +5651,8 @@ flat_handle *_wrap_flat_session_create_native_1e632b3cc7d8960a(flat_handle *_swi
   int32_t arg12 ;
   int32_t arg13 ;
   int32_t arg14 ;
-  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  int32_t arg15 ;
+  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -4272,11 +5683,12 @@ flat_handle *_wrap_flat_session_create_native_1e632b3cc7d8960a(flat_handle *_swi
   arg12 = (int32_t)_swig_go_11; 
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
+  arg15 = (int32_t)_swig_go_14; 
   {
-    arg15 = (sidbeam_error*)_swig_go_14.array; 
+    arg16 = (sidbeam_error*)_swig_go_15.array; 
   }
   
-  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15);
+  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16);
   {
     _swig_go_result = result; 
   }
@@ -4284,7 +5696,7 @@ flat_handle *_wrap_flat_session_create_native_1e632b3cc7d8960a(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_session_start_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4296,7 +5708,14 @@ void _wrap_flat_session_start_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _
   flat_in_f32 arg9 ;
   flat_in_f32 arg10 ;
   int64_t arg11 ;
-  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  flat_in_i64 arg12 ;
+  flat_in_i64 arg13 ;
+  flat_in_i64 arg14 ;
+  int64_t arg15 ;
+  flat_in_i32 arg16 ;
+  flat_in_f32 arg17 ;
+  flat_in_f32 arg18 ;
+  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -4333,15 +5752,40 @@ void _wrap_flat_session_start_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _
   }
   arg11 = (int64_t)_swig_go_10; 
   {
-    arg12 = (sidbeam_error*)_swig_go_11.array; 
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
+  }
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  arg15 = (int64_t)_swig_go_14; 
+  {
+    (&arg16)->data = _swig_go_15.array;
+    (&arg16)->count = _swig_go_15.len;
+  }
+  {
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  {
+    (&arg18)->data = _swig_go_17.array;
+    (&arg18)->count = _swig_go_17.len;
+  }
+  {
+    arg19 = (sidbeam_error*)_swig_go_18.array; 
   }
   
-  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
   
 }
 
 
-void _wrap_flat_session_step_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -4410,7 +5854,7 @@ void _wrap_flat_session_step_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4422,7 +5866,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4434,7 +5878,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4446,7 +5890,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4458,7 +5902,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4470,7 +5914,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4482,7 +5926,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4494,7 +5938,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4506,7 +5950,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4518,7 +5962,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4530,7 +5974,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4542,7 +5986,55 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_BEAMS_LOG_MASSES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_BEAMS_PERTURBED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_BEAMS_LOG_INCLUSIONS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_BEAMS_THRESHOLDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4554,7 +6046,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_session_get_beams_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4575,7 +6067,7 @@ void _wrap_flat_session_get_beams_native_1e632b3cc7d8960a(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -4598,7 +6090,7 @@ void _wrap_flat_session_fetch_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4657,7 +6149,7 @@ void _wrap_flat_session_get_items_native_1e632b3cc7d8960a(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -4682,7 +6174,7 @@ void _wrap_flat_session_stop_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_STEPS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4694,7 +6186,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4706,7 +6198,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4718,7 +6210,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4730,7 +6222,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4742,7 +6234,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4754,7 +6246,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_STATS_COUNT_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4766,7 +6258,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_1e632b3cc7d8960a() {
 }
 
 
-void _wrap_flat_session_get_stats_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4787,7 +6279,7 @@ void _wrap_flat_session_get_stats_native_1e632b3cc7d8960a(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_COUNTERS_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4799,7 +6291,7 @@ intgo _wrap_FLAT_COUNTERS_native_1e632b3cc7d8960a() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_1e632b3cc7d8960a() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;
   
@@ -4811,7 +6303,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_1e632b3cc7d8960a() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4840,7 +6332,7 @@ long long _wrap_flat_session_get_counters_native_1e632b3cc7d8960a(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -4887,7 +6379,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_1e632b3cc7d8960a(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -4929,7 +6421,7 @@ void _wrap_flat_constraint_set_prefixes_native_1e632b3cc7d8960a(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -4974,7 +6466,7 @@ void _wrap_flat_constraint_set_advance_native_1e632b3cc7d8960a(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -5020,7 +6512,7 @@ void _wrap_flat_constraint_set_mask_native_1e632b3cc7d8960a(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -5057,7 +6549,7 @@ void _wrap_flat_constraint_set_bitmask_native_1e632b3cc7d8960a(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_1e632b3cc7d8960a(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -5118,6 +6610,1850 @@ void _wrap_flat_constraint_set_topk_native_1e632b3cc7d8960a(flat_handle *_swig_g
   }
   
   flat_constraint_set_topk(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
+  
+}
+
+
+void _wrap_flat_constraint_set_sample_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i32 arg2 ;
+  flat_in_i64 arg3 ;
+  flat_memory arg4 ;
+  int64_t arg5 ;
+  int32_t arg6 ;
+  int32_t arg7 ;
+  int32_t arg8 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  int32_t arg12 ;
+  flat_in_f32 arg13 ;
+  flat_in_i64 arg14 ;
+  flat_in_i64 arg15 ;
+  flat_in_i64 arg16 ;
+  flat_in_i32 arg17 ;
+  flat_in_f32 arg18 ;
+  flat_out_i32 arg19 ;
+  flat_out_f32 arg20 ;
+  flat_out_f32 arg21 ;
+  flat_out_i64 arg22 ;
+  int64_t arg23 ;
+  sidbeam_error *arg24 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array; 
+  }
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  arg8 = (int32_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
+  arg12 = (int32_t)_swig_go_11; 
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  {
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
+  }
+  {
+    (&arg16)->data = _swig_go_15.array;
+    (&arg16)->count = _swig_go_15.len;
+  }
+  {
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  {
+    (&arg18)->data = _swig_go_17.array;
+    (&arg18)->count = _swig_go_17.len;
+  }
+  {
+    (&arg19)->data = _swig_go_18.array;
+    (&arg19)->count = _swig_go_18.len;
+  }
+  {
+    (&arg20)->data = _swig_go_19.array;
+    (&arg20)->count = _swig_go_19.len;
+  }
+  {
+    (&arg21)->data = _swig_go_20.array;
+    (&arg21)->count = _swig_go_20.len;
+  }
+  {
+    (&arg22)->data = _swig_go_21.array;
+    (&arg22)->count = _swig_go_21.len;
+  }
+  arg23 = (int64_t)_swig_go_22; 
+  {
+    arg24 = (sidbeam_error*)_swig_go_23.array; 
+  }
+  
+  flat_constraint_set_sample(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19,arg20,arg21,arg22,arg23,arg24);
+  
+}
+
+
+flat_handle *_wrap_flat_disc_create_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  result = (flat_handle *)flat_disc_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_disc_next_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_disc_next(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_disc_add_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_i64 arg4 ;
+  flat_in_f32 arg5 ;
+  flat_in_f32 arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_disc_add(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_disc_get_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_i64 arg3 ;
+  flat_out_i32 arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_f32 arg7 ;
+  flat_out_f32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_disc_get(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+intgo _wrap_FLAT_EVENT_END_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_EVENT_END;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_EVENT_DONE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_EVENT_DONE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_EVENT_ADJUST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_TAG_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_TAG;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_NUMBER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_STATUS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_REQUEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_LIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_QUEUED_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_RUN_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_BATCH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_TAG;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_NUMBER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_REQUEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_LEVEL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_LOGITS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_COLUMNS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_ROW_STRIDE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_PREFIXES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_OFFSET;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_MAP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_MAP_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_END_COLUMN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ADJUST_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_EVENT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_flat_events_next_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int32_t)flat_events_next(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_adjust_answer_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_adjust_answer(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_flat_result_take_native_620402ab6d27b393(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  int64_t arg1 ;
+  flat_out_i32 arg2 ;
+  flat_out_f32 arg3 ;
+  flat_out_i64 arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  flat_result_take(arg1,arg2,arg3,arg4,arg5);
+  
+}
+
+
+flat_handle *_wrap_flat_model_open_native_620402ab6d27b393(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+  char *arg1 = (char *) 0 ;
+  int32_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  arg2 = (int32_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (flat_handle *)flat_model_open((char const *)arg1,arg2,arg3,arg4,arg5);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_LAYERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_ENCODER_LAYERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_HIDDEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_HEADS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_KV_HEADS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_HEAD_DIM;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_WEIGHTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_VOCABULARY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_MAX_POSITIONS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_PARAMETERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MODEL_FAMILY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_model_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_bytes arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_model_get_info(arg1,arg2,arg3,arg4);
+  
+}
+
+
+intgo _wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_BEAMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_NORMALIZATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STRATEGY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_MAX_PROMPT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_MAX_GROUP;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_QUEUE_REQUESTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_LANES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_LANE_THREADS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_BATCH_REQUESTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_BATCH_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_WAIT_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_ADJUST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_runner_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, float _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  flat_handle *arg3 = (flat_handle *) 0 ;
+  flat_in_i64 arg4 ;
+  float arg5 ;
+  float arg6 ;
+  flat_in_i64 arg7 ;
+  flat_in_i32 arg8 ;
+  flat_in_i64 arg9 ;
+  int64_t arg10 ;
+  flat_in_i32 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = _swig_go_2; 
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  arg5 = (float)_swig_go_4; 
+  arg6 = (float)_swig_go_5; 
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  arg10 = (int64_t)_swig_go_9; 
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  result = (flat_handle *)flat_runner_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_runner_events_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (flat_handle *)flat_runner_events(arg1,arg2);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_runner_run_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_i32 arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  flat_handle *arg7 = (flat_handle *) 0 ;
+  int64_t arg8 ;
+  flat_out_i64 arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  {
+    arg7 = _swig_go_6; 
+  }
+  arg8 = (int64_t)_swig_go_7; 
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
+  }
+  
+  flat_runner_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  
+}
+
+
+long long _wrap_flat_runner_submit_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_i32 arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  flat_handle *arg7 = (flat_handle *) 0 ;
+  int64_t arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  {
+    arg7 = _swig_go_6; 
+  }
+  arg8 = (int64_t)_swig_go_7; 
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  result = (int64_t)flat_runner_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_runner_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_runner_cancel(arg1,arg2,arg3);
+  
+}
+
+
+intgo _wrap_flat_runner_drain_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int32_t result;
+  intgo _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int32_t)flat_runner_drain(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_LANES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_QUEUED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_RUNNING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_SUBMITTED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_FINISHED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_FAILED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_CANCELLED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_EXPIRED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_REFUSED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_BATCHES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_BATCH_REQUESTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_BATCH_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_BUSY_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_UP_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_QUEUED_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_RUN_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_TOTAL_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_runner_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_runner_get_stats(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_runner_close_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_runner_close(arg1,arg2);
+  
+}
+
+
+intgo _wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_HIDDEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_EMBEDDING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_INPUT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_TRANSITION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_DTYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_SHAPE_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_PARAMETERS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_FILE_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_LISTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_draft_head_open_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+  char *arg1 = (char *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (flat_handle *)flat_draft_head_open((char const *)arg1,arg2);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg1); 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_draft_head_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_i32 arg3 ;
+  flat_out_bytes arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (int64_t)flat_draft_head_get_info(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_draft_head_write_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, _goslice_ _swig_go_6) {
+  char *arg1 = (char *) 0 ;
+  flat_in_i64 arg2 ;
+  flat_in_i32 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  char *arg6 = (char *) 0 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  
+  arg1 = (char *)malloc(_swig_go_0.n + 1);
+  memcpy(arg1, _swig_go_0.p, _swig_go_0.n);
+  arg1[_swig_go_0.n] = '\0';
+  
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  
+  arg6 = (char *)malloc(_swig_go_5.n + 1);
+  memcpy(arg6, _swig_go_5.p, _swig_go_5.n);
+  arg6[_swig_go_5.n] = '\0';
+  
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_draft_head_write((char const *)arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
+  
+  free(arg1); 
+  free(arg6); 
+}
+
+
+flat_handle *_wrap_flat_draft_decoder_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  flat_handle *arg3 = (flat_handle *) 0 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  int32_t arg7 ;
+  int32_t arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = _swig_go_2; 
+  }
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  arg8 = (int32_t)_swig_go_7; 
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  result = (flat_handle *)flat_draft_decoder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_memory arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  flat_in_i64 arg11 ;
+  flat_in_i32 arg12 ;
+  flat_out_i32 arg13 ;
+  flat_out_i32 arg14 ;
+  flat_out_i32 arg15 ;
+  flat_out_f32 arg16 ;
+  flat_out_i64 arg17 ;
+  sidbeam_error *arg18 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array; 
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
+  }
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  {
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
+  }
+  {
+    (&arg16)->data = _swig_go_15.array;
+    (&arg16)->count = _swig_go_15.len;
+  }
+  {
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  {
+    arg18 = (sidbeam_error*)_swig_go_17.array; 
+  }
+  
+  flat_draft_decoder_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
   
 }
 

@@ -8,6 +8,11 @@
         session.step(model(beams.codes, beams.parents))
     items = session.items()
 
+Where the library runs the model too, history tokens go in and items come out:
+
+    runner = sidbeam.Runner(sidbeam.Model.open("model"), index, beams=50, vocabulary=sidbeam.Vocabulary([0, 256, 512]))
+    print(runner.run(history).items)
+
 Arrays go in and out without a copy: NumPy, the buffer protocol, DLPack. The GIL is released in every native call.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,9 +24,10 @@ from . import _native, errors  # errors first: the imports below need what it se
 _native.flat_check_abi()
 
 from .arrays import DeviceArray
-from .beams import Beams, Items, Stats
+from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
-from .constraint_set import ConstraintSet, TopK
+from .constraint_set import ConstraintSet, Sampled, TopK
+from .draft import DraftDecoder, DraftHead, DraftInfo, Drafts
 from .enums import (
     MAX_BEAMS,
     MAX_CODES,
@@ -31,18 +37,21 @@ from .enums import (
     IdType,
     Kind,
     LogLevel,
+    Mode,
     Normalization,
     Phase,
     Residency,
     SlotError,
     Strategy,
     Verify,
+    Weights,
 )
 from .errors import (
     BadState,
     Cancelled,
     Collision,
     Corrupt,
+    DeadlineExceeded,
     DeviceError,
     InternalError,
     InvalidArgument,
@@ -50,12 +59,16 @@ from .errors import (
     MissingSection,
     NoDevice,
     OutOfMemory,
+    QueueFull,
     SidbeamError,
     Unsupported,
 )
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
+from .model import Model, ModelInfo
+from .runner import Level, Result, Runner, RunnerStats
 from .runtime import Runtime
+from .sampling import Disc, DiscResults, disc
 from .session import Session
 from .static import StaticArrays
 from .vocabulary import Vocabulary
@@ -81,8 +94,15 @@ __all__ = [
     "ConstraintSet",
     "Corrupt",
     "DType",
+    "DeadlineExceeded",
     "DeviceArray",
     "DeviceError",
+    "Disc",
+    "DiscResults",
+    "DraftDecoder",
+    "DraftHead",
+    "DraftInfo",
+    "Drafts",
     "IOFailure",
     "IdType",
     "Index",
@@ -91,18 +111,28 @@ __all__ = [
     "InvalidArgument",
     "Items",
     "Kind",
+    "Level",
     "LogLevel",
     "MAX_BEAMS",
     "MAX_CODES",
     "MAX_LEVELS",
     "MissingSection",
+    "Mode",
+    "Model",
+    "ModelInfo",
     "NoDevice",
     "Normalization",
     "OutOfMemory",
     "Phase",
     "Plan",
+    "QueueFull",
     "Residency",
+    "Result",
+    "Runner",
+    "RunnerStats",
     "Runtime",
+    "Sampled",
+    "Samples",
     "Section",
     "Session",
     "SidbeamError",
@@ -115,6 +145,8 @@ __all__ = [
     "Upload",
     "Verify",
     "Vocabulary",
+    "Weights",
     "cpu_target",
+    "disc",
     "plan_estimate",
 ]

@@ -222,16 +222,18 @@ class DeviceArray:
 class _HostMemory:
     """The object of which NumPy makes a view, and which it keeps as the base."""
 
-    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> None:
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: Any, keep: object, writable: bool) -> None:
         self._keep = keep
         self.__array_interface__ = {
-            "data": (address, True),
+            "data": (address, not writable),
             "shape": shape,
             "typestr": np.dtype(dtype).str,
             "version": 3,
         }
 
 
-def host_view(address: int, shape: tuple[int, ...], dtype: Any, keep: object) -> np.ndarray:
-    """A read-only NumPy view of memory that `keep` keeps alive."""
-    return np.asarray(_HostMemory(address, shape, dtype, keep))
+def host_view(
+    address: int, shape: tuple[int, ...], dtype: Any, keep: object, *, writable: bool = False
+) -> np.ndarray:
+    """A NumPy view of memory that `keep` keeps alive."""
+    return np.asarray(_HostMemory(address, shape, dtype, keep, writable))

@@ -29,6 +29,14 @@ class Beams:
     active: Any  #: int32 [S] live beams that the model must be fed for; 0: the slot is done
     level: Any  #: int32 [S] codes decided so far; -1 idle
     errors: Any  #: int32 [S] :class:`SlotError`, or'ed; 0: none
+    #: float32 [S, M] log of the valid mass over the levels, log x; -inf dead; None in mode "search"
+    log_masses: Any = None
+    #: float32 [S, M] score with its noise, which the beams are ordered by; None except in mode "stochastic"
+    perturbed: Any = None
+    #: float32 [S, M] log of the probability that the beam is in the result, given the threshold; None as above
+    log_inclusions: Any = None
+    #: float32 [S] perturbed score of the best prefix that was left out; -inf: none was; None as above
+    thresholds: Any = None
 
     def __repr__(self) -> str:
         return f"Beams(slots={self.live.shape[0]}, beams={self.codes.shape[1]})"
@@ -43,6 +51,10 @@ _FIELDS = (
     ("active", _native.FLAT_BEAMS_ACTIVE, np.int32, False),
     ("level", _native.FLAT_BEAMS_LEVEL, np.int32, False),
     ("errors", _native.FLAT_BEAMS_ERRORS, np.int32, False),
+    ("log_masses", _native.FLAT_BEAMS_LOG_MASSES, np.float32, True),
+    ("perturbed", _native.FLAT_BEAMS_PERTURBED, np.float32, True),
+    ("log_inclusions", _native.FLAT_BEAMS_LOG_INCLUSIONS, np.float32, True),
+    ("thresholds", _native.FLAT_BEAMS_THRESHOLDS, np.float32, False),
 )
 
 
@@ -52,6 +64,8 @@ def beams_from(numbers: np.ndarray, keep: object, device: Optional[tuple[int, in
     views: dict[str, Array] = {}
     for name, place, dtype, of_beams in _FIELDS:
         address, shape = int(numbers[place]), (slots, beams) if of_beams else (slots,)
+        if address == 0:  # the mode has none
+            continue
         if device is None:
             views[name] = host_view(address, shape, dtype, keep)
         else:
@@ -75,6 +89,23 @@ class Items:
         offsets = self.offsets[slot]
         first, last = (0, -1) if beam is None else (beam, beam + 1)
         return np.asarray(self.item_rows[slot, offsets[first] : offsets[last]])
+
+
+@dataclasses.dataclass(frozen=True)
+class Samples:
+    """What :meth:`Session.sample` drew, S requests of M draws; arrays of the caller's own."""
+
+    items: Items  #: SIDs, ordinals (-1: a dead draw) and item rows
+    log_probs: np.ndarray  #: float32 [S, M] log P of the SID, over the valid codes in mode "stochastic"; -inf dead
+    log_masses: np.ndarray  #: float32 [S, M] log x: a SID is drawn with probability P / x
+    perturbed: Optional[np.ndarray] = None  #: of mode "stochastic", as the next two: see :class:`Beams`
+    log_inclusions: Optional[np.ndarray] = None
+    thresholds: Optional[np.ndarray] = None
+
+    @property
+    def ordinals(self) -> np.ndarray:
+        """int64 [S, M]; -1: dead"""
+        return np.asarray(self.items.ordinals)
 
 
 @dataclasses.dataclass(frozen=True)

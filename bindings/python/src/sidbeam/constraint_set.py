@@ -27,7 +27,7 @@ from .errors import InvalidArgument
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .runtime import Runtime
-from .vocabulary import NO_VOCABULARY, Vocabulary
+from .vocabulary import Vocabulary, native_vocabulary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,16 @@ class TopK:
     codes: Any  #: int32 [n, k]
     log_probs: Any  #: float32 [n, k]; NaN first in a bad row
     states: Any  #: int64 [n, k], or None where they were not wanted
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampled:
+    """One code drawn per logits row; a dead row has -1, -inf, -inf, -1."""
+
+    codes: Any  #: int32 [n]; ``codes[level]`` is the end
+    log_probs: Any  #: float32 [n] log P of the code; NaN: a bad row
+    log_masses: Any  #: float32 [n] log of the valid mass
+    states: Any  #: int64 [n] the states after the codes
 
 
 class ConstraintSet(Handle):
@@ -67,7 +77,7 @@ class ConstraintSet(Handle):
         self._handle = _native.flat_constraint_set_create(
             (runtime or held[0]._runtime)._handle,
             np.array([c._number for c in held], np.int64),
-            *(NO_VOCABULARY if vocabulary is None else vocabulary._native(levels)),
+            *native_vocabulary(vocabulary, levels),
             *self._device,
         )
         #: least number of columns of a logits row
@@ -196,6 +206,69 @@ class ConstraintSet(Handle):
             stream_number(stream),
         )
         return TopK(t, p, s)
+
+    def sample(
+        self,
+        logits: Any,
+        states: Any,
+        *,
+        seeds: Any,
+        requests: Any,
+        draws: Any = None,
+        top_k: Any = None,
+        top_p: Any = None,
+        inverse_temperature: Any = None,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        which: Any = None,
+        dtype: Union[None, DType, str] = None,
+        out: Optional[Sampled] = None,
+        stream: Any = None,
+    ) -> Sampled:
+        """Draws one valid code for each logits row of ``logits`` ``[n, columns]``, as a session of mode "sample" does:
+        the same codes from the same seed, request and draw.
+
+        - ``seeds``, ``requests``, ``draws`` (None: 0): integers. Together with the level of a row's state they are its
+          random number. ``top_k`` (0: none), ``top_p``, ``inverse_temperature``: of the row, before anything is masked.
+          Each is one number or ``[n]``, on CUDA an array of the device.
+        - ``out``: arrays to write instead of new ones; ``out.states`` may be ``states``.
+
+        Raises :class:`InvalidArgument` and others; then nothing is written.
+        """
+        taken, count = counted(states, np.int64, "states", self._device)
+        given = out or Sampled(None, None, None, None)
+        shape = (count,)
+        drawn, codes = output(given.codes, np.int32, shape, "out.codes", self._device)
+        probs, log_probs = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)
+        masses, log_masses = output(given.log_masses, np.float32, shape, "out.log_masses", self._device)
+        after, next_states = output(given.states, np.int64, shape, "out.states", self._device)
+        _native.set_sample(
+            self._handle,
+            self._which(which, count),
+            taken,
+            logits,
+            dtype_code(dtype),
+            member(Normalization, normalization),
+            self._per_row(inverse_temperature, np.float32, count, "inverse_temperature"),
+            self._per_row(seeds, np.int64, count, "seeds"),
+            self._per_row(requests, np.int64, count, "requests"),
+            self._per_row(draws, np.int64, count, "draws"),
+            self._per_row(top_k, np.int32, count, "top_k"),
+            self._per_row(top_p, np.float32, count, "top_p"),
+            drawn,
+            probs,
+            masses,
+            after,
+            stream_number(stream),
+        )
+        return Sampled(codes, log_probs, log_masses, next_states)
+
+    def _per_row(self, value: Any, dtype: Any, count: int, name: str) -> Any:
+        """[count] from one number for all rows, which is on the host, or one per row."""
+        if value is not None and not hasattr(value, "__dlpack__") and np.ndim(value) == 0:
+            if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
+                raise InvalidArgument(f"{name} is one number, expected an array on the device")
+            value = np.full(count, value)
+        return argument(value, dtype, name, self._device, (count,))
 
     def _which(self, which: Any, count: int) -> Any:
         return argument(which, np.int32, "which", self._device, (count,))

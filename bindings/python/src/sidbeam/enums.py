@@ -33,6 +33,14 @@ class Normalization(enum.IntEnum):
     NONE = _native.SIDBEAM_NORMALIZE_NONE
 
 
+class Mode(enum.IntEnum):
+    """What a session's beams are: the best SIDs, independent draws, or draws without replacement."""
+
+    SEARCH = _native.SIDBEAM_MODE_SEARCH
+    SAMPLE = _native.SIDBEAM_MODE_SAMPLE
+    STOCHASTIC = _native.SIDBEAM_MODE_STOCHASTIC
+
+
 class Kind(enum.IntFlag):
     """What an index holds; each serves the strategies that it is named after."""
 
@@ -99,6 +107,16 @@ class SlotError(enum.IntFlag):
     BAD_ROW = _native.SIDBEAM_SLOT_BAD_ROW
     BAD_LSE = _native.SIDBEAM_SLOT_BAD_LSE
     BAD_MAP = _native.SIDBEAM_SLOT_BAD_MAP
+
+
+class Weights(enum.IntEnum):
+    """How a model's weights are held: as in the file, in one of three floats, or as 8-bit integers, approximately."""
+
+    STORED = _native.SIDBEAM_WEIGHTS_STORED
+    F32 = _native.SIDBEAM_WEIGHTS_F32
+    F16 = _native.SIDBEAM_WEIGHTS_F16
+    BF16 = _native.SIDBEAM_WEIGHTS_BF16
+    INT8 = _native.SIDBEAM_WEIGHTS_INT8
 
 
 class LogLevel(enum.IntEnum):

@@ -70,7 +70,7 @@ class Collision(SidbeamError):
 
 
 class Cancelled(SidbeamError):
-    """A build was cancelled."""
+    """A build or a request was cancelled."""
 
     code = 8
 
@@ -97,6 +97,18 @@ class DeviceError(SidbeamError):
     """The device reported an error, in this call or in work enqueued before it."""
 
     code = 12
+
+
+class QueueFull(SidbeamError):
+    """The runner holds as many requests as it may; nothing was taken."""
+
+    code = 13
+
+
+class DeadlineExceeded(SidbeamError, TimeoutError):
+    """The request's deadline passed before it could start."""
+
+    code = 14
 
 
 _CLASSES = {cls.code: cls for cls in SidbeamError.__subclasses__()}

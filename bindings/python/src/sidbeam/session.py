@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native, catalogue
 from .arrays import argument, counted, device_name, device_of, dtype_code, expect_shape, host, stream_number, written
-from .beams import Beams, Items, Stats, beams_from, counters_from, stats_from
-from .enums import DType, Normalization, Strategy, member
+from .beams import Beams, Items, Samples, Stats, beams_from, counters_from, stats_from
+from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .runtime import Runtime
-from .vocabulary import NO_VOCABULARY, Vocabulary
+from .vocabulary import Vocabulary, native_vocabulary
 
 _step = _native.session_step
+
+Logits = Union[Callable[[np.ndarray], Any], Sequence[Any]]  #: a model, as :meth:`Session.sample` takes it
 
 
 def _is_one(value: Any) -> bool:
@@ -25,7 +27,7 @@ def _is_one(value: Any) -> bool:
 
 
 class Session(Handle):
-    """Beam search of S requests at a time, each at its own level. One thread at a time.
+    """Beam search, or sampling, of S requests at a time, each at its own level. One thread at a time.
 
     ``session.start()`` per request; ``session.step(logits)`` per level; then ``session.items()``.
 
@@ -36,13 +38,15 @@ class Session(Handle):
     - ``vocabulary``: which column a code has; None: code t is column t.
     - ``device``: "cpu", "cuda", "cuda:1". On CUDA logits and all arrays are in the device's memory, and calls enqueue
       on ``stream`` (an int, a stream of torch or CuPy; None: the default stream) without waiting.
+    - ``mode``: "search"; "sample": a beam is a draw, independent of the others; "stochastic": the beams are drawn
+      without replacement (stochastic beam search). P is the law of ``normalization``.
     - ``log_probs_promised``: promises that logits of "none" never exceed 0; rows that cannot matter are then skipped.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
     """
 
-    __slots__ = ("_beams", "_device", "_levels", "slots", "width")
+    __slots__ = ("_beams", "_device", "_levels", "_runtime", "slots", "width")
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class Session(Handle):
         vocabulary: Optional[Vocabulary] = None,
         device: Any = None,
         log_probs_promised: bool = False,
+        mode: Union[Mode, str] = Mode.SEARCH,
         runtime: Optional[Runtime] = None,
     ) -> None:
         held = constraint_of(constraint)
@@ -63,17 +68,19 @@ class Session(Handle):
         self._beams: Optional[Beams] = None
         self._levels = held.info.levels
         self.slots, self.width = slots, beams
+        self._runtime = runtime or held._runtime
         self._handle = _native.flat_session_create(
-            (runtime or held._runtime)._handle,
+            self._runtime._handle,
             held._handle,
             slots,
             beams,
             member(Strategy, strategy),
             member(Normalization, normalization),
             top_k,
-            *(NO_VOCABULARY if vocabulary is None else vocabulary._native(self._levels)),
+            *native_vocabulary(vocabulary, self._levels),
             *self._device,
             bool(log_probs_promised),
+            member(Mode, mode),
         )
 
     def start(
@@ -86,6 +93,12 @@ class Session(Handle):
         prefix_lengths: Any = None,
         inverse_temperature: Any = None,
         soft_cap: Any = None,
+        seeds: Any = None,
+        requests: Any = None,
+        draws: Any = None,
+        top_k: Any = None,
+        top_p: Any = None,
+        noise_scale: Any = None,
         stream: Any = None,
     ) -> Beams:
         """Starts slots (None: all) afresh, running ones too: one live beam each, at its prefix.
@@ -95,6 +108,13 @@ class Session(Handle):
           slot, or a matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
         - ``inverse_temperature``, ``soft_cap``: for the slot's steps (see :meth:`step`), one number or one per slot;
           None or 0: an inverse temperature of 1, and no soft-cap.
+        - ``seeds``, ``requests``: integers, one number or one per slot, needed in the modes that sample: equal pairs
+          draw alike, in any slot, batch and session, on any device.
+        - ``draws``: of mode "sample", integers ``[n, w]``, the draw that each row of a slot makes; None: 0 .. M-1.
+          ``widths`` is w then, unless given.
+        - ``top_k`` (0: none), ``top_p`` (above 0; 1: none): of mode "sample", one number or one per slot: what of the
+          model's row is left, before anything is masked.
+        - ``noise_scale``: of mode "stochastic", one number or one per slot; 0 is the search.
 
         Raises :class:`InvalidArgument` and others; then no slot has changed.
         """
@@ -108,18 +128,29 @@ class Session(Handle):
             expect_shape(codes.shape, (count, stride), "prefixes")
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "prefix_lengths")
+        several = self._each(widths, np.int32, count, "widths")
+        drawn = None
+        if draws is not None:
+            drawn, several = self._draws(draws, several, count)
         _native.flat_session_start(
             self._handle,
             chosen,
             count,
             numbers,
-            self._each(widths, np.int32, count, "widths"),
+            several,
             codes,
             sizes,
             stride,
             self._each(inverse_temperature, np.float32, count, "inverse_temperature"),
             self._each(soft_cap, np.float32, count, "soft_cap"),
             stream_number(stream),
+            self._each(seeds, np.int64, count, "seeds"),
+            self._each(requests, np.int64, count, "requests"),
+            drawn,
+            0,
+            self._each(top_k, np.int32, count, "top_k"),
+            self._each(top_p, np.float32, count, "top_p"),
+            self._each(noise_scale, np.float32, count, "noise_scale"),
         )
         del held  # keeps the constraints alive until here
         return self.beams()
@@ -173,6 +204,45 @@ class Session(Handle):
             0 if stream is None else stream_number(stream),
         )
         return self._beams or self.beams()
+
+    def sample(self, logits: Logits, *, seed: Any, requests: Any = None, **start: Any) -> Samples:
+        """Draws for all slots from their beginning to their end, in a mode that samples, on the CPU: M each.
+
+        - ``logits``: called with the codes so far, int32 ``[S, M, level]`` (-1: dead, or ended), for what
+          :meth:`step` takes: ``[S, M, columns]``. At the beginning all draws of a slot share the row of beam 0; then
+          row m is draw m's to the end ("sample"). Or a sequence, of the logits of one step after another.
+        - ``seed``, ``requests``: one number or one per slot; None: requests 0 .. S-1.
+        - ``start``: the other arguments of :meth:`start`: ``top_p``, ``inverse_temperature``, ``prefixes``, ...
+
+        Draws prefer prefixes that lead to few items, by P / x (see :class:`Samples`); :func:`disc` corrects that.
+        """
+        self.start(seeds=seed, requests=np.arange(self.slots) if requests is None else requests, **start)
+        self._finish(logits)
+        beams = self.beams()
+        extra = (beams.perturbed, beams.log_inclusions, beams.thresholds)
+        copies = (None if array is None else array.copy() for array in extra)
+        return Samples(self.items(), beams.scores.copy(), beams.log_masses.copy(), *copies)
+
+    def _finish(self, logits: Logits) -> None:
+        """Steps the slots that are started to their end."""
+        if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
+            raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
+        beams, count = self.beams(), 0
+        while beams.active.any():
+            if callable(logits):
+                rows = logits(self._codes())
+            elif count < len(logits):
+                rows = logits[count]
+            else:
+                raise InvalidArgument(f"logits has {count} steps, expected another: SIDs are not complete")
+            self.step(rows)
+            count += 1
+
+    def _codes(self) -> np.ndarray:
+        """int32 [S, M, level] codes so far of all beams; level is that of the slot that has most."""
+        sids = np.empty((self.slots, self.width, self._levels), np.int32)
+        self.items(out=Items(sids=sids))
+        return sids[:, :, : max(int(self.beams().level.max()), 0)]
 
     def beams(self) -> Beams:
         """Views of the session's arrays: NumPy, or on CUDA tensors of the device. Always the same object."""
@@ -299,6 +369,18 @@ class Session(Handle):
         several = host(np.full(count, value) if _is_one(value) else value, dtype, name)
         expect_shape(several.shape, (count,), name)
         return several
+
+    def _draws(self, draws: Any, widths: Optional[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
+        """int64 [count, M], where rows of a slot that draw nothing have a number too; and the widths."""
+        given = host(draws, np.int64, "draws")
+        if given.ndim != 2 or given.shape[0] != count or not 1 <= given.shape[1] <= self.width:
+            raise InvalidArgument(f"draws has shape {given.shape}, expected ({count}, 1 .. {self.width})")
+        most = given.shape[1]
+        if widths is None:
+            widths = np.full(count, most, np.int32)
+        elif most < self.width and ((widths == 0) | (widths > most)).any():
+            raise InvalidArgument(f"widths is {widths.tolist()}, expected 1 .. {most}, as draws has columns")
+        return np.ascontiguousarray(np.pad(given, ((0, 0), (0, self.width - most)))), widths
 
     def _setting(self, value: Any, count: int, name: str) -> tuple[Any, Any]:
         """A step's number for all slots, and its array of one per slot; one of the two is 0 or None."""

@@ -5,129 +5,35 @@
     out = model.generate(**inputs, num_beams=20, num_return_sequences=20, custom_generate=search)
     ordinals = index.find_many(*sids.codes(out[:, inputs.input_ids.shape[1]:]))
 
-:class:`SidBeamSearch` is the whole loop: exact, and without what generate() repeats. Where the loop must be
-generate()'s own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``. Both score as
-generate() does: log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
+    sampler = SidSampler(sids, rounds=4)                      # or SidSampler(sids)
+    out = model.generate(**inputs, do_sample=True, num_return_sequences=20, custom_generate=sampler, seed=7)
+
+:class:`SidBeamSearch` and :class:`SidSampler` are whole loops: exact, and without what generate() repeats. Where the
+loop must be generate()'s own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``.
+They score as generate() does: log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
 
-import threading
-from typing import Any, Optional, Sequence, Union
+import dataclasses
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
-try:
-    import torch
-    import transformers
-    from transformers.generation import GenerateBeamDecoderOnlyOutput, GenerateBeamEncoderDecoderOutput
-except ImportError as missing:
-    raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5"') from missing
+import numpy as np
+
+from ._transformers import Pass, Prompts, SessionKey, Sessions, SidTokens, another, check, one_row_per_request
+
+import torch
+import transformers
 from torch import Tensor
+from transformers.generation import GenerateBeamDecoderOnlyOutput, GenerateBeamEncoderDecoderOutput
 
 from . import torch as ops
-from .arrays import stream_of
-from .constraint_set import ConstraintSet
+from .arrays import expect_shape, host, stream_of
+from .beams import Items
+from .enums import MAX_BEAMS, Mode
 from .errors import InvalidArgument
-from .index import Constraint, ConstraintLike, Index, constraint_of
+from .sampling import Disc, DiscResults
 from .session import Session
-from .vocabulary import Vocabulary
-
-_SESSIONS = 8  # sessions that a search keeps for later calls
-# Requests, beams and normalisation of a session, and its stream, on which the work of its calls is ordered.
-_SessionKey = tuple[int, int, str, Any]
-
-
-class SidTokens:
-    """Catalogues in the vocabulary of a model: which token is which code of which level.
-
-    - ``constraints``: an index, or several that requests choose among by number (``which``).
-    - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
-      token ``end_column``. No token may stand for two codes of a level; -1 in a map is a code without a token.
-    - ``device``: where the model's logits are, "cpu" or "cuda".
-    """
-
-    def __init__(
-        self,
-        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
-        vocabulary: Optional[Vocabulary] = None,
-        *,
-        device: Any = None,
-    ) -> None:
-        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
-        self.constraints = [constraint_of(c) for c in several]
-        self.vocabulary = vocabulary
-        self.device = torch.device(device or "cpu")
-        self.set = ConstraintSet(self.constraints, vocabulary=vocabulary, device=device)
-        self.levels = max(c.info.levels for c in self.constraints)
-        self.handle = ops.register(self.set)
-        self._tokens = self._tokens_of_codes(vocabulary or Vocabulary())
-        self._codes = self._codes_of_tokens()
-
-    def _tokens_of_codes(self, vocabulary: Vocabulary) -> Tensor:
-        """int64 [constraints, levels, most codes + 1], -1 for none; the end after a level's last code."""
-        most = max(max(c.info.codes) for c in self.constraints)
-        tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
-        for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint.info.codes):
-                tokens[which, level, :count] = torch.from_numpy(vocabulary.columns_of(constraint.info.codes, level))
-                tokens[which, level, count] = vocabulary.end_column
-        return tokens.to(self.device)
-
-    def _codes_of_tokens(self) -> Tensor:
-        """int32 [levels, columns], -1 where a token is no code."""
-        codes = torch.full((self.levels, self.set.columns), -1, dtype=torch.int32, device=self.device)
-        for which, constraint in enumerate(self.constraints):
-            for level, count in enumerate(constraint.info.codes):
-                tokens = self._tokens[which, level, :count]
-                named = tokens.ge(0).nonzero().flatten()
-                codes[level, tokens[named]] = named.int()
-                if len(tokens[named].unique()) < len(named):
-                    raise InvalidArgument(
-                        f"vocabulary has a token for two codes of level {level}, expected one for each"
-                    )
-        return codes
-
-    def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]``, up to the first token that is no code of its
-        level, -1 beyond; and their number ``[n]``. On the CPU :meth:`Index.find_many` takes them, and gives -1 for a
-        row that is no SID."""
-        found = self._code_matrix(tokens)
-        lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
-        beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]
-        return found.masked_fill(beyond, -1), lengths
-
-    def _code_matrix(self, tokens: Tensor) -> Tensor:
-        """int32 [n, levels]; -1 for what is no code of its level."""
-        tokens = tokens[:, : self.levels].to(self.device)
-        outside = (tokens < 0) | (tokens >= self._codes.shape[1])
-        found = torch.full((len(tokens), self.levels), -1, dtype=torch.int32, device=self.device)
-        for level in range(tokens.shape[1]):
-            found[:, level] = self._codes[level, tokens[:, level].masked_fill(outside[:, level], 0)]
-        found[:, : tokens.shape[1]].masked_fill_(outside, -1)
-        return found
-
-    def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
-        """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
-        lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
-        return ops.prefixes(self.handle, self._code_matrix(tokens), lengths, which)
-
-    def tokens(self, level: int, codes: Tensor, which: Optional[Tensor] = None, dead: int = -1) -> Tensor:
-        """Tokens int64 ``[n, m]`` of codes ``[n, m]`` of a level, ``dead`` where the code is -1; ``which`` ``[n]``."""
-        of_level = self._tokens[:, level][0 if which is None else which.long()]
-        found = of_level.expand(len(codes), -1).gather(1, codes.long().clamp(min=0))
-        return torch.where(codes < 0, dead, found)
-
-    def which_of(self, which: Optional[Sequence[int]], rows: int) -> Optional[Tensor]:
-        """The constraint of each of ``rows`` sequences, from that of each request."""
-        if which is None:
-            return None
-        chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
-        if (
-            len(chosen) == 0
-            or rows % len(chosen)
-            or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints)
-        ):
-            raise InvalidArgument(f"which is {which}, expected a number below {len(self.constraints)} for each request")
-        return chosen.repeat_interleave(rows // len(chosen))
 
 
 class SidLogitsProcessor(transformers.LogitsProcessor):
@@ -192,8 +98,7 @@ class SidBeamSearch:
 
     def __init__(self, sids: SidTokens) -> None:
         self.sids = sids
-        self._idle: list[tuple[_SessionKey, Session]] = []  # the most recently used one last
-        self._lock = threading.Lock()
+        self._sessions = Sessions(sids)
 
     @torch.no_grad()
     def __call__(
@@ -206,138 +111,221 @@ class SidBeamSearch:
         which: Optional[Sequence[int]] = None,
         **model_kwargs: Any,
     ) -> Any:
-        self._check(input_ids, generation_config, model_kwargs)
-        width, keep = generation_config.num_beams, generation_config.num_return_sequences
-        input_ids, model_kwargs = _one_row_per_request(input_ids, model_kwargs, max(width, keep))
-        pad = generation_config._pad_token_tensor
-        key = (len(input_ids), width, "none" if len(logits_processor) else "full", stream_of(self.sids._tokens))
-        session = self._take(key)
-        search = _Search(self.sids, session, model, input_ids, which, logits_processor, 0 if pad is None else int(pad))
-        search.run(generation_config, model_kwargs)
-        sequences, scores = search.result(keep, generation_config.length_penalty)
-        self._give_back(key, session)  # unless something was raised above
-        if not generation_config.return_dict_in_generate:
+        config = generation_config
+        if config.do_sample:
+            raise InvalidArgument("do_sample is True, expected False: this is a beam search; SidSampler draws")
+        check(self.sids, input_ids, config, model_kwargs)
+        width, keep = config.num_beams, config.num_return_sequences
+        input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, max(width, keep))
+        normalization = "none" if len(logits_processor) else "full"
+        key = SessionKey(len(input_ids), width, normalization, Mode.SEARCH, stream_of(self.sids._tokens))
+        session = self._sessions.take(key)
+        prompts = Prompts(input_ids, which, _pad_of(config))
+        search = Pass(self.sids, session, model, prompts, logits_processor, Mode.SEARCH)
+        search.run(model._prefill(input_ids, config, model_kwargs), model_kwargs)
+        sequences = search.finish()[:, :keep].flatten(0, 1)
+        scores = (search.beams.scores / search.lengths.clamp(min=1) ** config.length_penalty)[:, :keep].flatten()
+        self._sessions.give_back(key, session)  # unless something was raised above
+        if not config.return_dict_in_generate:
             return sequences
         whole = GenerateBeamEncoderDecoderOutput if model.config.is_encoder_decoder else GenerateBeamDecoderOnlyOutput
         return whole(sequences=sequences, sequences_scores=scores)
 
-    def _check(self, input_ids: Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
-        if config.do_sample:
-            raise InvalidArgument("do_sample is True, expected False: this is a beam search")
-        room = config.max_length - input_ids.shape[1]
-        if room < self.sids.levels:
-            raise InvalidArgument(f"max_new_tokens is {room}, expected at least {self.sids.levels}, the codes of a SID")
-        cache = model_kwargs.get("past_key_values")
-        if cache is not None and (cache.get_seq_length() > 0 or getattr(cache, "is_compileable", False)):
-            raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")
 
-    def _take(self, key: _SessionKey) -> Session:
-        """A session for one call, an idle one if there is one: taking its memory costs more than a step."""
-        with self._lock:
-            for i in reversed(range(len(self._idle))):
-                if self._idle[i][0] == key:
-                    return self._idle.pop(i)[1]
-        slots, beams, normalization, _ = key
-        return Session(
-            max(self.sids.constraints, key=lambda c: c.info.levels),
-            slots=slots,
-            beams=beams,
-            normalization=normalization,
-            vocabulary=self.sids.vocabulary,
-            device=self.sids.device,
-        )
+@dataclasses.dataclass
+class SidSamples(transformers.utils.ModelOutput):
+    """What :class:`SidSampler` gives with ``return_dict_in_generate``: n samples of each request, one after another."""
 
-    def _give_back(self, key: _SessionKey, session: Session) -> None:
-        with self._lock:
-            self._idle.append((key, session))
-            del self._idle[:-_SESSIONS]
+    sequences: Any = None  #: int64 [requests * n, length], prompt included; a dead sample has the pad token after it
+    log_probs: Any = None  #: float32 [requests * n] log P of the SID; -inf: dead
+    log_masses: Any = None  #: float32 [requests * n] log x of the draw
+    accepted: Any = None  #: bool [requests * n], of DISC: False: resampled, or dead
+    draws_used: Any = None  #: int64 [requests * n], of DISC: draws that decided the sample
+    rows_run: Any = None  #: int64 [requests * n], of DISC: draws that were run for it
 
 
-class _Search:
-    """One call of generate()."""
+class SidSampler:
+    """A loop for ``generate(..., do_sample=True, custom_generate=sampler)``, which draws ``num_return_sequences`` SIDs
+    for each request.
+
+    - ``rounds`` None: each code is drawn among those that are valid. In law that is generate() with
+      :class:`SidLogitsProcessor`, as long as nothing truncates (``top_k=0, top_p=1``: generate() masks first and
+      truncates what is left, so that it cannot miss; here truncation comes first, and a draw may die).
+    - ``rounds`` K: DISC (see :func:`sidbeam.disc`), by the model's own law restricted to SIDs, which masking step by
+      step is not. The prompts are run once, draws in passes of ``draws`` for each request (None: two per sample; with
+      processors other than temperature, top-k and top-p always one, since generate() has prepared them for that).
+      ``without_replacement``: no SID twice.
+
+    ``temperature``, ``top_k``, ``top_p`` of generate() and other processors are applied to the model's row, before the
+    mask; of equal logits at the end of top-k and top-p the lower token is kept. As arguments of generate(): ``seed=7``
+    (None: one from torch's generator); ``requests=[..]``, numbers of the requests (None: 0, 1, ..): equal seeds and
+    numbers draw alike where logits are the same bits, in any batch; ``which=[..]``, the constraint of each. Any number
+    of threads may share a sampler.
+    """
 
     def __init__(
-        self, sids: SidTokens, session: Session, model: Any, prompts: Tensor, which: Any, processors: Any, pad: int
+        self,
+        sids: SidTokens,
+        *,
+        rounds: Optional[int] = None,
+        without_replacement: bool = False,
+        draws: Optional[int] = None,
     ) -> None:
-        self.sids, self.session, self.model, self.processors, self.pad = sids, session, model, processors, pad
-        self.width = width = session.width
-        self.requests, self.prompt_length = prompts.shape
-        if which is not None and len(which) != self.requests:
-            raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
-        self.which = self.sids.which_of(which, self.requests)
-        chosen = None if which is None else [self.sids.constraints[w] for w in which]
-        self.session.start(constraints=chosen, stream=stream_of(self.sids._tokens))
-        self.beams = ops.beams(self.session)
-        self.every = torch.arange(width, device=self.sids.device)
-        self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
-        self.lengths = torch.zeros((self.requests, width), device=self.sids.device)
-        shape = (self.requests, width, self.prompt_length + self.sids.levels)
-        self.sequences = prompts.new_full(shape, pad)
-        self.sequences[:, :, : self.prompt_length] = prompts[:, None]
+        if rounds is None and (without_replacement or draws is not None):
+            raise InvalidArgument("rounds is None, expected a number with without_replacement or draws")
+        self.sids, self.rounds, self.without_replacement, self.draws = sids, rounds, without_replacement, draws
+        self._sessions = Sessions(sids)
 
-    def run(self, config: Any, model_kwargs: dict[str, Any]) -> None:
-        model, encoded = self.model, self.model.config.is_encoder_decoder
-        outputs = model._prefill(self.sequences[:, 0, : self.prompt_length], config, model_kwargs)
-        for level in range(self.sids.levels):
-            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, is_encoder_decoder=encoded)
-            parents = self.step(level, outputs.logits[:, -1, :])
-            if level == self.sids.levels - 1 or self.done():
-                break
-            cache = model_kwargs.get("past_key_values")
-            if level == 0:
-                _, model_kwargs = model._expand_inputs_for_generation(self.width, encoded, **model_kwargs)
-                if cache is not None:
-                    cache.batch_repeat_interleave(self.width)
-            elif cache is not None:
-                # Cross-attention to the encoder is the same for all beams of a request.
-                getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
-            so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
-            new = 1 if cache is not None else None
-            inputs = model.prepare_inputs_for_generation(so_far, next_sequence_length=new, **model_kwargs)
-            outputs = model(**inputs, return_dict=True)
+    @torch.no_grad()
+    def __call__(
+        self,
+        model: Any,
+        input_ids: Tensor,
+        logits_processor: Sequence[Any] = (),
+        stopping_criteria: Any = None,
+        generation_config: Any = None,
+        which: Optional[Sequence[int]] = None,
+        seed: Optional[int] = None,
+        requests: Optional[Sequence[int]] = None,
+        **model_kwargs: Any,
+    ) -> Any:
+        config = generation_config
+        if not config.do_sample or config.num_beams != 1:
+            raise InvalidArgument(
+                f"do_sample is {config.do_sample} and num_beams {config.num_beams}, expected True and 1: this samples"
+            )
+        check(self.sids, input_ids, config, model_kwargs)
+        count = config.num_return_sequences
+        input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, count)
+        left, settings = _native_settings(logits_processor)
+        width = count if self.rounds is None or len(left) else min(self.draws or 2 * count, MAX_BEAMS)
+        key = SessionKey(len(input_ids), width, "full", Mode.SAMPLE, stream_of(self.sids._tokens))
+        session = self._sessions.take(key)
+        prompts = Prompts(input_ids, which, _pad_of(config))
+        draws = _Draws(self.sids, session, model, prompts, left, settings, _keys(seed, requests, len(input_ids)))
+        outputs = model._prefill(input_ids, config, model_kwargs)
+        if self.rounds is None:
+            samples = draws.plain(outputs, model_kwargs)
+        else:
+            samples = self._disc(self.rounds, draws, count, outputs, model_kwargs)
+        self._sessions.give_back(key, session)  # unless something was raised above
+        return samples if config.return_dict_in_generate else samples.sequences
 
-    def step(self, level: int, logits: Tensor) -> Tensor:
-        """Advances every request; returns the places [requests * beams] that the beams continue from."""
-        if len(self.processors):
-            if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
-                logits = logits.repeat_interleave(self.width, 0)
-            said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
-            logits = self.processors(said, logits.float().log_softmax(-1))
-        over = self.beams.active.eq(0)[:, None]  # the step changes nothing of these requests
-        rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
-        self.session.step(rows, dtype=dtype, stream=stream_of(logits))
-        parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
-        codes = self.beams.codes.masked_fill(over, -1)
-        self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
-        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
-        self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
-        return (self.first + parents).flatten()
-
-    def done(self) -> bool:
-        """Whether no request goes on. On CUDA that is unknown without waiting for the device, and a step does no
-        harm."""
-        return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
-
-    def result(self, keep: int, length_penalty: float) -> tuple[Tensor, Tensor]:
-        """The best of each request: sequences [requests * keep, length] and scores [requests * keep]."""
-        dead = self.every >= self.beams.live[:, None]
-        self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
-        scores = self.beams.scores / self.lengths.clamp(min=1) ** length_penalty
-        return self.sequences[:, :keep].flatten(0, 1), scores[:, :keep].flatten()
+    def _disc(
+        self, rounds: int, draws: _Draws, count: int, outputs: Any, model_kwargs: dict[str, Any]
+    ) -> SidSamples:
+        """`count` samples of each request."""
+        discs = [
+            Disc(
+                count,
+                seed=draws.seed,
+                request=int(number),
+                rounds=rounds,
+                without_replacement=self.without_replacement,
+                side_by_side=max(1, min(2 * rounds, draws.session.width // count)),
+            )
+            for number in draws.requests
+        ]
+        found: list[dict[int, Tensor]] = [{} for _ in discs]
+        while True:
+            wanted = [one.next(draws.session.width) for one in discs]
+            if not any(map(len, wanted)):
+                return _together([one.results() for one in discs], found, draws.prompts, self.sids.levels)
+            drawn = draws.run(wanted, *another(outputs, model_kwargs))
+            for i, (one, numbers) in enumerate(zip(discs, wanted)):
+                n = len(numbers)
+                one.add(numbers, drawn.ordinals[i, :n], drawn.log_probs[i, :n], drawn.log_masses[i, :n])
+                for m, ordinal in enumerate(drawn.ordinals[i, :n].tolist()):
+                    found[i].setdefault(ordinal, drawn.sequences[i, m].clone())
 
 
-def _one_row_per_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
-    """Undoes what generate() does before it calls a loop: a row for every beam."""
-    if copies == 1:
-        return input_ids, model_kwargs
+class _Drawn(NamedTuple):
+    """Draws of a pass, [requests, beams]; NumPy's are the host's."""
 
-    def first(value: Any) -> Any:
-        if isinstance(value, transformers.utils.ModelOutput):
-            return type(value)(**{name: first(item) for name, item in value.items()})
-        return value[::copies] if isinstance(value, Tensor) else value
+    sequences: Tensor
+    ordinals: np.ndarray
+    log_probs: np.ndarray
+    log_masses: np.ndarray
 
-    fewer = {name: first(value) for name, value in model_kwargs.items()}
-    positions = model_kwargs.get("position_ids")
-    if positions is not None and positions.ndim == 3:  # several kinds of position, of the batch in dimension 1
-        fewer["position_ids"] = positions[:, ::copies]
-    return input_ids[::copies], fewer
+
+class _Draws:
+    """Passes of one call of generate()."""
+
+    def __init__(
+        self,
+        sids: SidTokens,
+        session: Session,
+        model: Any,
+        prompts: Prompts,
+        processors: Any,
+        settings: dict[str, Any],
+        keys: tuple[int, np.ndarray],
+    ) -> None:
+        self.sids, self.session, self.model, self.prompts = sids, session, model, prompts
+        self.processors, self.settings = processors, settings
+        self.seed, self.requests = keys
+
+    def plain(self, outputs: Any, model_kwargs: dict[str, Any]) -> SidSamples:
+        drawn = self.run(None, outputs, model_kwargs)
+        device = drawn.sequences.device
+        numbers = (torch.from_numpy(array.copy()).flatten().to(device) for array in (drawn.log_probs, drawn.log_masses))
+        return SidSamples(drawn.sequences.flatten(0, 1), *numbers)
+
+    def run(self, draws: Optional[list[np.ndarray]], outputs: Any, model_kwargs: dict[str, Any]) -> _Drawn:
+        """Runs these draws of each request; None: as many as there are beams."""
+        start = dict(self.settings, seeds=self.seed, requests=self.requests)
+        if draws is not None:
+            start["draws"] = np.zeros((len(draws), self.session.width), np.int64)
+            for row, wanted in zip(start["draws"], draws):
+                row[: len(wanted)] = wanted
+            start["widths"] = [max(len(wanted), 1) for wanted in draws]  # nobody takes a draw that was not wanted
+        one = Pass(self.sids, self.session, self.model, self.prompts, self.processors, Mode.SAMPLE, **start)
+        one.run(outputs, model_kwargs)
+        ordinals = torch.empty_like(one.beams.states)
+        self.session.items(out=Items(ordinals=ordinals), stream=stream_of(ordinals))
+        log_masses = torch.from_dlpack(self.session.tensors().log_masses)
+        host = (array.cpu().numpy() for array in (ordinals, one.beams.scores, log_masses))
+        return _Drawn(one.finish(), *host)
+
+
+def _native_settings(processors: Sequence[Any]) -> tuple[Any, dict[str, Any]]:
+    """Processors without the temperature, top-k and top-p at their end, and these as arguments of a session's start,
+    which needs no pass over the logits for each. Where another warper stands among them, torch does them all."""
+    kept, start = list(processors), {}
+    for kind, setting in _WARPERS:
+        if kept and type(kept[-1]) is kind:
+            start.update(setting(kept.pop()))
+    left_over = any(isinstance(one, tuple(kind for kind, _ in _WARPERS)) for one in kept)
+    return (processors, {}) if left_over else (transformers.LogitsProcessorList(kept), start)
+
+
+_WARPERS: tuple[tuple[Any, Callable[[Any], dict[str, Any]]], ...] = (  # from the last one applied to the first
+    (transformers.TopPLogitsWarper, lambda w: {"top_p": w.top_p}),
+    (transformers.TopKLogitsWarper, lambda w: {"top_k": w.top_k}),
+    (transformers.TemperatureLogitsWarper, lambda w: {"inverse_temperature": 1 / w.temperature}),
+)
+
+
+def _keys(seed: Optional[int], requests: Optional[Sequence[int]], count: int) -> tuple[int, np.ndarray]:
+    chosen = int(torch.randint(2**63 - 1, ())) if seed is None else seed
+    numbers = host(np.arange(count) if requests is None else requests, np.int64, "requests")
+    expect_shape(numbers.shape, (count,), "requests")
+    return chosen, numbers
+
+
+def _together(
+    results: list[DiscResults], found: list[dict[int, Tensor]], prompts: Prompts, levels: int
+) -> SidSamples:
+    dead = torch.nn.functional.pad(prompts.ids, (0, levels), value=prompts.pad)
+    rows = [
+        known[ordinal] if ordinal >= 0 else dead[i]
+        for i, (one, known) in enumerate(zip(results, found))
+        for ordinal in one.ordinals.tolist()
+    ]
+    names = ("log_probs", "log_masses", "accepted", "draws_used", "rows_run")
+    arrays = {name: np.concatenate([getattr(one, name) for one in results]) for name in names}
+    return SidSamples(torch.stack(rows), **{k: torch.from_numpy(v).to(dead.device) for k, v in arrays.items()})
+
+
+def _pad_of(config: Any) -> int:
+    return 0 if config._pad_token_tensor is None else int(config._pad_token_tensor)

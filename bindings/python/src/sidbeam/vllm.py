@@ -17,6 +17,14 @@ request is valid before it knows the model's own end token.
 vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
 
+A request may be drawn by the library instead of by vLLM, the same in any batch and on any device that gives the same
+logits (:meth:`ConstraintSet.sample`): ``SamplingParams(seed=7, temperature=0.8, extra_args={"sidbeam": "shop",
+"sidbeam_request": 3})``, and ``"sidbeam_draw": 1`` for another draw. Temperature, top-k and top-p then apply to the
+model's row, before the mask, and only the drawn token is left of a row: sampled log-probabilities are 0, and penalties
+and min_p count where vLLM applies them before its processors. A draw that dies, since truncation left no valid code,
+says ``end``. With n > 1 vLLM gives each its own seed. DISC cannot be had: the interface returns nothing but logits, so
+that nobody learns the valid mass; draw with :class:`sidbeam.transformers.SidSampler`, or a session.
+
 With V1 name it on the command line too: ``--logits-processors sidbeam.vllm:LogitsProcessor``. Where V1 finds it by the
 entry point alone, asynchronous scheduling hands it unfinished histories (an error here, not a wrong answer), and
 speculative decoding silently leaves it out instead of refusing to start.
@@ -32,7 +40,7 @@ import torch
 from torch import Tensor
 
 from .arrays import stream_of
-from .constraint_set import TopK
+from .constraint_set import Sampled, TopK
 from .errors import BadState, InvalidArgument
 from .serving import Catalogue, Choice, choice_of, named
 
@@ -57,8 +65,13 @@ class _Rows(NamedTuple):
 
     tail: Tensor  #: int64 [n, levels + 1], oldest first; -1 before the history
     generated: Tensor  #: int64 [n] tokens after the prompt
-    begin: Tensor  #: int64 [n] or _NEVER
-    end: Tensor  #: int64 [n]
+    wanted: Tensor  #: int64 [n, fields of _Wanted]
+    drawn: bool  #: whether any of them is
+
+    def of(self, name: str) -> Tensor:
+        """[n], a field of _Wanted; numbers that are no integers go as their bits."""
+        column = self.wanted[:, _Wanted._fields.index(name)]
+        return column.int().view(torch.float32) if name in ("inverse_temperature", "top_p") else column.contiguous()
 
 
 class _Mask:
@@ -68,6 +81,7 @@ class _Mask:
         self.levels = catalogue.levels
         self.constraints = catalogue.constraints(str(device))
         self.codes = torch.from_numpy(catalogue.codes).to(device)
+        self.tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self.end_column = catalogue.vocabulary.end_column
         self.level_numbers = torch.arange(self.levels, device=device)
         self.ages = torch.arange(self.levels, -1, -1, device=device)
@@ -81,15 +95,22 @@ class _Mask:
         masked = logits.clone()
         best = self._best(masked, states)
         self.constraints.mask(masked, states, stream=stream_of(masked))
-        end = rows.end[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
+        end = rows.of("end")[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
         masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
+        if rows.drawn:
+            codes = self._draw(logits, states, rows)[:, None]
+            tokens = self.tokens[level.clamp(max=self.levels - 1)].gather(1, codes.long().clamp(min=0))
+            token = torch.where(codes < 0, end, tokens)
+            alone = torch.full_like(masked, -torch.inf).scatter_(1, token, 0.0)
+            masked = torch.where(rows.of("drawn")[:, None] != 0, alone, masked)
         return torch.where(keep[:, None], logits, masked, out=logits)
 
     def _place(self, rows: _Rows) -> tuple[Tensor, Tensor, Tensor]:
         """For each row: the codes so far; whether it is free; whether it has a whole SID and must end."""
         beyond = self.levels + 1
-        after_begin = self._since(rows.tail, rows.begin[:, None])
-        tagged = rows.begin != _NEVER
+        begin = rows.of("begin")
+        after_begin = self._since(rows.tail, begin[:, None])
+        tagged = begin != _NEVER
         level = torch.where(tagged, after_begin, rows.generated.clamp(0, self.levels))
         if self.end_column >= 0:
             level = torch.where(tagged & (self._since(rows.tail, self.end_column) < level), beyond, level)
@@ -117,6 +138,25 @@ class _Mask:
         out = TopK(codes, torch.empty_like(codes, dtype=torch.float32), None)
         stream = stream_of(logits)
         self.constraints.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream)
+        return codes
+
+
+    def _draw(self, logits: Tensor, states: Tensor, rows: _Rows) -> Tensor:
+        """The code int32 [n] that each row draws; -1: none, a dead draw. Of rows that draw nothing it means nothing."""
+        codes = torch.empty_like(states, dtype=torch.int32)
+        numbers = [torch.empty_like(codes, dtype=torch.float32) for _ in range(2)]
+        self.constraints.sample(
+            logits,
+            states,
+            seeds=rows.of("seed"),
+            requests=rows.of("request"),
+            draws=rows.of("draw"),
+            top_k=rows.of("top_k").int(),
+            top_p=rows.of("top_p"),
+            inverse_temperature=rows.of("inverse_temperature"),
+            out=Sampled(codes, *numbers, torch.empty_like(states)),
+            stream=stream_of(logits),
+        )
         return codes
 
 
@@ -148,12 +188,52 @@ class _Masks:
 
 
 class _Wanted(NamedTuple):
+    """What a request asks for, as integers."""
+
     catalogue: int
     begin: int
     end: int
+    drawn: int = 0
+    seed: int = 0
+    request: int = 0
+    draw: int = 0
+    top_k: int = 0
+    inverse_temperature: int = 0
+    top_p: int = int(np.float32(1).view(np.int32))  # 1, which is none
 
 
 _DECLINED = _Wanted(_NOBODY, _NEVER, 0)
+
+
+def _bits(number: float) -> int:
+    return int(np.float32(number).view(np.int32))
+
+
+def _draw_of(sampling_params: Any) -> dict[str, int]:
+    """The fields of _Wanted that make a request draw; none: vLLM samples it."""
+    extra = sampling_params.extra_args or {}
+    if "sidbeam_request" not in extra:
+        return {}
+    for name, value, least, most in (
+        ("seed", sampling_params.seed, -(2**63), 2**63),
+        ("sidbeam_request", extra["sidbeam_request"], -(2**63), 2**63),
+        ("sidbeam_draw", extra.get("sidbeam_draw", 0), 0, 2**52),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < most:
+            raise InvalidArgument(
+                f"{name} is {value!r}, expected an integer from {least} to {most - 1}, to draw with sidbeam_request"
+            )
+    if sampling_params.temperature <= 0:
+        raise InvalidArgument(f"temperature is {sampling_params.temperature}, expected above 0 with sidbeam_request")
+    return {
+        "drawn": 1,
+        "seed": sampling_params.seed,
+        "request": extra["sidbeam_request"],
+        "draw": extra.get("sidbeam_draw", 0),
+        "top_k": max(sampling_params.top_k, 0),
+        "inverse_temperature": _bits(1 / sampling_params.temperature),
+        "top_p": _bits(sampling_params.top_p),
+    }
 
 
 def _choice(sampling_params: Any) -> Optional[Choice]:
@@ -162,6 +242,9 @@ def _choice(sampling_params: Any) -> Optional[Choice]:
         raise InvalidArgument(
             f"catalogue {choice.catalogue.name!r} has no end token, expected one there or in the request"
         )
+    drawn = _draw_of(sampling_params)
+    if choice is None and drawn:
+        raise InvalidArgument("sidbeam_request is given, expected a catalogue to draw from under sidbeam")
     return choice
 
 
@@ -169,7 +252,8 @@ def _wanted(sampling_params: Any, masks: _Masks) -> _Wanted:
     choice = _choice(sampling_params)
     if choice is None or choice.end is None:
         return _DECLINED
-    return _Wanted(masks.number(choice.catalogue), _NEVER if choice.begin is None else choice.begin, choice.end)
+    begin = _NEVER if choice.begin is None else choice.begin
+    return _Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
 
 
 class _Slots(_V2 or object):  # type: ignore[misc]
@@ -195,14 +279,16 @@ class _Slots(_V2 or object):  # type: ignore[misc]
             self._changed = False
 
     def apply(self, logits: Tensor, ctx: Any) -> Tensor:
-        numbers = np.unique(self._host[ctx.idx_mapping_np, 0])
+        here = self._host[ctx.idx_mapping_np]
+        numbers = np.unique(here[:, 0])
         slots = ctx.expanded_idx_mapping.long()
         for number in numbers[numbers != _NOBODY].tolist():
             mask = self._masks[number]
             settings = self._settings[slots]
             generated = ctx.pos.long() + 1 - self._req_states.prompt_len.gpu[slots]
             tail = self._tail(slots, ctx, mask.levels)
-            rows = _Rows(tail, generated, settings[:, 1], settings[:, 2])
+            drawn = bool(here[here[:, 0] == number, _Wanted._fields.index("drawn")].any())
+            rows = _Rows(tail, generated, settings, drawn)
             logits = mask.apply(logits, rows, settings[:, 0] == number)
         return logits
 
@@ -271,7 +357,8 @@ class _Batch(_V1 or object):  # type: ignore[misc]
         device = self._masks.device
         generated = torch.tensor([len(request.output) for request in requests], device=device)
         wanted = torch.tensor([request.wanted for request in requests], device=device)
-        return _Rows(torch.from_numpy(tail).to(device), generated, wanted[:, 1], wanted[:, 2])
+        drawn = any(request.wanted.drawn for request in requests)
+        return _Rows(torch.from_numpy(tail).to(device), generated, wanted, drawn)
 
 
 class LogitsProcessor(*(base for base in (_V1, _V2) if base is not None)):  # type: ignore[misc]

@@ -64,4 +64,9 @@ class Vocabulary:
         return f"Vocabulary(offsets={self.offsets}, maps of {maps} columns, end_column={self.end_column})"
 
 
-NO_VOCABULARY: _Native = (None, None, None, -1)
+def native_vocabulary(vocabulary: Optional[Vocabulary], levels: int) -> _Native:
+    if vocabulary is None:
+        return None, None, None, -1
+    if not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary is {type(vocabulary).__name__}, expected a Vocabulary")
+    return vocabulary._native(levels)

@@ -13,9 +13,11 @@
 
 #include "builder.h"
 #include "constraint.h"
+#include "disc.h"
 #include "index.h"
 #include "runtime.h"
 #include "session.h"
+#include "speculate.h"
 #include "states.h"
 
 #ifdef __cplusplus
@@ -121,6 +123,35 @@ typedef struct sidbeam_api {
   sidbeam_status (*constraint_set_topk)(const sidbeam_constraint_set* set, const int32_t* which,
       const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k, int32_t* codes,
       float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
+  sidbeam_status (*constraint_set_sample)(const sidbeam_constraint_set* set, const int32_t* which,
+      const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, const float* inverse_temperatures,
+      const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream, sidbeam_error* err);
+  sidbeam_status (*disc_create)(
+      sidbeam_runtime* runtime, const sidbeam_disc_config* config, sidbeam_disc** out, sidbeam_error* err);
+  sidbeam_status (*disc_next)(sidbeam_disc* disc, int64_t capacity, int64_t* draws, int64_t* count, sidbeam_error* err);
+  sidbeam_status (*disc_add)(sidbeam_disc* disc, const sidbeam_disc_draws* draws, sidbeam_error* err);
+  sidbeam_status (*disc_get)(const sidbeam_disc* disc, sidbeam_disc_results* out, sidbeam_error* err);
+  void (*disc_destroy)(sidbeam_disc* disc);
+  sidbeam_status (*session_children)(const sidbeam_session* session, const int32_t* slots, int64_t count,
+      int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns, sidbeam_error* err);
+  sidbeam_status (*speculation_create)(sidbeam_runtime* runtime, const sidbeam_speculation_config* config,
+      sidbeam_speculation** out, sidbeam_error* err);
+  sidbeam_status (*speculation_begin)(
+      sidbeam_speculation* speculation, const int32_t* slots, int64_t count, int64_t* active, sidbeam_error* err);
+  sidbeam_status (*speculation_get_tree)(
+      const sidbeam_speculation* speculation, sidbeam_speculation_tree* out, sidbeam_error* err);
+  sidbeam_status (*speculation_add)(sidbeam_speculation* speculation, sidbeam_error* err);
+  sidbeam_status (*speculation_get_mask)(
+      const sidbeam_speculation* speculation, uint8_t* mask, int64_t columns, sidbeam_error* err);
+  sidbeam_status (*speculation_verify)(
+      sidbeam_speculation* speculation, const sidbeam_speculation_verify_args* args, sidbeam_error* err);
+  sidbeam_status (*speculation_get_stats)(
+      const sidbeam_speculation* speculation, sidbeam_speculation_stats* out, sidbeam_error* err);
+  void (*speculation_destroy)(sidbeam_speculation* speculation);
+  sidbeam_status (*relaxed_draw)(
+      sidbeam_runtime* runtime, const sidbeam_relaxed_draw_args* args, int64_t* drafts, sidbeam_error* err);
+  sidbeam_status (*relaxed_verify)(sidbeam_runtime* runtime, const sidbeam_relaxed_verify_args* args,
+      sidbeam_relaxed_beams* out, sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

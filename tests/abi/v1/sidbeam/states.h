@@ -9,14 +9,16 @@
  *
  * On the CPU a call is done when it returns, and `stream` is ignored. On CUDA the set keeps what kernels need in the
  * device's memory; calls enqueue their work on `stream` without waiting and may be captured in a CUDA graph, and all
- * their arrays, logits included, are in that device's memory. An entry whose `which` is out of range, or whose prefix
- * is longer than `stride`, is an error on the CPU and dead on CUDA.
+ * their arrays, logits included, are in that device's memory. Captures of other streams go on whatever is called, in
+ * any thread and mode. An entry whose `which` is out of range, or whose prefix is longer than `stride`, is an error on
+ * the CPU and dead on CUDA.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_STATES_H
 #define SIDBEAM_STATES_H
 
 #include "constraint.h"
 #include "rows.h"
+#include "sampling.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,8 +39,9 @@ typedef struct sidbeam_constraint_set_config {
  * and those of sidbeam_index_upload(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_create(sidbeam_runtime* runtime,
     const sidbeam_constraint_set_config* config, sidbeam_constraint_set** out, sidbeam_error* err);
-/* On CUDA it first waits for the device, including enqueued work and replays of graphs. Graphs that hold a call of the
- * set must not be replayed afterwards. */
+/* On CUDA nothing waits: the set's memory is freed after what its calls enqueued, and after launches of graphs that a
+ * later call of the set was ordered after. Nobody can see other launches, which must have ended; graphs that hold a
+ * call of the set must not be launched afterwards. */
 SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
 
 /* State of each of `count` prefixes: codes [count, stride] (stride 0: the most levels of any constraint;
@@ -75,6 +78,27 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_bitmask(cons
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_topk(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization, int32_t k,
     int32_t* codes, float* log_probs, sidbeam_state* next, void* stream, sidbeam_error* err);
+
+/* What a call of sample() writes; arrays of [rows]. */
+typedef struct sidbeam_sampled {
+  uint32_t struct_size; /* sizeof(sidbeam_sampled) */
+  int32_t* codes;       /* the code, V_l for the end; -1: dead */
+  float* log_probs;     /* log P of the code; NULL: not wanted. -inf: dead, NaN: a bad row (session.h) */
+  float* log_masses;    /* log of the valid mass; NULL: not wanted. -inf: dead */
+  sidbeam_state* next;  /* NULL: not wanted */
+} sidbeam_sampled;
+#define SIDBEAM_SAMPLED_INIT \
+  { (uint32_t)sizeof(sidbeam_sampled), NULL, NULL, NULL, NULL }
+
+/* Draws one code per logits row, as a session of mode SAMPLE does for the level of the row's state: the same code, bit
+ * for bit, from the same row, seed, request and draw. x is inverse_temperatures[i] times the element (NULL, or 0: 1).
+ * noise_scales must be NULL. On CUDA an entry that the host cannot check (top-k below 0, top-p outside (0, 1], a draw
+ * outside 0 .. 2^52 - 1, an inverse temperature that is not allowed) makes its row bad, unless nothing follows its
+ * state. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_sample(const sidbeam_constraint_set* set,
+    const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization,
+    const float* inverse_temperatures, const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
+    sidbeam_error* err);
 
 #ifdef __cplusplus
 }

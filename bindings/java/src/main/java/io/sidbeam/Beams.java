@@ -24,6 +24,10 @@ public final class Beams {
   private final IntBuffer active;
   private final IntBuffer level;
   private final IntBuffer errors;
+  private final FloatBuffer logMasses;
+  private final FloatBuffer perturbed;
+  private final FloatBuffer logInclusions;
+  private final FloatBuffer thresholds;
 
   Beams(long session, long[] layout) {
     slots = (int) layout[Native.FLAT_BEAMS_SLOTS];
@@ -38,6 +42,15 @@ public final class Beams {
     active = view(session, layout[Native.FLAT_BEAMS_ACTIVE], (long) slots * Integer.BYTES).asIntBuffer();
     level = view(session, layout[Native.FLAT_BEAMS_LEVEL], (long) slots * Integer.BYTES).asIntBuffer();
     errors = view(session, layout[Native.FLAT_BEAMS_ERRORS], (long) slots * Integer.BYTES).asIntBuffer();
+    logMasses = floats(session, layout[Native.FLAT_BEAMS_LOG_MASSES], all);
+    perturbed = floats(session, layout[Native.FLAT_BEAMS_PERTURBED], all);
+    logInclusions = floats(session, layout[Native.FLAT_BEAMS_LOG_INCLUSIONS], all);
+    thresholds = floats(session, layout[Native.FLAT_BEAMS_THRESHOLDS], slots);
+  }
+
+  /** Of an array that only some modes have: null where there is none. */
+  private static FloatBuffer floats(long session, long address, long count) {
+    return address == 0 ? null : view(session, address, count * Float.BYTES).asFloatBuffer();
   }
 
   /**
@@ -135,6 +148,42 @@ public final class Beams {
    */
   public IntBuffer level() {
     return level;
+  }
+
+  /**
+   * Logs of the valid mass, summed over the levels: log x of each draw.
+   *
+   * @return [S, M], -inf dead; always the same buffer; null with {@link Mode#SEARCH}
+   */
+  public FloatBuffer logMasses() {
+    return logMasses;
+  }
+
+  /**
+   * Scores with their noise, which stochastic beams are ordered by.
+   *
+   * @return [S, M], -inf dead; always the same buffer; null except with {@link Mode#STOCHASTIC}
+   */
+  public FloatBuffer perturbed() {
+    return perturbed;
+  }
+
+  /**
+   * Logs of the probability that a stochastic beam is in the result, given the threshold.
+   *
+   * @return [S, M], -inf dead; always the same buffer; null except with {@link Mode#STOCHASTIC}
+   */
+  public FloatBuffer logInclusions() {
+    return logInclusions;
+  }
+
+  /**
+   * Perturbed score of the best prefix that was left out.
+   *
+   * @return [S], -inf: none was; always the same buffer; null except with {@link Mode#STOCHASTIC}
+   */
+  public FloatBuffer thresholds() {
+    return thresholds;
   }
 
   private int at(int slot, int beam) {

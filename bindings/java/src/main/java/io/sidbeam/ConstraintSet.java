@@ -265,4 +265,58 @@ public final class ConstraintSet extends NativeObject {
       Reference.reachabilityFence(this);
     }
   }
+
+  /**
+   * Draws one code for each logits row, as a session of {@link Mode#SAMPLE} does for the level of the row's state: the
+   * same code from the same row, seed, request and draw.
+   *
+   * @param which [rows] or null
+   * @param states [rows]
+   * @param logits [rows, columns], slots 0
+   * @param normalization what P is normalized over
+   * @param inverseTemperatures [rows], 0 for 1; null: 1
+   * @param sampling of [rows]
+   * @param out gets [rows]
+   */
+  public void sample(IntBuffer which, LongBuffer states, Rows logits, Normalization normalization,
+      FloatBuffer inverseTemperatures, Sampling sampling, Sampled out) {
+    sample((Object) Buffers.in(which, "which"), Buffers.in(states, "states"), logits, normalization,
+        Buffers.in(inverseTemperatures, "inverseTemperatures"), sampling, out, 0);
+  }
+
+  /**
+   * The same on a device.
+   *
+   * @param which int32 [rows] or null
+   * @param states int64 [rows]
+   * @param logits [rows, columns], slots 0
+   * @param normalization what P is normalized over
+   * @param inverseTemperatures float [rows], 0 for 1; null: 1
+   * @param sampling of [rows], in the device's memory
+   * @param out gets [rows]
+   * @param stream a cudaStream_t as a number
+   */
+  public void sample(DevicePointer which, DevicePointer states, Rows logits, Normalization normalization,
+      DevicePointer inverseTemperatures, Sampling sampling, Sampled out, long stream) {
+    onDevice();
+    sample((Object) which, states, logits, normalization, inverseTemperatures, sampling, out, stream);
+  }
+
+  private void sample(Object which, Object states, Rows logits, Normalization normalization,
+      Object inverseTemperatures, Sampling sampling, Sampled out, long stream) {
+    flat(logits);
+    sampling.check(deviceType);
+    out.check(deviceType);
+    if (sampling.drawStride > 1 || sampling.noiseScales != null) {
+      throw SidbeamException.invalid("sampling has strided draws or noise scales, expected one draw per logits row");
+    }
+    try {
+      Native.flat_constraint_set_sample(handle, which, states, logits.memory, logits.elements, logits.dtype,
+          logits.deviceType, logits.deviceId, logits.rows, logits.columns, logits.rowStride, normalization.code,
+          inverseTemperatures, sampling.seeds, sampling.requests, sampling.draws, sampling.topKs, sampling.topPs,
+          out.codes, out.logProbs, out.logMasses, out.next, stream);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
 }

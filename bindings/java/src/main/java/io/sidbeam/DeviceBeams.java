@@ -15,7 +15,7 @@ public final class DeviceBeams {
   }
 
   private DevicePointer array(int where, long count) {
-    return new DevicePointer(layout[where], count);
+    return layout[where] == 0 ? null : new DevicePointer(layout[where], count);
   }
 
   private long all() {
@@ -92,5 +92,41 @@ public final class DeviceBeams {
    */
   public DevicePointer errors() {
     return array(Native.FLAT_BEAMS_ERRORS, session.slots());
+  }
+
+  /**
+   * As {@link Beams#logMasses}.
+   *
+   * @return float [S, M]; null where the mode has none
+   */
+  public DevicePointer logMasses() {
+    return array(Native.FLAT_BEAMS_LOG_MASSES, all());
+  }
+
+  /**
+   * As {@link Beams#perturbed}.
+   *
+   * @return float [S, M]; null where the mode has none
+   */
+  public DevicePointer perturbed() {
+    return array(Native.FLAT_BEAMS_PERTURBED, all());
+  }
+
+  /**
+   * As {@link Beams#logInclusions}.
+   *
+   * @return float [S, M]; null where the mode has none
+   */
+  public DevicePointer logInclusions() {
+    return array(Native.FLAT_BEAMS_LOG_INCLUSIONS, all());
+  }
+
+  /**
+   * As {@link Beams#thresholds}.
+   *
+   * @return float [S]; null where the mode has none
+   */
+  public DevicePointer thresholds() {
+    return array(Native.FLAT_BEAMS_THRESHOLDS, session.slots());
   }
 }

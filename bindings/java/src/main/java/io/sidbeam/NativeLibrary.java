@@ -16,6 +16,9 @@ import java.util.Locale;
 final class NativeLibrary {
   private static final String BINDING = "libsidbeam_java.so";
   private static final String RUNTIME = "libsidbeam.so.1";
+  private static final String RUNNER = "libsidbeam_runner.so.1";
+  private static boolean fromClassPath;
+  private static boolean hasRunner;
 
   private final List<String> tried = new ArrayList<>();
 
@@ -86,7 +89,8 @@ final class NativeLibrary {
       return false;
     }
     try {
-      return loadExtracted(resource);
+      fromClassPath = loadExtracted(resource);
+      return fromClassPath;
     } catch (IOException e) {
       tried.add("the class path: extracting into " + extractionFolder() + ": " + e);
       return false;
@@ -110,6 +114,34 @@ final class NativeLibrary {
       Files.deleteIfExists(folder.resolve(RUNTIME));
       Files.deleteIfExists(folder.resolve(BINDING));
       Files.deleteIfExists(folder);
+    }
+  }
+
+  /**
+   * Before the first model: loads the runner's library, where this jar holds it. Elsewhere it lies beside the others,
+   * or where the system looks, and the native part loads it by its name, as it then finds the one that is loaded
+   * here.
+   */
+  static synchronized void loadRunner() {
+    Native.sidbeam_abi_version(); // loads the others first
+    String resource = platform() + "/";
+    if (hasRunner || !fromClassPath || NativeLibrary.class.getResource(resource + RUNNER) == null) {
+      return;
+    }
+    Path parent = extractionFolder();
+    try {
+      Path folder = Files.createTempDirectory(parent, "sidbeam-");
+      Path file = folder.resolve(RUNNER);
+      try {
+        extract(resource + RUNNER, file);
+        System.load(file.toAbsolutePath().toString());
+        hasRunner = true;
+      } finally {
+        Files.deleteIfExists(file);
+        Files.deleteIfExists(folder);
+      }
+    } catch (IOException | UnsatisfiedLinkError e) {
+      throw new SidbeamException(Status.IO_ERROR, RUNNER + " cannot be extracted to " + parent + ": " + e.getMessage());
     }
   }
 

@@ -53,7 +53,7 @@ public final class Session extends NativeObject {
     try {
       return Native.flat_session_create(runtime.handle, constraint.handle, config.slots, config.beams,
           config.strategy.code, config.normalization.code, config.topK, v.offsets, v.maps, v.mapCodes, v.endColumn,
-          config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0);
+          config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0, config.mode.code);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraint);
@@ -109,10 +109,14 @@ public final class Session extends NativeObject {
         handles[i] = constraints[i] == null ? 0 : constraints[i].handle;
       }
     }
+    Sampling sampling = start.sampling;
+    sampling.check(deviceType);
     try {
       Native.flat_session_start(handle, start.slots, start.slots == null ? 0 : start.slots.remaining(), handles,
           start.widths, start.prefixes,
-          start.prefixLengths, start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream);
+          start.prefixLengths, start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream,
+          sampling.seeds, sampling.requests, sampling.draws, sampling.drawStride, sampling.topKs, sampling.topPs,
+          sampling.noiseScales);
     } finally {
       Reference.reachabilityFence(constraints);
       Reference.reachabilityFence(this);

@@ -14,6 +14,7 @@ public final class SessionConfig {
   int deviceType = Native.SIDBEAM_DEVICE_CPU;
   int deviceId;
   boolean logProbsPromised;
+  Mode mode = Mode.SEARCH;
 
   /**
    * One slot, one beam, strategy trie, log-softmax over full rows, on the CPU.
@@ -110,6 +111,17 @@ public final class SessionConfig {
   public SessionConfig cuda(int deviceId) {
     deviceType = Native.SIDBEAM_DEVICE_CUDA;
     this.deviceId = deviceId;
+    return this;
+  }
+
+  /**
+   * What the beams are; a mode that samples wants a {@link Sampling} at each start.
+   *
+   * @param mode default {@link Mode#SEARCH}; not every strategy may sample
+   * @return this
+   */
+  public SessionConfig mode(Mode mode) {
+    this.mode = Buffers.given(mode, "mode");
     return this;
   }
 

@@ -17,6 +17,7 @@ public final class Start {
   FloatBuffer inverseTemperatures;
   FloatBuffer softCaps;
   long stream;
+  Sampling sampling = new Sampling();
 
   /** All slots, all their beams, no prefix. */
   public Start() {}
@@ -88,6 +89,17 @@ public final class Start {
    */
   public Start softCaps(FloatBuffer softCaps) {
     this.softCaps = Buffers.in(softCaps, "softCaps");
+    return this;
+  }
+
+  /**
+   * How the slots are sampled, in a mode that samples.
+   *
+   * @param sampling used as it is at the start; its lists are in the host's memory
+   * @return this
+   */
+  public Start sampling(Sampling sampling) {
+    this.sampling = Buffers.given(sampling, "sampling");
     return this;
   }
 

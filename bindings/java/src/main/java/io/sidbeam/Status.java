@@ -19,7 +19,7 @@ public enum Status {
   MISSING_SECTION(Native.SIDBEAM_MISSING_SECTION, "missing section"),
   /** Two items share a SID and the builder was told to refuse that. */
   COLLISION(Native.SIDBEAM_COLLISION, "collision"),
-  /** A build was cancelled, or its thread interrupted. */
+  /** A build or a request was cancelled, or a build's thread interrupted. */
   CANCELLED(Native.SIDBEAM_CANCELLED, "cancelled"),
   /** Called at the wrong time: an object that is closed or in use by another thread, a slot that is done. */
   BAD_STATE(Native.SIDBEAM_BAD_STATE, "bad state"),
@@ -29,6 +29,10 @@ public enum Status {
   INTERNAL(Native.SIDBEAM_INTERNAL, "internal error"),
   /** The device reported an error, in this call or in work enqueued before it. */
   DEVICE_ERROR(Native.SIDBEAM_DEVICE_ERROR, "device error"),
+  /** The runner holds as many requests as it may; nothing was taken. */
+  QUEUE_FULL(Native.SIDBEAM_QUEUE_FULL, "queue full"),
+  /** The request's deadline passed before it could start. */
+  DEADLINE_EXCEEDED(Native.SIDBEAM_DEADLINE_EXCEEDED, "deadline exceeded"),
   /** A failure that this version does not know; see {@link SidbeamException#code()}. */
   UNKNOWN(-1, "unknown status");
 

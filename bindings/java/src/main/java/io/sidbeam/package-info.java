@@ -5,14 +5,16 @@
  *
  * <p>{@link io.sidbeam.Builder} makes an {@link io.sidbeam.Index} of a catalogue, {@link io.sidbeam.Session} searches
  * it, one level per step, and {@link io.sidbeam.ConstraintSet} is for engines that own the loop. samples/Minimal.java
- * is a complete program.
+ * is a complete program. Where the library runs the model too, a {@link io.sidbeam.Runner} over a
+ * {@link io.sidbeam.Model} takes the tokens of a history and gives the items.
  *
  * <p>Failures are {@link io.sidbeam.SidbeamException}s, with a {@link io.sidbeam.Status} and a message of one line.
  * Buffers are direct and in the machine's order ({@link io.sidbeam.Buffers}); they are used in place, from position to
  * limit, and lent for the call. Everything that owns memory is {@link java.lang.AutoCloseable}: closing twice, closing
  * while a call runs and using what is closed are all safe.
  *
- * <p>The native part, libsidbeam_java.so and libsidbeam.so.1 beside it, is loaded with the first use, from
+ * <p>The native part, libsidbeam_java.so and libsidbeam.so.1 beside it (and libsidbeam_runner.so.1, with the first
+ * model), is loaded with the first use, from
  * <ol>
  * <li>the folder that property {@code sidbeam.native.path} names, and then nowhere else;
  * <li>the system's library path alone, where property {@code sidbeam.native.system} is true;

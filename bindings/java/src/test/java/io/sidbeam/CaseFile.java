@@ -90,6 +90,13 @@ final class CaseFile {
       return buffer;
     }
 
+    float[] floats(String name) {
+      FloatBuffer buffer = floatBuffer(name);
+      float[] values = new float[buffer.remaining()];
+      buffer.get(0, values);
+      return values;
+    }
+
     DType dtype(String name) {
       return DType.valueOf(fields.get(name).type.toUpperCase(java.util.Locale.ROOT));
     }

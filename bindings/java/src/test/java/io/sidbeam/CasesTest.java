@@ -24,6 +24,7 @@ class CasesTest {
   private final List<Index> indexes = new ArrayList<>();
   private Session session;
   private ConstraintSet set;
+  private Disc disc;
   private Record now;
 
   @Test
@@ -65,6 +66,12 @@ class CasesTest {
       case "mask" -> mask();
       case "bitmask" -> bitmask();
       case "topk" -> topK();
+      case "sample" -> sample();
+      case "disc" -> disc();
+      case "disc_next" -> assertArrayEquals(now.longs("want_draws"), disc.next(now.integer("capacity")));
+      case "disc_add" -> disc.add(now.longs("draws"), now.longs("ordinals"), now.floats("log_probs"),
+          now.floats("log_masses"));
+      case "disc_get" -> discGet();
       default -> fail("unknown kind of record: " + kind);
     }
   }
@@ -89,6 +96,10 @@ class CasesTest {
     if (set != null) {
       set.close();
       set = null;
+    }
+    if (disc != null) {
+      disc.close();
+      disc = null;
     }
   }
 
@@ -155,7 +166,8 @@ class CasesTest {
     session = new Session(new SessionConfig(indexes.get(0)).slots(now.integer("slots")).beams(now.integer("beams"))
         .strategy(at(Strategy.values(), now.integer("strategy")))
         .normalization(at(Normalization.values(), now.integer("normalization"))).topK(now.integer("top_k"))
-        .logProbsPromised(now.integer("log_probs_promised") != 0).vocabulary(vocabulary()));
+        .logProbsPromised(now.integer("log_probs_promised") != 0).vocabulary(vocabulary())
+        .mode(at(Mode.values(), now.integer("mode"))));
     checkBeams();
   }
 
@@ -179,7 +191,14 @@ class CasesTest {
     if (now.has("prefixes")) {
       start.prefixes(now.intBuffer("prefixes"), now.intBuffer("prefix_lengths"), now.number("prefix_stride"));
     }
-    session.start(start);
+    session.start(start.sampling(sampling()));
+  }
+
+  private Sampling sampling() {
+    return new Sampling().seeds(now.longBuffer("seeds")).requests(now.longBuffer("requests"))
+        .draws(now.longBuffer("draws"), now.has("draw_stride") ? now.number("draw_stride") : 0)
+        .topKs(now.intBuffer("top_ks")).topPs(now.floatBuffer("top_ps"))
+        .noiseScales(now.floatBuffer("noise_scales"));
   }
 
   private Rows rows(ByteBuffer logits, long slots, long slotStride) {
@@ -231,8 +250,20 @@ class CasesTest {
     same("want_live", beams.live());
     same("want_active", beams.active());
     same("want_level", beams.level());
+    sameIfAny("want_log_masses", beams.logMasses());
+    sameIfAny("want_perturbed", beams.perturbed());
+    sameIfAny("want_log_inclusions", beams.logInclusions());
+    sameIfAny("want_thresholds", beams.thresholds());
     for (int s = 0; s < session.slots(); s++) {
       assertEquals(SlotError.of(now.ints("want_errors")[s]), beams.errors(s), "errors of slot " + s);
+    }
+  }
+
+  /** An array that only some modes have. */
+  private void sameIfAny(String name, FloatBuffer got) {
+    assertEquals(now.has(name), got != null, name);
+    if (got != null) {
+      same(name, got);
     }
   }
 
@@ -298,5 +329,40 @@ class CasesTest {
     same("want_codes", codes);
     same("want_log_probs", logProbs);
     same("want_next", next);
+  }
+
+  private void sample() {
+    int rows = now.integer("rows");
+    IntBuffer codes = Buffers.ints(rows);
+    FloatBuffer logProbs = Buffers.floats(rows);
+    FloatBuffer logMasses = Buffers.floats(rows);
+    LongBuffer next = Buffers.longs(rows);
+    set.sample(now.intBuffer("which"), now.longBuffer("states"), rows(now.logits("logits"), 0, 0),
+        at(Normalization.values(), now.integer("normalization")), now.floatBuffer("inverse_temperatures"), sampling(),
+        new Sampled(codes, logProbs, logMasses, next));
+    same("want_codes", codes);
+    same("want_log_probs", logProbs);
+    same("want_log_masses", logMasses);
+    same("want_next", next);
+  }
+
+  private void disc() {
+    DiscConfig config = new DiscConfig(now.integer("rounds"), now.number("seed"), now.number("request"))
+        .results(now.integer("results")).sideBySide(now.integer("side_by_side"));
+    if (now.integer("without_replacement") != 0) {
+      config.withoutReplacement(now.integer("attempts"));
+    }
+    disc = new Disc(config);
+  }
+
+  private void discGet() {
+    DiscResults results = disc.results();
+    assertArrayEquals(now.longs("want_ordinals"), results.ordinals());
+    assertArrayEquals(now.longs("want_draws"), results.draws());
+    assertArrayEquals(now.ints("want_accepted"), results.accepted());
+    assertArrayEquals(now.longs("want_draws_used"), results.drawsUsed());
+    assertArrayEquals(now.longs("want_rows_run"), results.rowsRun());
+    same("want_log_probs", Buffers.floats(results.logProbs()));
+    same("want_log_masses", Buffers.floats(results.logMasses()));
   }
 }

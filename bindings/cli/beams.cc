@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "beams.h"
+
+#include "search_input.h"
+
+namespace cli {
+
+Json found_json(const Found& found) {
+  Json beams = Json::array();
+  for (const Beam& beam : found.beams) {
+    beams.push_back(
+        {{"sid", beam.sid}, {"ordinal", beam.ordinal}, {"score", printable(beam.score)}, {"items", beam.items}});
+  }
+  return Json{
+      {"live", found.beams.size()}, {"error", found.bad_row ? Json("bad_row") : Json(nullptr)}, {"beams", beams}};
+}
+
+std::string found_table(const Found& found) {
+  Table table{0, {{"rank", "score", "ordinal", "SID", "items"}}};
+  for (const Beam& beam : found.beams) {
+    std::string items;
+    for (const std::string& item : beam.items) items += (items.empty() ? "" : " ") + item;
+    table.rows.push_back({std::to_string(table.rows.size()), fixed(beam.score, 4),
+                          beam.ordinal < 0 ? "none" : with_commas(beam.ordinal), join(beam.sid), items});
+  }
+  return "request " + std::to_string(found.number) + ": " + std::to_string(found.beams.size()) + " live" +
+         (found.bad_row ? ", error bad_row" : "") + "\n" + (found.beams.empty() ? "" : table.text());
+}
+
+std::string document(const std::vector<std::string>& requests, bool json) {
+  std::string all;
+  for (const std::string& request : requests) all += (all.empty() ? "" : json ? "," : "\n") + request;
+  return json ? "{\"requests\":[" + all + "]}\n" : all;
+}
+
+}  // namespace cli

@@ -1,0 +1,34 @@
+// What a search found for a request, as JSON and as a table: decode and run say it alike.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_BEAMS_H
+#define SIDBEAM_CLI_BEAMS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "json.h"
+
+namespace cli {
+
+struct Beam {
+  std::vector<int32_t> sid;
+  int64_t ordinal;
+  float score;
+  std::vector<std::string> items;
+};
+
+struct Found {
+  int64_t number;  // of the request
+  bool bad_row;
+  std::vector<Beam> beams;
+};
+
+Json found_json(const Found& found);
+std::string found_table(const Found& found);
+// All requests, each as one of the above says it.
+std::string document(const std::vector<std::string>& requests, bool json);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_options.h"
+
+#include <sidbeam/sidbeam.h>
+
+#include <memory>
+
+#include "commands.h"
+#include "failure.h"
+
+namespace cli {
+
+void add_run(Command program) {
+  const auto o = std::make_shared<RunOptions>();
+  const Command command = program.add_subcommand("run", "Run a model on histories: only items of the index come out");
+  command.add_option("model", o->model, "folder of a checkpoint: config.json and model.safetensors, or its shards")
+      .required()
+      .type_name("FOLDER");
+  add_index(command, o->index);
+  constexpr const char* kQuestions = "exactly one of";
+  const Option tokens = command.add_option("--tokens", o->tokens, "5,9,3: token ids").under(kQuestions);
+  const Option history =
+      command.add_option("--history", o->history, "ITEM,ITEM: ids of items, oldest first; their SIDs are the prompt")
+          .under(kQuestions);
+  const Option input =
+      command.add_option("--input", o->input, R"(JSON lines, {"tokens": [...]} or {"history": [...]} each)")
+          .type_name("FILE")
+          .under(kQuestions);
+  command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
+  add_vocabulary_options(command, o->vocabulary);
+  command.add_option("--group", o->group, "tokens per position, whose embeddings are summed; a SID then is a position")
+      .between(1, SIDBEAM_MAX_LEVELS)
+      .capture_default_str();
+  command.add_option("--start-tokens", o->start_tokens, "t0,t1,..: before every history; -1 fills a position up")
+      .type_name("LIST")
+      .excludes(tokens);
+  command.add_option("--begin-tokens", o->begin_tokens, "t0,t1,..: after every prompt; of a T5 the decoder's first")
+      .type_name("LIST");
+  command.add_option("--normalize", o->normalize, "log-softmax over all tokens, the level's codes or the valid codes")
+      .one_of({"full", "level", "valid"})
+      .capture_default_str();
+  command.add_option("--weights", o->weights, "how they are held; int8 is approximate")
+      .one_of(kWeights)
+      .capture_default_str();
+  command.add_option("--threads", o->threads, "that requests run on, side by side; default: one per core")
+      .between(1, 1024);
+  add_json(command, o->json);
+  command.footer(
+      "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
+      "Example:\n"
+      "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515");
+  command.callback([o, tokens, history, input] {
+    const int given = int{tokens.given()} + int{history.given()} + int{input.given()};
+    if (given != 1) {
+      throw UsageError("expected exactly one of --tokens, --history and --input, " + std::to_string(given) +
+                       " were given");
+    }
+    if (o->tokens.empty() && o->history.empty() && o->input.empty()) {
+      throw UsageError(std::string(tokens.given()    ? "--tokens"
+                                   : history.given() ? "--history"
+                                                     : "--input") +
+                       " is empty");
+    }
+    run_model(*o);
+  });
+}
+
+}  // namespace cli

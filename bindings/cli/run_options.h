@@ -1,0 +1,27 @@
+// The command line of sidbeam run.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_CLI_RUN_OPTIONS_H
+#define SIDBEAM_CLI_RUN_OPTIONS_H
+
+#include <string>
+#include <vector>
+
+#include "vocabulary.h"
+
+namespace cli {
+
+struct RunOptions {
+  std::string model, index, tokens, history, input, start_tokens, begin_tokens, normalize = "full", weights = "stored";
+  VocabularyOptions vocabulary;
+  int32_t beams = 0, group = 1, threads = 0;
+  bool json = false;
+};
+
+inline const std::vector<std::string> kWeights = {"stored", "f32", "f16", "bf16", "int8"};
+
+// Runs the model, or says that this program cannot: run.cc, or run_absent.cc in builds without the runner.
+void run_model(const RunOptions& o);
+
+}  // namespace cli
+
+#endif

@@ -1,0 +1,52 @@
+/* libsidbeam_runner, which is loaded when a model is first opened. See flat.h. SPDX-License-Identifier: Apache-2.0
+ *
+ * By name, not by linking: packages work without it, and programs without models do not load it. It lies beside
+ * libsidbeam in wheels and jars, whose native part names its own folder (RUNPATH, which dlopen follows), and where the
+ * system looks otherwise. */
+#ifndef SIDBEAM_FLAT_RUNNER_LIBRARY_H
+#define SIDBEAM_FLAT_RUNNER_LIBRARY_H
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <sidbeam/runner_api.h>
+
+#ifndef SWIG
+/* Written once, under the mutex, before any model or runner exists; read by those who have one. */
+static pthread_mutex_t fl_runner_mutex = PTHREAD_MUTEX_INITIALIZER;
+static const sidbeam_runner_api* fl_runner_api;
+#endif
+
+static inline void fl_load_runner_locked(sidbeam_error* err) {
+  sidbeam_runner_get_api_function get_api;
+  const sidbeam_runner_api* api = NULL;
+  char name[40];
+  void *library, *symbol;
+  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
+  library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
+  symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
+  if (symbol == NULL) {
+    const char* why = dlerror();
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", why == NULL ? name : why);
+    return;
+  }
+  memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
+  if (get_api(SIDBEAM_RUNNER_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
+  if (api->struct_size < sizeof(*api)) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s has a table of %u bytes, expected %d or more: it is older than this binding",
+            name, api->struct_size, (int)sizeof(*api));
+    return;
+  }
+  fl_runner_api = api;
+}
+
+/* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
+static inline int fl_load_runner(sidbeam_error* err) {
+  if (err->code != 0) return 0;
+  pthread_mutex_lock(&fl_runner_mutex);
+  if (fl_runner_api == NULL) fl_load_runner_locked(err);
+  pthread_mutex_unlock(&fl_runner_mutex);
+  return err->code == 0;
+}
+
+#endif

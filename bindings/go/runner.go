@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"sidbeam.io/sidbeam/internal/native"
+)
+
+// RunnerConfig is what a [Runner] is made from. Model and Constraint are needed.
+type RunnerConfig struct {
+	Runtime       *Runtime    // nil: the process's
+	Model         *Model      //
+	Constraint    Constrainer // an *Index or a *Constraint, of requests that name none
+	Beams         int         // M, the most that a request may ask for, 1 .. MaxBeams; 0: 1
+	Vocabulary    *Vocabulary // the token of each code; nil: code t of every level is token t
+	BeginTokens   []int32     // after every prompt; of a T5 the decoder's first, nil: that of its config
+	Normalization Normalization
+	Strategy      Strategy
+	// As in StartArgs; 0: 1 and none.
+	InverseTemperature, SoftCap float32
+	MaxPrompt                   int // most positions of a prompt; 0: 512
+	MaxGroup                    int // most tokens per position; 0: 1
+	QueueRequests               int // requests that may wait; 0: 1024. One more is refused with QueueFull
+	Lanes                       int // batches that run at the same time; 0: 1
+	// Requests run on the goroutine of Run alone, and Submit fails. Otherwise each lane has a thread.
+	CallerThreads bool
+	// A batch leaves when it is that large, or its oldest request has waited so long; 0: one request, no wait, which is
+	// best on CPUs.
+	BatchRequests int
+	BatchRows     int64
+	Wait          time.Duration
+	// Called per request and level, between model and step, to change the level's logits in place; on goroutines of its
+	// own, one per lane at a time. The lane waits. An error ends the request, whose caller gets it. It must not call Run
+	// or Drain of the runner, which would wait for it. On the CPU.
+	Adjust func(*Level) error
+}
+
+// Runner runs requests of a model under a constraint: history tokens in, items out. Any number of goroutines may use
+// it. All memory of the lanes is taken at creation. Callbacks of the library do not enter Go: they wait in a queue
+// for a goroutine of the runner's.
+type Runner struct {
+	handle        *handle
+	desk          *desk
+	callerThreads bool
+}
+
+// NewRunner makes a runner, its lanes' memory and their threads. Errors: InvalidArgument, Unsupported, MissingSection,
+// NoDevice, OutOfMemory.
+func NewRunner(config RunnerConfig) (*Runner, error) {
+	if config.Model == nil || config.Constraint == nil {
+		return nil, invalid("Model or Constraint is nil, expected both")
+	}
+	held, err := config.Constraint.constraint()
+	if err != nil {
+		return nil, err
+	}
+	info, err := held.Info()
+	if err != nil {
+		return nil, err
+	}
+	offsets, maps, mapCodes, end := config.Vocabulary.flat()
+	numbers := config.numbers()
+	var box uintptr
+	f := newFailure()
+	if err := withRuntime(config.Runtime, func(runtime uintptr) {
+		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), held.handle.raw(), numbers,
+			config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, f.bytes())
+	}); err != nil {
+		return nil, err
+	}
+	runtime.KeepAlive(config.Model)
+	runtime.KeepAlive(held)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	r := &Runner{handle: newHandle(box), callerThreads: config.CallerThreads}
+	f = newFailure()
+	events := native.Flat_runner_events(box, f.bytes())
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	r.desk = newDesk(newHandle(events), config.Adjust, info.Codes)
+	return r, nil
+}
+
+func (c *RunnerConfig) numbers() []int64 {
+	numbers := make([]int64, native.FLAT_RUNNER_COUNT)
+	numbers[native.FLAT_RUNNER_BEAMS] = int64(orOne(c.Beams))
+	numbers[native.FLAT_RUNNER_NORMALIZATION] = int64(c.Normalization)
+	numbers[native.FLAT_RUNNER_STRATEGY] = int64(c.Strategy)
+	numbers[native.FLAT_RUNNER_MAX_PROMPT] = int64(c.MaxPrompt)
+	numbers[native.FLAT_RUNNER_MAX_GROUP] = int64(c.MaxGroup)
+	numbers[native.FLAT_RUNNER_QUEUE_REQUESTS] = int64(c.QueueRequests)
+	numbers[native.FLAT_RUNNER_LANES] = int64(c.Lanes)
+	numbers[native.FLAT_RUNNER_LANE_THREADS] = int64(flag(!c.CallerThreads))
+	numbers[native.FLAT_RUNNER_BATCH_REQUESTS] = int64(c.BatchRequests)
+	numbers[native.FLAT_RUNNER_BATCH_ROWS] = c.BatchRows
+	numbers[native.FLAT_RUNNER_WAIT_US] = c.Wait.Microseconds()
+	numbers[native.FLAT_RUNNER_ADJUST] = int64(flag(c.Adjust != nil))
+	return numbers
+}
+
+// Request is a request of a runner. Only Tokens is needed.
+type Request struct {
+	Tokens     []int32       // [positions, Group] token ids, copied; of a group the embeddings are summed, -1 is none
+	Group      int           // tokens per position; 0: 1
+	Beams      int           // 1 .. M; 0: M
+	Priority   int           // higher starts earlier
+	Deadline   time.Duration // from now on, within which it must start; 0: none, or, with Run, that of the context
+	Constraint Constrainer   // nil: the runner's; another must have the same codes per level
+	Value      any           // for Adjust
+}
+
+// Result is what a request found: N SIDs, best first.
+type Result struct {
+	SIDs        []int32   // [N, L] codes; -1 past the end of a shorter SID
+	Scores      []float32 // [N] log-probability
+	Ordinals    []int64   // [N]; -1 where StrategyNone found no SID
+	Levels      int       // L
+	Request     int64     // its number
+	Queued, Ran time.Duration
+	Batch       int // requests that ran with it, itself included
+}
+
+// SID is the i-th SID: a part of SIDs.
+func (r *Result) SID(i int) []int32 {
+	sid := r.SIDs[i*r.Levels:][:r.Levels]
+	for l, code := range sid {
+		if code < 0 {
+			return sid[:l]
+		}
+	}
+	return sid
+}
+
+func takeResult(numbers []int64) (*Result, error) {
+	live, levels := int(numbers[native.FLAT_RESULT_LIVE]), int(numbers[native.FLAT_RESULT_LEVELS])
+	result := &Result{
+		SIDs:     make([]int32, live*levels),
+		Scores:   make([]float32, live),
+		Ordinals: make([]int64, live),
+		Levels:   levels,
+		Request:  numbers[native.FLAT_RESULT_REQUEST],
+		Queued:   time.Duration(numbers[native.FLAT_RESULT_QUEUED_US]) * time.Microsecond,
+		Ran:      time.Duration(numbers[native.FLAT_RESULT_RUN_US]) * time.Microsecond,
+		Batch:    int(numbers[native.FLAT_RESULT_BATCH]),
+	}
+	f := newFailure()
+	native.Flat_result_take(numbers[native.FLAT_RESULT_NUMBER], result.SIDs, result.Scores, result.Ordinals, f.bytes())
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Run runs a request and waits for it. When ctx ends, the request does, at its next level at the latest, unless it runs
+// on this goroutine (CallerThreads). Errors: InvalidArgument (a token out of the vocabulary, an empty prompt or one too
+// long; NaN or +inf in logits), QueueFull, DeadlineExceeded, Cancelled (errors.Is finds the context's error too),
+// BadState (closed).
+func (r *Runner) Run(ctx context.Context, request Request) (*Result, error) {
+	if r.desk.isInside() {
+		return nil, errInside("Run")
+	}
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if end, ok := ctx.Deadline(); ok && request.Deadline == 0 {
+		request.Deadline = time.Until(end)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, &Error{Code: Cancelled, Message: "the request's context ended before it began", cause: err}
+	}
+	if r.callerThreads {
+		return r.runHere(request)
+	}
+	pending, err := r.Submit(request)
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	select {
+	case <-pending.done:
+	case <-ctx.Done():
+		pending.Cancel()
+	}
+	result, err := pending.Result()
+	return result, because(ctx, err)
+}
+
+// because adds the context's error to one that it brought about.
+func because(ctx context.Context, err error) error {
+	if failed, ok := err.(*Error); ok && (failed.Code == Cancelled || failed.Code == DeadlineExceeded) {
+		failed.cause = ctx.Err()
+	}
+	return err
+}
+
+func (r *Runner) runHere(request Request) (*Result, error) {
+	pending, tag := r.desk.admit(nil, request.Value)
+	defer r.desk.forget(tag)
+	numbers := make([]int64, native.FLAT_RESULT_COUNT)
+	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
+		native.Flat_runner_run(r.handle.raw(), tag, tokens, saturate(request.Group), saturate(request.Beams),
+			saturate(request.Priority), constraint, deadline, numbers, f.bytes())
+	})
+	if err != nil {
+		return nil, pending.failure(err)
+	}
+	return takeResult(numbers)
+}
+
+// Submit takes a request and returns before it is done. Errors: InvalidArgument, QueueFull, DeadlineExceeded (a
+// negative deadline), BadState (closed, or CallerThreads).
+func (r *Runner) Submit(request Request) (*Pending, error) {
+	pending, tag := r.desk.admit(r, request.Value)
+	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
+		pending.id = native.Flat_runner_submit(r.handle.raw(), tag, tokens, saturate(request.Group),
+			saturate(request.Beams), saturate(request.Priority), constraint, deadline, f.bytes())
+	})
+	if err != nil {
+		r.desk.forget(tag)
+		return nil, err
+	}
+	return pending, nil
+}
+
+// enter calls with what a request needs in C, and keeps it alive.
+func (r *Runner) enter(
+	request Request, call func(tokens []int32, constraint uintptr, deadline int64, f *failure),
+) error {
+	var held *Constraint
+	var box uintptr
+	if request.Constraint != nil {
+		var err error
+		if held, err = request.Constraint.constraint(); err != nil {
+			return err
+		}
+		box = held.handle.raw()
+	}
+	deadline := request.Deadline.Microseconds()
+	if deadline == 0 && request.Deadline < 0 {
+		deadline = -1
+	} else if deadline == 0 && request.Deadline > 0 {
+		deadline = 1
+	}
+	f := newFailure()
+	call(request.Tokens, box, deadline, f)
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(r)
+	return f.done()
+}
+
+// Drain waits until no request waits or runs, at most timeout (0: no limit), and says whether that is so.
+func (r *Runner) Drain(timeout time.Duration) (bool, error) {
+	if r.desk.isInside() {
+		return false, errInside("Drain")
+	}
+	f := newFailure()
+	idle := native.Flat_runner_drain(r.handle.raw(), timeout.Microseconds(), f.bytes())
+	runtime.KeepAlive(r)
+	return idle != 0, f.done()
+}
+
+// Close takes no more requests, ends the waiting ones with Cancelled and waits for the running ones: afterwards all
+// requests are done and Adjust is not called. Closing again does nothing. Within Adjust it fails with BadState.
+func (r *Runner) Close() error {
+	if r.desk.isInside() {
+		return errInside("Close")
+	}
+	if r.handle == nil {
+		return nil
+	}
+	f := newFailure()
+	native.Flat_runner_close(r.handle.raw(), f.bytes())
+	runtime.KeepAlive(r)
+	if err := f.done(); err != nil {
+		return err
+	}
+	<-r.desk.ended
+	return nil
+}
+
+func errInside(what string) error {
+	return &Error{Code: BadState, Message: what + " is called within Adjust of the runner, whose end it would wait for"}
+}

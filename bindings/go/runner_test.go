@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sidbeam_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sidbeam.io/sidbeam"
+)
+
+// tinyModel is what tests/bindings/tiny_model.py wrote: tokens 0 .. 63.
+func tinyModel(t testing.TB) *sidbeam.Model {
+	t.Helper()
+	folder := os.Getenv("SIDBEAM_MODEL")
+	if folder == "" {
+		t.Skip("SIDBEAM_MODEL is not set: the library was built without the runner")
+	}
+	model, err := sidbeam.OpenModel(folder, sidbeam.ModelConfig{})
+	must(t, err)
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+const tinyLevels, tinyCodes = 3, 8
+
+// tinyConfig is a catalogue of SIDs whose codes have the tokens from 16, 24 and 32 on.
+func tinyConfig(t testing.TB) sidbeam.RunnerConfig {
+	model := tinyModel(t)
+	index := build(t, sidbeam.BuilderConfig{Codes: []int32{tinyCodes, tinyCodes, tinyCodes}},
+		sidbeam.Pairs{Codes: randomSIDs(60, tinyLevels, tinyCodes)})
+	return sidbeam.RunnerConfig{Model: model, Constraint: index, Beams: 5,
+		Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{16, 24, 32}}}
+}
+
+func newRunner(t testing.TB, config sidbeam.RunnerConfig) *sidbeam.Runner {
+	t.Helper()
+	runner, err := sidbeam.NewRunner(config)
+	must(t, err)
+	t.Cleanup(func() { _ = runner.Close() })
+	return runner
+}
+
+var history = sidbeam.Request{Tokens: []int32{17, 25, 33, 20, 30, 39}}
+
+func run(t testing.TB, runner *sidbeam.Runner, request sidbeam.Request) *sidbeam.Result {
+	t.Helper()
+	result, err := runner.Run(context.Background(), request)
+	must(t, err)
+	return result
+}
+
+func TestModel(t *testing.T) {
+	model := tinyModel(t)
+	info := model.Info()
+	if info.Family != "llama" || info.Layers != 2 || info.Vocabulary != 64 || info.Heads != 4 || info.HeadDim != 4 {
+		t.Errorf("expected the Llama of tiny_model.py, got %+v", info)
+	}
+	_, err := sidbeam.OpenModel(filepath.Join(t.TempDir(), "none"), sidbeam.ModelConfig{})
+	fails(t, err, sidbeam.IOError, "No such file")
+	_, err = sidbeam.OpenModel("a\x00b", sidbeam.ModelConfig{})
+	fails(t, err, sidbeam.InvalidArgument, "folder holds a NUL byte")
+	must(t, model.Close())
+	must(t, model.Close())
+	config := tinyConfig(t)
+	config.Model = model
+	_, err = sidbeam.NewRunner(config)
+	fails(t, err, sidbeam.BadState, "model is closed")
+}
+
+func TestRun(t *testing.T) {
+	config := tinyConfig(t)
+	index := config.Constraint.(*sidbeam.Index)
+	runner := newRunner(t, config)
+	must(t, config.Model.Close()) // the runner holds it
+	result := run(t, runner, history)
+	if len(result.Scores) != 5 || result.Levels != tinyLevels || result.Request < 1 || result.Batch < 1 {
+		t.Fatalf("expected 5 SIDs of 3 codes, got %+v", result)
+	}
+	for i, ordinal := range result.Ordinals {
+		sid, err := index.SID(ordinal)
+		must(t, err)
+		if !reflect.DeepEqual(sid, result.SID(i)) {
+			t.Errorf("ordinal %d is %v, got %v", ordinal, sid, result.SID(i))
+		}
+		if i > 0 && result.Scores[i] > result.Scores[i-1] {
+			t.Errorf("expected falling scores, got %v", result.Scores)
+		}
+	}
+	fewer := history
+	fewer.Beams = 2
+	if got := run(t, runner, fewer); len(got.Scores) != 2 {
+		t.Errorf("expected 2 SIDs, got %v", got.Scores)
+	}
+	pending, err := runner.Submit(history)
+	must(t, err)
+	got, err := pending.Result()
+	must(t, err)
+	config.CallerThreads = true
+	config.Model = tinyModel(t)
+	here := run(t, newRunner(t, config), history)
+	if !reflect.DeepEqual(got.Scores, result.Scores) || !reflect.DeepEqual(here.Scores, result.Scores) {
+		t.Errorf("expected the same bits however it runs, got %v, %v, %v", result.Scores, got.Scores, here.Scores)
+	}
+	stats, err := runner.Stats()
+	must(t, err)
+	if stats.Submitted != 3 || stats.Finished != 3 || stats.Lanes != 1 || stats.Queued != 0 || stats.Up <= 0 {
+		t.Errorf("expected 3 requests on 1 lane, got %+v", stats)
+	}
+}
+
+func TestRunnerRefuses(t *testing.T) {
+	config := tinyConfig(t)
+	runner := newRunner(t, config)
+	ctx := context.Background()
+	for _, bad := range []struct {
+		request sidbeam.Request
+		code    sidbeam.Code
+		text    string
+	}{
+		{sidbeam.Request{}, sidbeam.InvalidArgument, "positions is 0"},
+		{sidbeam.Request{Tokens: []int32{1, 64}}, sidbeam.InvalidArgument, "64, expected"},
+		{sidbeam.Request{Tokens: []int32{1, 2, 3}, Group: 2}, sidbeam.InvalidArgument, "expected a multiple of group, 2"},
+		{sidbeam.Request{Tokens: []int32{1}, Beams: 6}, sidbeam.InvalidArgument, "beams is 6"},
+		{sidbeam.Request{Tokens: []int32{1}, Deadline: -time.Nanosecond}, sidbeam.DeadlineExceeded, "deadline"},
+	} {
+		_, err := runner.Run(ctx, bad.request)
+		code, _ := err.(*sidbeam.Error)
+		if code == nil || code.Code != bad.code {
+			t.Errorf("%+v: expected %v, got %v", bad.request, bad.code, err)
+		} else if bad.code == sidbeam.InvalidArgument {
+			fails(t, err, bad.code, bad.text)
+		}
+	}
+	if got := run(t, runner, history); len(got.Scores) != 5 { // nothing was lost
+		t.Errorf("expected 5 SIDs, got %v", got.Scores)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := runner.Run(ended, history)
+	fails(t, err, sidbeam.Cancelled, "context ended")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("expected the context's error, got %v", err)
+	}
+	config.CallerThreads = true
+	_, err = newRunner(t, config).Submit(history)
+	if !errors.Is(err, sidbeam.BadState) {
+		t.Errorf("expected BadState without threads, got %v", err)
+	}
+	_, err = sidbeam.NewRunner(sidbeam.RunnerConfig{})
+	fails(t, err, sidbeam.InvalidArgument, "Model or Constraint is nil")
+	must(t, runner.Close())
+	must(t, runner.Close())
+	_, err = runner.Run(ctx, history)
+	fails(t, err, sidbeam.BadState, "runner is closed")
+	_, err = runner.Stats()
+	fails(t, err, sidbeam.BadState, "runner is closed")
+	must(t, new(sidbeam.Runner).Close())
+	_, err = new(sidbeam.Runner).Submit(history)
+	fails(t, err, sidbeam.InvalidArgument, "runner is null")
+}
+
+// Adjust sees every level of every request, changes it, and its errors reach the caller.
+func TestAdjust(t *testing.T) {
+	config := tinyConfig(t)
+	plain := run(t, newRunner(t, config), history)
+	worst := plain.SID(4)
+	refusal := errors.New("not this one")
+	var runner *sidbeam.Runner
+	config.Lanes = 2
+	config.Adjust = func(level *sidbeam.Level) error {
+		switch level.Value {
+		case "refuse":
+			return refusal
+		case "close":
+			return runner.Close()
+		case "run":
+			_, err := runner.Run(context.Background(), history)
+			return err
+		}
+		if level.Level == 0 && level.Rows != 1 {
+			t.Errorf("expected one row at level 0, got %d", level.Rows)
+		}
+		for r := 0; r < level.Rows; r++ {
+			if len(level.Prefix(r)) != level.Level {
+				t.Errorf("expected %d codes, got %v", level.Level, level.Prefix(r))
+			}
+			level.Logits(r)[level.Column(worst[level.Level])] += 1000
+		}
+		return nil
+	}
+	runner = newRunner(t, config)
+	if got := run(t, runner, history); !reflect.DeepEqual(got.SID(0), worst) {
+		t.Errorf("expected %v to be first, got %v", worst, got.SID(0))
+	}
+	request := history
+	request.Value = "refuse"
+	if _, err := runner.Run(context.Background(), request); err != refusal {
+		t.Errorf("expected the error of adjust, got %v", err)
+	}
+	request.Value = "close"
+	_, err := runner.Run(context.Background(), request)
+	fails(t, err, sidbeam.BadState, "Close is called within Adjust")
+	request.Value = "run"
+	_, err = runner.Run(context.Background(), request)
+	fails(t, err, sidbeam.BadState, "Run is called within Adjust")
+	config.CallerThreads = true
+	if got := run(t, newRunner(t, config), history); !reflect.DeepEqual(got.SID(0), worst) {
+		t.Errorf("on the caller's thread expected %v to be first, got %v", worst, got.SID(0))
+	}
+}
+
+// A context that ends in the middle of a request ends it: adjust holds the request until then.
+func TestContextCancelsARunningRequest(t *testing.T) {
+	config := tinyConfig(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	config.Adjust = func(level *sidbeam.Level) error {
+		if level.Value == "cancel" {
+			cancel()
+		}
+		return nil
+	}
+	runner := newRunner(t, config)
+	request := history
+	request.Value = "cancel"
+	for {
+		_, err := runner.Run(ctx, request)
+		if err != nil {
+			if !errors.Is(err, sidbeam.Cancelled) || !errors.Is(err, context.Canceled) {
+				t.Errorf("expected Cancelled by the context, got %v", err)
+			}
+			break
+		}
+	}
+}
+
+// 64 goroutines run and submit until the runner is closed under them: each request works, or says why not, and adjust
+// is not called afterwards.
+func TestCloseUnderLoad(t *testing.T) {
+	for _, adjusts := range []bool{false, true} {
+		config := tinyConfig(t)
+		config.Lanes, config.QueueRequests = 2, 16
+		var closed, late atomic.Bool
+		if adjusts {
+			config.Adjust = func(*sidbeam.Level) error {
+				if closed.Load() {
+					late.Store(true)
+				}
+				return nil
+			}
+		}
+		runner := newRunner(t, config)
+		want := run(t, runner, history).Scores
+		var group sync.WaitGroup
+		var finished atomic.Int64
+		enough := make(chan struct{})
+		for g := 0; g < 64; g++ {
+			group.Add(1)
+			go func(g int) {
+				defer group.Done()
+				for {
+					result, err := loaded(runner, g)
+					var failed *sidbeam.Error
+					switch {
+					case err == nil:
+						if !reflect.DeepEqual(result.Scores, want) {
+							t.Errorf("expected %v, got %v", want, result.Scores)
+						}
+						if finished.Add(1) == 200 {
+							close(enough)
+						}
+					case errors.Is(err, sidbeam.QueueFull), errors.Is(err, sidbeam.Cancelled):
+						runtime.Gosched()
+					case errors.As(err, &failed) && failed.Code == sidbeam.BadState:
+						return
+					default:
+						t.Errorf("expected success, QueueFull, Cancelled or BadState, got %v", err)
+					}
+				}
+			}(g)
+		}
+		<-enough
+		must(t, runner.Close())
+		closed.Store(true)
+		group.Wait()
+		if late.Load() {
+			t.Error("adjust was called after Close")
+		}
+	}
+}
+
+func loaded(runner *sidbeam.Runner, g int) (*sidbeam.Result, error) {
+	if g%2 == 0 {
+		return runner.Run(context.Background(), history)
+	}
+	pending, err := runner.Submit(history)
+	if err != nil {
+		return nil, err
+	}
+	if g%16 == 1 {
+		pending.Cancel()
+	}
+	return pending.Result()
+}
+
+// Runners and results that nobody closes go, with what they hold.
+func TestRunnersAreCollected(t *testing.T) {
+	config := tinyConfig(t)
+	for i := 0; i < 20; i++ {
+		runner, err := sidbeam.NewRunner(config)
+		must(t, err)
+		pending, err := runner.Submit(history)
+		must(t, err)
+		runner = nil
+		runtime.GC()
+		_, err = pending.Result() // the request has kept its runner
+		must(t, err)
+	}
+	for i := 0; i < 100 && runtime.NumGoroutine() > 10; i++ {
+		runtime.GC()
+		runtime.Gosched()
+	}
+}
+
+// A process ends with requests waiting and running.
+func TestExitWithRequests(t *testing.T) {
+	if os.Getenv("SIDBEAM_EXIT") == "" {
+		tinyModel(t)
+		again(t, "TestExitWithRequests", "SIDBEAM_EXIT=1")
+		return
+	}
+	config := tinyConfig(t)
+	begun := make(chan bool, 1000)
+	config.Adjust = func(*sidbeam.Level) error { begun <- true; return nil }
+	runner := newRunner(t, config)
+	for i := 0; i < 100; i++ {
+		_, err := runner.Submit(history)
+		must(t, err)
+	}
+	<-begun
+	os.Exit(0)
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+/**
+ * Samples of a {@link Disc}, arrays of [results].
+ *
+ * @param ordinals -1: dead
+ * @param draws number of the draw that became the result; -1: dead
+ * @param accepted 1: accepted; 0: resampled, or dead
+ * @param drawsUsed draws that decided it, as the paper counts them
+ * @param rowsRun draws that were added for it, needed or not
+ * @param logProbs log P of the SID; -inf: dead
+ * @param logMasses log x
+ */
+public record DiscResults(long[] ordinals, long[] draws, int[] accepted, long[] drawsUsed, long[] rowsRun,
+    float[] logProbs, float[] logMasses) {}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.lang.ref.Reference;
+import java.nio.file.Path;
+
+/**
+ * A model's weights. Immutable: open it once, share it with every runner and thread. Runners hold what they need of it,
+ * so it may be closed before them.
+ */
+public final class Model extends NativeObject {
+  private Model(long handle) {
+    super(handle);
+  }
+
+  /**
+   * Opens a checkpoint with its weights as stored, on the CPU.
+   *
+   * @param folder of the checkpoint
+   * @return to be closed by the caller
+   */
+  public static Model open(Path folder) {
+    return open(folder, new ModelConfig());
+  }
+
+  /**
+   * Opens the folder of a checkpoint: config.json, and model.safetensors or its shards, of a T5, Llama, Qwen2 or Qwen3.
+   * Nothing of the folder is needed afterwards. Fails with {@link Status#IO_ERROR}, {@link Status#CORRUPT} (the message
+   * names the tensor that is missing or has another shape), {@link Status#UNSUPPORTED} (another family, a setting
+   * that is not implemented, or no libsidbeam_runner.so.1), {@link Status#NO_DEVICE} or {@link Status#OUT_OF_MEMORY}.
+   *
+   * @param folder of the checkpoint
+   * @param config read, not kept
+   * @return to be closed by the caller
+   */
+  public static Model open(Path folder, ModelConfig config) {
+    byte[] name = Text.in(folder);
+    Buffers.given(config, "config");
+    NativeLibrary.loadRunner();
+    return new Model(Native.flat_model_open(name, config.weights.code, config.deviceType, config.deviceId));
+  }
+
+  /**
+   * What the model is.
+   *
+   * @return a snapshot
+   */
+  public ModelInfo info() {
+    long[] numbers = new long[Native.FLAT_MODEL_COUNT];
+    byte[] family = new byte[Native.FLAT_MODEL_FAMILY_BYTES];
+    try {
+      Native.flat_model_get_info(handle, numbers, family);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+    return ModelInfo.of(numbers, family);
+  }
+}

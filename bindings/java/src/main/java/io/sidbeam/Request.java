@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.time.Duration;
+
+/** A request of a {@link Runner}; every setter returns this object. */
+public final class Request {
+  final int[] tokens;
+  int group;
+  int beams;
+  int priority;
+  long deadlineUs;
+  Catalogue catalogue;
+  Object context;
+
+  /**
+   * All beams, no deadline.
+   *
+   * @param tokens [positions, group] token ids; not copied until the request is run or submitted
+   */
+  public Request(int... tokens) {
+    this.tokens = Buffers.given(tokens, "tokens");
+  }
+
+  /**
+   * Tokens per position, whose embeddings are summed; -1 is no token.
+   *
+   * @param group default 1
+   * @return this
+   */
+  public Request group(int group) {
+    this.group = group;
+    return this;
+  }
+
+  /**
+   * Beams.
+   *
+   * @param beams 1 .. M; 0 (the default): M
+   * @return this
+   */
+  public Request beams(int beams) {
+    this.beams = beams;
+    return this;
+  }
+
+  /**
+   * Who goes first.
+   *
+   * @param priority higher starts earlier; default 0
+   * @return this
+   */
+  public Request priority(int priority) {
+    this.priority = priority;
+    return this;
+  }
+
+  /**
+   * Time from the call on within which the request must start, or it fails with {@link Status#DEADLINE_EXCEEDED}.
+   *
+   * @param deadline to a microsecond; null (the default): none
+   * @return this
+   */
+  public Request deadline(Duration deadline) {
+    long us = deadline == null ? 0 : Math.floorDiv(deadline.toNanos(), 1000L);
+    deadlineUs = deadline != null && us == 0 ? -1 : us;
+    return this;
+  }
+
+  /**
+   * What the request runs under.
+   *
+   * @param catalogue null (the default): the runner's; another must have the same codes per level
+   * @return this
+   */
+  public Request catalogue(Catalogue catalogue) {
+    this.catalogue = catalogue;
+    return this;
+  }
+
+  /**
+   * Anything, for {@link RunnerConfig#adjust}: {@link Level#context}.
+   *
+   * @param context default null
+   * @return this
+   */
+  public Request context(Object context) {
+    this.context = context;
+    return this;
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.stream.LongStream;
+
+/**
+ * What a request found: n SIDs, best first, at most its number of beams.
+ *
+ * @param levels L
+ * @param sids [n, L] codes; -1 past the end of a shorter SID
+ * @param scores [n] log-probability
+ * @param ordinals [n]; -1 where strategy NONE found no SID
+ * @param request its number
+ * @param queued time that it waited
+ * @param ran time that it ran
+ * @param batch requests that ran with it, itself included
+ * @param catalogue that it ran under
+ */
+public record Result(int levels, int[] sids, float[] scores, long[] ordinals, long request, Duration queued,
+    Duration ran, int batch, Catalogue catalogue) {
+  /** Takes the result out of native memory, or throws the request's failure. */
+  static Result take(long[] n, Catalogue catalogue) {
+    int live = (int) n[Native.FLAT_RESULT_LIVE];
+    int levels = (int) n[Native.FLAT_RESULT_LEVELS];
+    Result result = new Result(levels, new int[live * levels], new float[live], new long[live],
+        n[Native.FLAT_RESULT_REQUEST], ofMicros(n[Native.FLAT_RESULT_QUEUED_US]),
+        ofMicros(n[Native.FLAT_RESULT_RUN_US]), (int) n[Native.FLAT_RESULT_BATCH], catalogue);
+    Native.flat_result_take(n[Native.FLAT_RESULT_NUMBER], result.sids, result.scores, result.ordinals);
+    return result;
+  }
+
+  static Duration ofMicros(long micros) {
+    return Duration.ofNanos(1000 * micros);
+  }
+
+  /**
+   * How many SIDs.
+   *
+   * @return n
+   */
+  public int size() {
+    return scores.length;
+  }
+
+  /**
+   * A SID.
+   *
+   * @param i 0 .. n - 1
+   * @return a new array of its codes
+   */
+  public int[] sid(int i) {
+    int[] sid = Arrays.copyOfRange(sids, i * levels, (i + 1) * levels);
+    int length = 0;
+    while (length < levels && sid[length] >= 0) {
+      length++;
+    }
+    return Arrays.copyOf(sid, length);
+  }
+
+  /**
+   * The item rows of the SIDs, by SID, then priority; {@link Index#itemIds} and {@link Index#itemNames} take them.
+   * Fails with {@link Status#BAD_STATE} if the request ran under a {@link Constraint}, which knows no items, or if
+   * the index has been closed.
+   *
+   * @return a new array
+   */
+  public long[] itemRows() {
+    if (!(catalogue instanceof Index index)) {
+      throw new SidbeamException(Status.BAD_STATE, "the request ran under a Constraint, expected an Index");
+    }
+    return Arrays.stream(ordinals).filter(ordinal -> ordinal >= 0).mapToObj(index::itemRows)
+        .flatMapToLong(range -> LongStream.range(range.begin(), range.end())).toArray();
+  }
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.time.Duration;
+import java.util.function.Consumer;
+
+/** What a {@link Runner} is made with; every setter returns this object. */
+public final class RunnerConfig {
+  final Model model;
+  final Catalogue catalogue;
+  final long[] numbers = new long[Native.FLAT_RUNNER_COUNT];
+  Runtime runtime;
+  Vocabulary vocabulary = new Vocabulary();
+  int[] beginTokens;
+  float inverseTemperature;
+  float softCap;
+  Consumer<Level> adjust;
+
+  /**
+   * One beam, strategy trie, log-softmax over all tokens, one lane with a thread of its own, requests one by one.
+   *
+   * @param model the runner holds it
+   * @param catalogue of requests that name none; the runner holds it
+   */
+  public RunnerConfig(Model model, Catalogue catalogue) {
+    this.model = Buffers.given(model, "model");
+    this.catalogue = Buffers.given(catalogue, "catalogue");
+    beams(1).strategy(Strategy.TRIE).normalization(Normalization.FULL).lanes(1).laneThreads(true);
+  }
+
+  private RunnerConfig number(int place, long number) {
+    numbers[place] = number;
+    return this;
+  }
+
+  /**
+   * The runtime.
+   *
+   * @param runtime null: the default
+   * @return this
+   */
+  public RunnerConfig runtime(Runtime runtime) {
+    this.runtime = runtime;
+    return this;
+  }
+
+  /**
+   * Beams of a request, at most.
+   *
+   * @param beams M, 1 .. 4096
+   * @return this
+   */
+  public RunnerConfig beams(int beams) {
+    return number(Native.FLAT_RUNNER_BEAMS, beams);
+  }
+
+  /**
+   * The token of each code, which is its row of the embedding and of the output layer.
+   *
+   * @param vocabulary read when the runner is made; the default: code t of every level is token t. Variable lengths
+   *     need its end column
+   * @return this
+   */
+  public RunnerConfig vocabulary(Vocabulary vocabulary) {
+    this.vocabulary = Buffers.given(vocabulary, "vocabulary");
+    return this;
+  }
+
+  /**
+   * Tokens after every prompt, before the first code; of a T5 the decoder's first.
+   *
+   * @param beginTokens copied; the default: none, of a T5 that of its config
+   * @return this
+   */
+  public RunnerConfig beginTokens(int... beginTokens) {
+    this.beginTokens = beginTokens.clone();
+    return this;
+  }
+
+  /**
+   * How logits become log-probabilities. FULL multiplies all of the output layer, LEVEL and VALID only the rows of the
+   * level's codes.
+   *
+   * @param normalization default {@link Normalization#FULL}
+   * @return this
+   */
+  public RunnerConfig normalization(Normalization normalization) {
+    return number(Native.FLAT_RUNNER_NORMALIZATION, Buffers.given(normalization, "normalization").code);
+  }
+
+  /**
+   * How valid codes are found.
+   *
+   * @param strategy default {@link Strategy#TRIE}
+   * @return this
+   */
+  public RunnerConfig strategy(Strategy strategy) {
+    return number(Native.FLAT_RUNNER_STRATEGY, Buffers.given(strategy, "strategy").code);
+  }
+
+  /**
+   * What logits are multiplied by.
+   *
+   * @param inverseTemperature 0 (the default): 1
+   * @return this
+   */
+  public RunnerConfig inverseTemperature(float inverseTemperature) {
+    this.inverseTemperature = inverseTemperature;
+    return this;
+  }
+
+  /**
+   * Logits become softCap * tanh(logit / softCap) first.
+   *
+   * @param softCap 0 (the default): none
+   * @return this
+   */
+  public RunnerConfig softCap(float softCap) {
+    this.softCap = softCap;
+    return this;
+  }
+
+  /**
+   * Most positions of a prompt.
+   *
+   * @param maxPrompt 0 (the default): 512
+   * @return this
+   */
+  public RunnerConfig maxPrompt(long maxPrompt) {
+    return number(Native.FLAT_RUNNER_MAX_PROMPT, maxPrompt);
+  }
+
+  /**
+   * Most tokens per position.
+   *
+   * @param maxGroup 0 (the default): 1
+   * @return this
+   */
+  public RunnerConfig maxGroup(int maxGroup) {
+    return number(Native.FLAT_RUNNER_MAX_GROUP, maxGroup);
+  }
+
+  /**
+   * Requests that may wait; one more is refused with {@link Status#QUEUE_FULL}.
+   *
+   * @param queueRequests 0 (the default): 1024
+   * @return this
+   */
+  public RunnerConfig queueRequests(int queueRequests) {
+    return number(Native.FLAT_RUNNER_QUEUE_REQUESTS, queueRequests);
+  }
+
+  /**
+   * Batches that run at the same time.
+   *
+   * @param lanes default 1
+   * @return this
+   */
+  public RunnerConfig lanes(int lanes) {
+    return number(Native.FLAT_RUNNER_LANES, lanes);
+  }
+
+  /**
+   * Whether each lane has a native thread, made with the runner. Without them {@link Runner#run} works alone, on the
+   * caller's thread.
+   *
+   * @param laneThreads default true
+   * @return this
+   */
+  public RunnerConfig laneThreads(boolean laneThreads) {
+    return number(Native.FLAT_RUNNER_LANE_THREADS, laneThreads ? 1 : 0);
+  }
+
+  /**
+   * When a batch leaves: it is that large, or its oldest request has waited so long. On CPUs the default is best: they
+   * run requests side by side.
+   *
+   * @param requests 0 (the default): 1
+   * @param rows prompt positions + M * (L - 1) of each; 0 (the default): no limit
+   * @param wait default zero
+   * @return this
+   */
+  public RunnerConfig batch(int requests, long rows, Duration wait) {
+    number(Native.FLAT_RUNNER_WAIT_US, Buffers.given(wait, "wait").toNanos() / 1000);
+    return number(Native.FLAT_RUNNER_BATCH_REQUESTS, requests).number(Native.FLAT_RUNNER_BATCH_ROWS, rows);
+  }
+
+  /**
+   * Called per request and level, between model and step, to change the level's logits in place: interpolation, bias.
+   * On as many daemon threads of the runner's as there are lanes; a lane waits for its call. What it throws ends the
+   * request, and its caller gets it. It must not call {@link Runner#run}, drain or close. On the CPU.
+   *
+   * @param adjust null (the default): none
+   * @return this
+   */
+  public RunnerConfig adjust(Consumer<Level> adjust) {
+    this.adjust = adjust;
+    return number(Native.FLAT_RUNNER_ADJUST, adjust == null ? 0 : 1);
+  }
+}

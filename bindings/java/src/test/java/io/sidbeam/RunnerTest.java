@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import static io.sidbeam.Fixtures.refused;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.ref.WeakReference;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+
+/** A model of random weights, tests/bindings/tiny_model.py: tokens 0 .. 63. */
+@EnabledIfSystemProperty(named = "sidbeam.test.model", matches = ".+",
+    disabledReason = "the library was built without the runner")
+class RunnerTest {
+  private static final Path FOLDER = Path.of(System.getProperty("sidbeam.test.model", ""));
+  private static final int[] HISTORY = {17, 25, 33, 20, 30, 39};
+
+  /** SIDs of three codes out of eight, whose tokens begin at 16, 24 and 32. */
+  private static Index index() {
+    try (Builder builder = new Builder(new BuilderConfig(8, 8, 8))) {
+      builder.add(new Random(1).ints(3 * 60, 0, 8).toArray());
+      return builder.finish();
+    }
+  }
+
+  private static RunnerConfig config(Catalogue catalogue) {
+    return new RunnerConfig(Model.open(FOLDER), catalogue).beams(5).vocabulary(new Vocabulary().offsets(16, 24, 32));
+  }
+
+  @Test
+  void modelsSayWhatTheyAreAndWhatIsWrong() {
+    Model model = Model.open(FOLDER, new ModelConfig().weights(Weights.F32));
+    ModelInfo info = model.info();
+    assertEquals("llama", info.family());
+    assertEquals(List.of(2, 0, 4, 4), List.of(info.layers(), info.encoderLayers(), info.heads(), info.headDim()));
+    assertEquals(64, info.vocabulary());
+    refused(Status.IO_ERROR, "No such file", () -> Model.open(Path.of("nowhere")));
+    refused(Status.INVALID_ARGUMENT, "config is null", () -> Model.open(FOLDER, null));
+    model.close();
+    model.close();
+    refused(Status.BAD_STATE, "model is closed", model::info);
+    refused(Status.BAD_STATE, "model is closed", () -> new Runner(new RunnerConfig(model, index())));
+  }
+
+  @Test
+  void itemsComeOutHoweverItRuns() throws Exception {
+    Index index = index();
+    try (Runner runner = new Runner(config(index)); Runner here = new Runner(config(index).laneThreads(false))) {
+      Result result = runner.run(new Request(HISTORY));
+      assertEquals(5, result.size());
+      for (int i = 0; i < 5; i++) {
+        assertArrayEquals(index.sid(result.ordinals()[i]), result.sid(i));
+        assertTrue(i == 0 || result.scores()[i] <= result.scores()[i - 1]);
+      }
+      long first = result.ordinals()[0];
+      assertEquals(index.itemRows(first).begin(), result.itemRows()[0]);
+      assertTrue(result.request() >= 1 && result.batch() >= 1);
+      assertArrayEquals(result.scores(), runner.submit(new Request(HISTORY)).get().scores());
+      assertArrayEquals(result.scores(), here.run(new Request(HISTORY)).scores());
+      assertEquals(2, runner.run(new Request(HISTORY).beams(2)).size());
+      try (Constraint constraint = new Constraint(index)) {
+        Result under = runner.run(new Request(HISTORY).catalogue(constraint));
+        assertArrayEquals(result.ordinals(), under.ordinals());
+        refused(Status.BAD_STATE, "ran under a Constraint", under::itemRows);
+      }
+      assertTrue(runner.drain(null));
+      RunnerStats stats = runner.stats();
+      assertEquals(List.of(1, 0, 4L, 4L),
+          List.of(stats.lanes(), stats.queued(), stats.submitted(), stats.finished()));
+      refused(Status.BAD_STATE, "needs config.lane_threads", () -> here.submit(new Request(HISTORY)));
+    }
+  }
+
+  @Test
+  void badRequestsAreRefusedAndTouchNoOther() {
+    Runner runner = new Runner(config(index()));
+    refused(Status.INVALID_ARGUMENT, "positions is 0", () -> runner.run(new Request()));
+    refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.run(new Request(1, 64)));
+    refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.submit(new Request(1, 64)));
+    refused(Status.INVALID_ARGUMENT, "expected a multiple of group, 2",
+        () -> runner.run(new Request(1, 2, 3).group(2)));
+    refused(Status.INVALID_ARGUMENT, "beams is 6", () -> runner.run(new Request(HISTORY).beams(6)));
+    refused(Status.INVALID_ARGUMENT, "tokens is null", () -> new Request((int[]) null));
+    SidbeamException late = assertThrows(SidbeamException.class,
+        () -> runner.run(new Request(HISTORY).deadline(Duration.ofNanos(-1))));
+    assertEquals(Status.DEADLINE_EXCEEDED, late.status());
+    assertEquals(5, runner.run(new Request(HISTORY)).size());
+    runner.close();
+    runner.close();
+    refused(Status.BAD_STATE, "runner is closed", () -> runner.run(new Request(HISTORY)));
+    refused(Status.BAD_STATE, "runner is closed", () -> runner.submit(new Request(HISTORY)));
+    refused(Status.BAD_STATE, "runner is closed", runner::stats);
+  }
+
+  @Test
+  void adjustChangesLogitsAndItsExceptionsReachTheCaller() throws Exception {
+    Index index = index();
+    int[] worst;
+    try (Runner plain = new Runner(config(index))) {
+      worst = plain.run(new Request(HISTORY)).sid(4);
+    }
+    Runner[] self = new Runner[1];
+    RuntimeException refusal = new IllegalStateException("not this one");
+    Consumer<Level> adjust = level -> {
+      if ("refuse".equals(level.context())) {
+        throw refusal;
+      } else if ("close".equals(level.context())) {
+        self[0].close();
+      }
+      assertTrue(level.level() > 0 || level.rows() == 1);
+      assertEquals(8, level.codes());
+      for (int row = 0; row < level.rows(); row++) {
+        assertEquals(level.level(), level.prefix(row).length);
+        int column = level.column(worst[level.level()]);
+        level.logits(row).put(column, level.logits(row).get(column) + 1000);
+      }
+      refused(Status.INVALID_ARGUMENT, "row is " + level.rows(), () -> level.logits(level.rows()));
+    };
+    try (Runner runner = new Runner(config(index).lanes(2).adjust(adjust));
+        Runner here = new Runner(config(index).laneThreads(false).adjust(adjust))) {
+      self[0] = runner;
+      assertArrayEquals(worst, runner.run(new Request(HISTORY)).sid(0));
+      assertArrayEquals(worst, runner.submit(new Request(HISTORY)).get().sid(0));
+      assertArrayEquals(worst, here.run(new Request(HISTORY)).sid(0));
+      Request bad = new Request(HISTORY).context("refuse");
+      assertSame(refusal, assertThrows(IllegalStateException.class, () -> runner.run(bad)));
+      assertSame(refusal, assertThrows(ExecutionException.class, () -> runner.submit(bad).get()).getCause());
+      refused(Status.BAD_STATE, "close is called within a callback",
+          () -> runner.run(new Request(HISTORY).context("close")));
+    }
+  }
+
+  @Test
+  void futuresCanBeCancelled() throws Exception {
+    CountDownLatch begun = new CountDownLatch(1);
+    CountDownLatch go = new CountDownLatch(1);
+    Consumer<Level> adjust = level -> {
+      begun.countDown();
+      try {
+        go.await();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    };
+    try (Runner runner = new Runner(config(index()).queueRequests(1).adjust(adjust))) {
+      CompletableFuture<Result> running = runner.submit(new Request(HISTORY));
+      begun.await();
+      CompletableFuture<Result> waiting = runner.submit(new Request(HISTORY));
+      SidbeamException full = assertThrows(SidbeamException.class, () -> runner.submit(new Request(HISTORY)));
+      assertEquals(Status.QUEUE_FULL, full.status());
+      assertTrue(waiting.cancel(true));
+      assertThrows(CancellationException.class, waiting::get);
+      assertFalse(runner.drain(Duration.ofNanos(1000)));
+      runner.cancel(1);
+      go.countDown();
+      SidbeamException ended = (SidbeamException) assertThrows(ExecutionException.class, running::get).getCause();
+      assertEquals(Status.CANCELLED, ended.status());
+      assertTrue(runner.drain(null));
+      assertEquals(2, runner.stats().cancelled());
+      refused(Status.INVALID_ARGUMENT, "id is 99", () -> runner.cancel(99));
+    }
+  }
+
+  @Test
+  void sixtyFourThreadsLoadItUntilItIsClosed() throws Exception {
+    ExecutorService pool = Executors.newFixedThreadPool(64);
+    for (boolean adjusts : new boolean[] {false, true}) {
+      AtomicBoolean closed = new AtomicBoolean();
+      AtomicBoolean late = new AtomicBoolean();
+      RunnerConfig config = config(index()).lanes(2).queueRequests(16);
+      if (adjusts) {
+        config.adjust(level -> late.compareAndSet(false, closed.get()));
+      }
+      Runner runner = new Runner(config);
+      float[] want = runner.run(new Request(HISTORY)).scores();
+      CountDownLatch enough = new CountDownLatch(200);
+      List<Future<?>> workers = new ArrayList<>();
+      for (int i = 0; i < 64; i++) {
+        int worker = i;
+        workers.add(pool.submit(() -> load(runner, worker, want, enough)));
+      }
+      enough.await();
+      runner.close();
+      closed.set(true);
+      for (Future<?> worker : workers) {
+        worker.get();
+      }
+      assertFalse(late.get(), "adjust was called after close");
+    }
+    pool.shutdown();
+    assertTrue(pool.awaitTermination(60, TimeUnit.SECONDS));
+  }
+
+  /** Runs or submits until the runner is closed; anything but what may happen then is thrown. */
+  private static void load(Runner runner, int worker, float[] want, CountDownLatch enough) {
+    while (true) {
+      try {
+        Result result;
+        if (worker % 2 == 0) {
+          result = runner.run(new Request(HISTORY));
+        } else {
+          CompletableFuture<Result> future = runner.submit(new Request(HISTORY));
+          if (worker % 16 == 1) {
+            future.cancel(false);
+          }
+          result = future.get();
+        }
+        assertArrayEquals(want, result.scores());
+        enough.countDown();
+      } catch (CancellationException e) {
+        Thread.yield();
+      } catch (ExecutionException | InterruptedException e) {
+        assertEquals(Status.CANCELLED, ((SidbeamException) e.getCause()).status(), e.toString());
+      } catch (SidbeamException e) {
+        if (e.status() == Status.BAD_STATE) {
+          return;
+        }
+        assertTrue(e.status() == Status.QUEUE_FULL || e.status() == Status.CANCELLED, e.toString());
+      }
+    }
+  }
+
+  @Test
+  void requestsKeepTheirRunnerAndNobodyElseDoes() throws Exception {
+    Runner runner = new Runner(config(index()));
+    CompletableFuture<Result> future = runner.submit(new Request(HISTORY));
+    WeakReference<Runner> weak = new WeakReference<>(runner);
+    runner = null;
+    assertEquals(5, future.get().size());
+    future = null;
+    while (weak.get() != null) {
+      System.gc();
+      Thread.onSpinWait();
+    }
+  }
+}

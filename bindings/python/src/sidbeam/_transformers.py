@@ -1,0 +1,286 @@
+"""What the loops of :mod:`sidbeam.transformers` share: tokens, sessions, and a model's pass over a session's levels.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any, NamedTuple, Optional, Sequence, Union
+
+try:
+    import torch
+    import transformers
+except ImportError as missing:
+    raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5"') from missing
+from torch import Tensor
+
+from . import torch as ops
+from .arrays import stream_of
+from .constraint_set import ConstraintSet
+from .enums import Mode
+from .errors import InvalidArgument
+from .index import Constraint, ConstraintLike, Index, constraint_of
+from .session import Session
+from .vocabulary import Vocabulary
+
+_SESSIONS = 8  # sessions that a loop keeps for later calls
+
+
+class SidTokens:
+    """Catalogues in the vocabulary of a model: which token is which code of which level.
+
+    - ``constraints``: an index, or several that requests choose among by number (``which``).
+    - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
+      token ``end_column``. No token may stand for two codes of a level; -1 in a map is a code without a token.
+    - ``device``: where the model's logits are, "cpu" or "cuda".
+    """
+
+    def __init__(
+        self,
+        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
+        vocabulary: Optional[Vocabulary] = None,
+        *,
+        device: Any = None,
+    ) -> None:
+        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
+        self.constraints = [constraint_of(c) for c in several]
+        self.vocabulary = vocabulary
+        self.device = torch.device(device or "cpu")
+        self.set = ConstraintSet(self.constraints, vocabulary=vocabulary, device=device)
+        self.levels = max(c.info.levels for c in self.constraints)
+        self.handle = ops.register(self.set)
+        self._tokens = self._tokens_of_codes(vocabulary or Vocabulary())
+        self._codes = self._codes_of_tokens()
+
+    def _tokens_of_codes(self, vocabulary: Vocabulary) -> Tensor:
+        """int64 [constraints, levels, most codes + 1], -1 for none; the end after a level's last code."""
+        most = max(max(c.info.codes) for c in self.constraints)
+        tokens = torch.full((len(self.constraints), self.levels, most + 1), -1)
+        for which, constraint in enumerate(self.constraints):
+            for level, count in enumerate(constraint.info.codes):
+                tokens[which, level, :count] = torch.from_numpy(vocabulary.columns_of(constraint.info.codes, level))
+                tokens[which, level, count] = vocabulary.end_column
+        return tokens.to(self.device)
+
+    def _codes_of_tokens(self) -> Tensor:
+        """int32 [levels, columns], -1 where a token is no code."""
+        codes = torch.full((self.levels, self.set.columns), -1, dtype=torch.int32, device=self.device)
+        for which, constraint in enumerate(self.constraints):
+            for level, count in enumerate(constraint.info.codes):
+                tokens = self._tokens[which, level, :count]
+                named = tokens.ge(0).nonzero().flatten()
+                codes[level, tokens[named]] = named.int()
+                if len(tokens[named].unique()) < len(named):
+                    raise InvalidArgument(
+                        f"vocabulary has a token for two codes of level {level}, expected one for each"
+                    )
+        return codes
+
+    def codes(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Codes int32 ``[n, levels]`` of generated tokens ``[n, any]``, up to the first token that is no code of its
+        level, -1 beyond; and their number ``[n]``. On the CPU :meth:`Index.find_many` takes them, and gives -1 for a
+        row that is no SID."""
+        found = self._code_matrix(tokens)
+        lengths = found.ge(0).int().cumprod(1).sum(1, dtype=torch.int32)
+        beyond = torch.arange(self.levels, device=found.device) >= lengths[:, None]
+        return found.masked_fill(beyond, -1), lengths
+
+    def _code_matrix(self, tokens: Tensor) -> Tensor:
+        """int32 [n, levels]; -1 for what is no code of its level."""
+        tokens = tokens[:, : self.levels].to(self.device)
+        outside = (tokens < 0) | (tokens >= self._codes.shape[1])
+        found = torch.full((len(tokens), self.levels), -1, dtype=torch.int32, device=self.device)
+        for level in range(tokens.shape[1]):
+            found[:, level] = self._codes[level, tokens[:, level].masked_fill(outside[:, level], 0)]
+        found[:, : tokens.shape[1]].masked_fill_(outside, -1)
+        return found
+
+    def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
+        """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
+        lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
+        return ops.prefixes(self.handle, self._code_matrix(tokens), lengths, which)
+
+    def tokens(self, level: int, codes: Tensor, which: Optional[Tensor] = None, dead: int = -1) -> Tensor:
+        """Tokens int64 ``[n, m]`` of codes ``[n, m]`` of a level, ``dead`` where the code is -1; ``which`` ``[n]``."""
+        of_level = self._tokens[:, level][0 if which is None else which.long()]
+        found = of_level.expand(len(codes), -1).gather(1, codes.long().clamp(min=0))
+        return torch.where(codes < 0, dead, found)
+
+    def which_of(self, which: Optional[Sequence[int]], rows: int) -> Optional[Tensor]:
+        """The constraint of each of ``rows`` sequences, from that of each request."""
+        if which is None:
+            return None
+        chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
+        if (
+            len(chosen) == 0
+            or rows % len(chosen)
+            or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints)
+        ):
+            raise InvalidArgument(f"which is {which}, expected a number below {len(self.constraints)} for each request")
+        return chosen.repeat_interleave(rows // len(chosen))
+
+
+class SessionKey(NamedTuple):
+    """What a session is made with, and its stream, on which the work of its calls is ordered."""
+
+    requests: int
+    beams: int
+    normalization: str
+    mode: Mode
+    stream: Any
+
+
+class Sessions:
+    """Sessions that calls take and give back: to take their memory costs more than a step. Any number of threads."""
+
+    def __init__(self, sids: SidTokens) -> None:
+        self._sids = sids
+        self._idle: list[tuple[SessionKey, Session]] = []  # the most recently used one last
+        self._lock = threading.Lock()
+
+    def take(self, key: SessionKey) -> Session:
+        """A session for one call."""
+        with self._lock:
+            for i in reversed(range(len(self._idle))):
+                if self._idle[i][0] == key:
+                    return self._idle.pop(i)[1]
+        return Session(
+            max(self._sids.constraints, key=lambda c: c.info.levels),
+            slots=key.requests,
+            beams=key.beams,
+            normalization=key.normalization,
+            mode=key.mode,
+            vocabulary=self._sids.vocabulary,
+            device=self._sids.device,
+        )
+
+    def give_back(self, key: SessionKey, session: Session) -> None:
+        with self._lock:
+            self._idle.append((key, session))
+            del self._idle[:-_SESSIONS]
+
+
+class Prompts(NamedTuple):
+    """What a call of generate() is about."""
+
+    ids: Tensor  #: int64 [requests, length]
+    which: Optional[Sequence[int]]  #: constraint of each request
+    pad: int  #: token of dead beams
+
+
+class Pass:
+    """One pass of a model over the levels of a session."""
+
+    def __init__(
+        self, sids: SidTokens, session: Session, model: Any, prompts: Prompts, processors: Any, mode: Mode, **start: Any
+    ) -> None:
+        self.sids, self.session, self.model, self.processors, self.pad = sids, session, model, processors, prompts.pad
+        self.searches = mode == Mode.SEARCH
+        self.width = width = session.width
+        which = prompts.which
+        self.requests, self.prompt_length = prompts.ids.shape
+        if which is not None and len(which) != self.requests:
+            raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
+        self.which = self.sids.which_of(which, self.requests)
+        chosen = None if which is None else [self.sids.constraints[w] for w in which]
+        self.session.start(constraints=chosen, stream=stream_of(self.sids._tokens), **start)
+        self.beams = ops.beams(self.session)
+        self.every = torch.arange(width, device=self.sids.device)
+        self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
+        self.lengths = torch.zeros((self.requests, width), device=self.sids.device)
+        shape = (self.requests, width, self.prompt_length + self.sids.levels)
+        self.sequences = prompts.ids.new_full(shape, prompts.pad)
+        self.sequences[:, :, : self.prompt_length] = prompts.ids[:, None]
+
+    def run(self, outputs: Any, model_kwargs: dict[str, Any]) -> None:
+        """From the outputs for the prompts on."""
+        model, encoded = self.model, self.model.config.is_encoder_decoder
+        for level in range(self.sids.levels):
+            model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, is_encoder_decoder=encoded)
+            parents = self.step(level, outputs.logits[:, -1, :])
+            if level == self.sids.levels - 1 or self.done():
+                break
+            cache = model_kwargs.get("past_key_values")
+            if level == 0:
+                _, model_kwargs = model._expand_inputs_for_generation(self.width, encoded, **model_kwargs)
+                if cache is not None:
+                    cache.batch_repeat_interleave(self.width)
+            elif cache is not None and self.searches:  # a draw stays in its row
+                # Cross-attention to the encoder is the same for all beams of a request.
+                getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
+            so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
+            new = 1 if cache is not None else None
+            inputs = model.prepare_inputs_for_generation(so_far, next_sequence_length=new, **model_kwargs)
+            outputs = model(**inputs, return_dict=True)
+
+    def step(self, level: int, logits: Tensor) -> Tensor:
+        """Advances every request; returns the places [requests * beams] that the beams continue from."""
+        if len(self.processors):
+            if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
+                logits = logits.repeat_interleave(self.width, 0)
+            said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
+            logits = logits.float()
+            logits = self.processors(said, logits.log_softmax(-1) if self.searches else logits)
+        over = self.beams.active.eq(0)[:, None]  # the step changes nothing of these requests
+        rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
+        self.session.step(rows, dtype=dtype, stream=stream_of(logits))
+        parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
+        codes = self.beams.codes.masked_fill(over, -1)
+        self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
+        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
+        self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
+        return (self.first + parents).flatten()
+
+    def done(self) -> bool:
+        """Whether no request goes on. On CUDA that is unknown without waiting for the device, and a step does no
+        harm."""
+        return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
+
+    def finish(self) -> Tensor:
+        """The sequences [requests, beams, length] of all beams; dead ones are the prompt and padding."""
+        dead = self.beams.scores.eq(-torch.inf)  # among draws they lie anywhere
+        self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
+        return self.sequences
+
+
+def one_row_per_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:
+    """Undoes what generate() does before it calls a loop: a row for every beam."""
+    if copies == 1:
+        return input_ids, model_kwargs
+
+    def first(value: Any) -> Any:
+        if isinstance(value, transformers.utils.ModelOutput):
+            return type(value)(**{name: first(item) for name, item in value.items()})
+        return value[::copies] if isinstance(value, Tensor) else value
+
+    fewer = {name: first(value) for name, value in model_kwargs.items()}
+    positions = model_kwargs.get("position_ids")
+    if positions is not None and positions.ndim == 3:  # several kinds of position, of the batch in dimension 1
+        fewer["position_ids"] = positions[:, ::copies]
+    return input_ids[::copies], fewer
+
+
+def another(outputs: Any, model_kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Copies, for one pass, of what a model gave for the prompts: a pass changes the cache and nested outputs."""
+    kept = {
+        name: type(value)(**value) if isinstance(value, transformers.utils.ModelOutput) else value
+        for name, value in model_kwargs.items()
+    }
+    cache = copy.deepcopy(outputs.get("past_key_values"))
+    if cache is None:
+        return outputs, kept
+    if "past_key_values" in kept:
+        kept["past_key_values"] = cache
+    return type(outputs)(**{**outputs, "past_key_values": cache}), kept
+
+
+def check(sids: SidTokens, input_ids: Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
+    """Refuses what no loop can serve."""
+    room = config.max_length - input_ids.shape[1]
+    if room < sids.levels:
+        raise InvalidArgument(f"max_new_tokens is {room}, expected at least {sids.levels}, the codes of a SID")
+    cache = model_kwargs.get("past_key_values")
+    if cache is not None and (cache.get_seq_length() > 0 or getattr(cache, "is_compileable", False)):
+        raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")

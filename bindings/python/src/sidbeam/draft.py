@@ -1,0 +1,362 @@
+"""NEZHA's draft head: hidden states of one prefill in, items out.
+
+A head is trained elsewhere and written here, from arrays or PyTorch's own modules::
+
+    sidbeam.draft.write(
+        "head.sdraft",
+        heads=[nn.Linear(2 * D, V), ...],           # per level, over [h_l ; s_l]
+        embeddings=[nn.Embedding(V, E), ...],       # per level except the last
+        transitions=[nn.GRUCell(E, D), ...],        # likewise
+    )
+    head = sidbeam.DraftHead.open("head.sdraft")
+    decoder = sidbeam.DraftDecoder(head, index, beams=50, requests=8)
+    drafts = decoder.run(hidden)                    # [8, L + 1, D]: the prompt's state, then the placeholders'
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native
+from .enums import MAX_LEVELS, DType, Normalization, member
+from .errors import InvalidArgument
+from .handle import Handle
+from .index import ConstraintLike, Index
+from .runtime import Runtime
+from .session import Session
+
+Path = Union[str, os.PathLike[str]]
+
+
+class Input(enum.IntEnum):
+    """What the linear head of a level multiplies: ``[h_l ; s_l]``, ``h_l`` or ``s_l``."""
+
+    BOTH = _native.SIDBEAM_DRAFT_INPUT_BOTH
+    HIDDEN = _native.SIDBEAM_DRAFT_INPUT_HIDDEN
+    STATE = _native.SIDBEAM_DRAFT_INPUT_STATE
+
+
+class Transition(enum.IntEnum):
+    """How a code changes the state: PyTorch's RNNCell (tanh) or GRUCell, its embedding added, or not at all."""
+
+    RNN = _native.SIDBEAM_DRAFT_TRANSITION_RNN
+    GRU = _native.SIDBEAM_DRAFT_TRANSITION_GRU
+    ADD = _native.SIDBEAM_DRAFT_TRANSITION_ADD
+    NONE = _native.SIDBEAM_DRAFT_TRANSITION_NONE
+
+
+class Verification(enum.IntEnum):
+    """How SIDs are kept from being invalid: exactly, by the trie at every level; by the hash set at the last level, so
+    that fewer than M may come; not at all."""
+
+    TRIE = _native.SIDBEAM_DRAFT_VERIFY_TRIE
+    HASH = _native.SIDBEAM_DRAFT_VERIFY_HASH
+    NONE = _native.SIDBEAM_DRAFT_VERIFY_NONE
+
+
+@dataclasses.dataclass(frozen=True)
+class DraftInfo:
+    """What a head is; see ``sidbeam_draft_head_info``."""
+
+    levels: int
+    hidden: int  #: D: elements of a hidden state
+    embedding: int  #: E; 0 with transition "none"
+    input: Input
+    transition: Transition
+    dtype: DType  #: of the weights in the file
+    codes: tuple[int, ...]  #: of each level
+    parameters: int
+    file_bytes: int
+    memory_bytes: int
+    codebook: str  #: that of the indexes which the head is for; "": any
+
+
+class DraftHead(Handle):
+    """The weights of a draft head. Immutable: any number of decoders and threads may share it. Decoders hold what they
+    need of it, so it may be closed before them."""
+
+    __slots__ = ("_info",)
+    _info: Optional[DraftInfo]
+
+    def __init__(self) -> None:
+        raise TypeError("use DraftHead.open")
+
+    @classmethod
+    def open(cls, path: Path) -> DraftHead:
+        """Opens a file that :func:`write` or ``sidbeam_draft_head_write`` wrote, and checks all of it.
+
+        Raises :class:`IOFailure`, :class:`Corrupt`, :class:`Unsupported` (a newer format, or no
+        ``libsidbeam_runner.so.1``), :class:`OutOfMemory`.
+        """
+        head = cls.__new__(cls)
+        head._info = None
+        head._handle = _native.flat_draft_head_open(os.fsencode(path))
+        return head
+
+    @property
+    def info(self) -> DraftInfo:
+        if self._info is None or self.closed:
+            numbers, codes = np.zeros(_native.FLAT_DRAFT_COUNT, np.int64), np.zeros(MAX_LEVELS, np.int32)
+            codebook = bytearray(_native.flat_draft_head_get_info(self._handle, numbers, codes, None))
+            _native.flat_draft_head_get_info(self._handle, numbers, codes, codebook)
+            values = {
+                field.name: int(numbers[getattr(_native, f"FLAT_DRAFT_{field.name.upper()}")])
+                for field in dataclasses.fields(DraftInfo)
+                if field.name not in ("codes", "codebook")
+            }
+            values["input"], values["transition"] = Input(values["input"]), Transition(values["transition"])
+            values["dtype"] = DType(values["dtype"])
+            self._info = DraftInfo(
+                codes=tuple(codes[: values["levels"]].tolist()),
+                codebook=codebook.decode(errors="surrogateescape"),
+                **values,  # type: ignore[arg-type]
+            )
+        return self._info
+
+    def _describe(self) -> str:
+        info = self.info
+        return f"{info.levels} levels, hidden {info.hidden}, {info.transition.name.lower()}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Drafts:
+    """What a run found: arrays of the caller's own, M beams for each of n requests, best first."""
+
+    live: np.ndarray  #: int32 [n] SIDs found; the beams after them are -1 throughout
+    errors: np.ndarray  #: int32 [n] :class:`SlotError`; not 0: NaN or +inf in the logits, and ``live`` is 0
+    sids: np.ndarray  #: int32 [n, M, L]
+    scores: np.ndarray  #: float32 [n, M] log-probability
+    ordinals: np.ndarray  #: int64 [n, M]; -1 where verification "none" found no SID
+
+
+class DraftDecoder(Handle):
+    """Beam search through a head: all levels of many requests in one call. One thread at a time."""
+
+    __slots__ = ("_index", "_levels", "beams")
+
+    def __init__(
+        self,
+        head: DraftHead,
+        index: Index,
+        *,
+        beams: int,
+        requests: int = 1,
+        verification: Union[Verification, str] = Verification.TRIE,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        top_k: int = 0,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        """Makes a decoder and all its memory.
+
+        - ``index``: of the head's numbers of codes and, where both name one, of its codebook.
+        - ``beams``: M. ``requests``: the most of a run.
+        - ``verification``: "trie", "hash" or "none".
+        - ``normalization``: "full" or, with "trie", "valid".
+        - ``top_k``: codes per beam that "hash" looks up; 0: M.
+
+        Raises :class:`InvalidArgument`, :class:`MissingSection` (the index was built without what the verification
+        needs), :class:`Unsupported`, :class:`OutOfMemory`.
+        """
+        self._index, self._levels, self.beams = index, head.info.levels, beams
+        self._handle = _native.flat_draft_decoder_create(
+            (runtime or index._runtime)._handle,
+            head._handle,
+            index._handle,
+            requests,
+            beams,
+            member(Verification, verification),
+            member(Normalization, normalization),
+            top_k,
+        )
+
+    def run(
+        self,
+        hidden: Any,
+        *,
+        constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
+        widths: Union[None, int, Sequence[int]] = None,
+        dtype: Union[None, DType, str] = None,
+    ) -> Drafts:
+        """Decodes all levels of all requests.
+
+        - ``hidden``: ``[n, L + 1, D]``, or ``[L + 1, D]`` for one request: h_0 and a state per placeholder; float32,
+          float16 or bfloat16, NumPy, the buffer protocol or DLPack, read in place. uint16 arrays need ``dtype="bf16"``.
+        - ``constraints``: one for all requests, or one per request; None: the decoder's index.
+        - ``widths``: beams, 1 .. M, one number or one per request.
+
+        Raises :class:`InvalidArgument` and others; the decoder can be used as before.
+        """
+        shape = tuple(hidden.shape) if hasattr(hidden, "shape") else np.asarray(hidden).shape
+        count = int(shape[0]) if len(shape) == 3 else 1
+        held = Session._constraints(constraints, count)
+        numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
+        drafts = Drafts(
+            np.empty(count, np.int32),
+            np.empty(count, np.int32),
+            np.empty((count, self.beams, self._levels), np.int32),
+            np.empty((count, self.beams), np.float32),
+            np.empty((count, self.beams), np.int64),
+        )
+        _native.draft_run(
+            self._handle,
+            hidden,
+            -1 if dtype is None else member(DType, dtype),
+            numbers,
+            Session._each(widths, np.int32, count, "widths"),
+            drafts.live,
+            drafts.errors,
+            drafts.sids,
+            drafts.scores,
+            drafts.ordinals,
+        )
+        del held  # keeps the constraints alive until here
+        return drafts
+
+    def _describe(self) -> str:
+        return f"{self.beams} beams of {self._levels} levels"
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """float32, of an array or of a tensor that may need a gradient, or be of bfloat16."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().float().numpy()
+    return np.ascontiguousarray(value, np.float32)
+
+
+def _linear(module: Any) -> tuple[Any, Any]:
+    """Weight and bias of a module, of a pair, or of a weight alone."""
+    if hasattr(module, "weight"):
+        return module.weight, getattr(module, "bias", None)
+    return tuple(module) if isinstance(module, tuple) else (module, None)
+
+
+_CELL = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
+
+
+def _cell(module: Any) -> Sequence[Any]:
+    """W_i, b_i, W_r, b_r of a cell, of an RNN or GRU of one layer, or of four arrays."""
+    suffix = "_l0" if hasattr(module, "weight_ih_l0") else ""
+    if hasattr(module, "weight_ih" + suffix):
+        return [getattr(module, name + suffix, None) for name in _CELL]
+    if len(module) != len(_CELL):
+        raise InvalidArgument(f"a transition has {len(module)} arrays, expected W_i, b_i, W_r and b_r")
+    return list(module)
+
+
+def _element_bytes(array: np.ndarray, dtype: DType) -> bytes:
+    """Rounded to nearest, ties to even."""
+    if dtype == DType.F32:
+        return array.tobytes()
+    if dtype == DType.F16:
+        return array.astype(np.float16).tobytes()
+    bits = array.view(np.uint32).astype(np.uint64)
+    rounded = ((bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
+    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded).tobytes()
+
+
+def _lists(heads: Sequence[Any], embeddings: Sequence[Any], transitions: Sequence[Any]) -> list[list[Any]]:
+    """The arrays in the order of ``sidbeam_draft_weights``, one list per kind and one entry per level."""
+    pairs = [_linear(head) for head in heads]
+    tables = [getattr(table, "weight", table) for table in embeddings]
+    cells = [_cell(cell) for cell in transitions]
+    lists = [[weight for weight, _ in pairs], [bias for _, bias in pairs], tables]
+    lists += [[cell[i] for cell in cells] for i in range(len(_CELL))]
+    return [[*some, *[None] * (len(heads) - len(some))] for some in lists]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Shape:
+    input: Input
+    transition: Transition
+    hidden: int
+    embedding: int
+    codes: tuple[int, ...]
+
+    def of(self, kind: int, level: int) -> tuple[int, ...]:
+        """That of an array of a list of :func:`_lists`."""
+        codes, hidden, embedding = self.codes[level], self.hidden, self.embedding
+        columns = hidden * (2 if self.input == Input.BOTH else 1)
+        gates = hidden * (3 if self.transition == Transition.GRU else 1)
+        of_heads = (codes, columns), (codes,), (codes, embedding)
+        return (*of_heads, (gates, embedding), (gates,), (gates, hidden), (gates,))[kind]
+
+
+_NAMES = ("head", "head bias", "embedding", "W_i", "b_i", "W_r", "b_r")  # of the lists
+
+
+def _shape_of(lists: list[list[Any]], input: Input, transition: Union[None, Transition, str]) -> _Shape:
+    """The head's shape by its first arrays; what is not as they say is refused later."""
+    columns = lists[0][0].shape[-1]
+    hidden = int(columns // 2 if input == Input.BOTH else columns)
+    if transition is None:
+        if lists[5][0] is not None:
+            transition = Transition.GRU if len(lists[5][0]) == 3 * hidden else Transition.RNN
+        else:
+            transition = Transition.NONE if lists[2][0] is None else Transition.ADD
+    embedding = 0 if lists[2][0] is None else int(lists[2][0].shape[-1])
+    codes = tuple(int(head.shape[0]) for head in lists[0])
+    return _Shape(input, member(Transition, transition), hidden, embedding, codes)
+
+
+def _packed(lists: list[list[Any]], shape: _Shape, dtype: DType) -> tuple[bytearray, list[int]]:
+    """The bytes of all arrays, and where each begins; -1: none."""
+    data, offsets = bytearray(), []
+    for kind, some in enumerate(lists):
+        for level, array in enumerate(some):
+            offsets.append(-1 if array is None else len(data))
+            if array is None:
+                continue
+            if array.shape != shape.of(kind, level):
+                raise InvalidArgument(
+                    f"{_NAMES[kind]} of level {level} has shape {array.shape}, expected {shape.of(kind, level)}"
+                )
+            data += _element_bytes(array, dtype)
+    return data, offsets
+
+
+def write(
+    path: Path,
+    *,
+    heads: Sequence[Any],
+    embeddings: Sequence[Any] = (),
+    transitions: Sequence[Any] = (),
+    input: Union[Input, str] = Input.BOTH,
+    transition: Union[None, Transition, str] = None,
+    dtype: Union[DType, str] = DType.F32,
+    codebook: str = "",
+) -> None:
+    """Writes a head's file, which appears whole or not at all. Arrays are as PyTorch has them, outputs by inputs.
+
+    - ``heads``: per level ``nn.Linear``, a pair (weight, bias), or a weight ``[V_l, I]``: I is 2D with input "both",
+      the columns of h_l first, else D.
+    - ``embeddings``: per level except the last ``nn.Embedding`` or an array ``[V_l, E]``.
+    - ``transitions``: likewise ``nn.RNNCell``, ``nn.GRUCell``, an ``nn.RNN`` or ``nn.GRU`` of one layer, or
+      ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
+    - ``transition``: None: "rnn" or "gru", as the shapes of W_r say, "add" with embeddings alone, else "none".
+    - ``dtype``: what is stored: "f32", or "f16" or "bf16", rounded to nearest.
+
+    Raises :class:`InvalidArgument` (an array of another shape: the message names it), :class:`IOFailure`.
+    """
+    if not heads:
+        raise InvalidArgument("heads is empty, expected one per level")
+    for name, some in (("embeddings", embeddings), ("transitions", transitions)):
+        if len(some) not in (0, len(heads) - 1):
+            raise InvalidArgument(f"{name} has {len(some)} entries, expected {len(heads) - 1}, or none")
+    lists = [[None if a is None else _numbers(a) for a in some] for some in _lists(heads, embeddings, transitions)]
+    shape, stored = _shape_of(lists, member(Input, input), transition), member(DType, dtype)
+    data, offsets = _packed(lists, shape, stored)
+    _native.flat_draft_head_write(
+        os.fsencode(path),
+        np.array([len(heads), shape.hidden, shape.embedding, shape.input, shape.transition, stored], np.int64),
+        np.array(shape.codes, np.int32),
+        data,
+        np.array(offsets, np.int64),
+        codebook,
+    )

@@ -1,0 +1,81 @@
+"""Models that the runner runs, from their own checkpoints. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Optional, Union
+
+import numpy as np
+
+from . import _native
+from .arrays import device_of
+from .enums import Weights, member
+from .handle import Handle
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelInfo:
+    """What a model is; see ``sidbeam_model_info``."""
+
+    family: str  #: "t5", "llama", "qwen2" or "qwen3"
+    layers: int  #: of the decoder
+    encoder_layers: int  #: 0: a decoder alone
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    weights: Weights  #: of the matrices, as held
+    vocabulary: int  #: token ids are 0 .. vocabulary - 1
+    max_positions: int  #: that the config names; 0: none
+    parameters: int  #: elements of all weights
+    memory_bytes: int
+
+
+class Model(Handle):
+    """A model's weights. Immutable: any number of runners and threads may share it. Runners hold what they need of it,
+    so it may be closed before them."""
+
+    __slots__ = ("_info",)
+    _info: Optional[ModelInfo]
+
+    def __init__(self) -> None:
+        raise TypeError("use Model.open")
+
+    @classmethod
+    def open(
+        cls, folder: Union[str, os.PathLike[str]], *, weights: Union[Weights, str] = Weights.STORED, device: Any = None
+    ) -> Model:
+        """Opens the folder of a checkpoint: config.json, and model.safetensors or its shards.
+
+        T5, Llama, Qwen2 and Qwen3. Nothing of the folder is needed afterwards.
+
+        - ``weights``: how they are held: "stored" (as in the file), "f32", "f16", "bf16", or "int8" (approximate).
+        - ``device``: "cpu", "cuda", "cuda:1".
+
+        Raises :class:`IOFailure`, :class:`Corrupt` (the message names the tensor that is missing or has another shape),
+        :class:`Unsupported` (another family, a setting that is not implemented, or no ``libsidbeam_runner.so.1``),
+        :class:`NoDevice`, :class:`OutOfMemory`.
+        """
+        model = cls.__new__(cls)
+        model._info = None
+        model._handle = _native.flat_model_open(os.fsencode(folder), member(Weights, weights), *device_of(device))
+        return model
+
+    @property
+    def info(self) -> ModelInfo:
+        if self._info is None or self.closed:
+            numbers, family = np.zeros(_native.FLAT_MODEL_COUNT, np.int64), bytearray(_native.FLAT_MODEL_FAMILY_BYTES)
+            _native.flat_model_get_info(self._handle, numbers, family)
+            values = {
+                field.name: int(numbers[getattr(_native, f"FLAT_MODEL_{field.name.upper()}")])
+                for field in dataclasses.fields(ModelInfo)
+                if field.name not in ("family", "weights")
+            }
+            held = Weights(int(numbers[_native.FLAT_MODEL_WEIGHTS]))
+            self._info = ModelInfo(family.split(b"\0", 1)[0].decode(), weights=held, **values)  # type: ignore[misc]
+        return self._info
+
+    def _describe(self) -> str:
+        info = self.info
+        return f"{info.family}, {info.layers} layers, {info.parameters} parameters"

@@ -1,0 +1,420 @@
+"""The runner: history tokens in, items out. SPDX-License-Identifier: Apache-2.0
+
+The library calls back on threads of its own. It enters Python on none of them: callbacks wait in a queue
+(flat/events.h) for one thread of Python's per runner, which completes futures and calls ``adjust``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import itertools
+import threading
+import weakref
+from concurrent.futures import Future
+from typing import Any, Callable, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native
+from .arrays import host, host_view
+from .enums import Normalization, Strategy, member
+from .errors import BadState, InvalidArgument, SidbeamError
+from .handle import Handle
+from .index import Constraint, ConstraintLike, Index, constraint_of
+from .model import Model
+from .runtime import Runtime
+from .vocabulary import Vocabulary, native_vocabulary
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a request found: n SIDs, best first, at most its number of beams. Arrays of the caller's own."""
+
+    sids: np.ndarray  #: int32 [n, L] codes; -1 past the end of a shorter SID
+    scores: np.ndarray  #: float32 [n] log-probability
+    ordinals: np.ndarray  #: int64 [n]; -1 where strategy "none" found no SID
+    request: int  #: its number
+    queued_us: int  #: microseconds that it waited
+    run_us: int  #: and ran
+    batch: int  #: requests that ran with it, itself included
+    constraint: ConstraintLike = dataclasses.field(repr=False)  #: that it ran under
+
+    @property
+    def item_rows(self) -> np.ndarray:
+        """int64: the item rows of the SIDs, by SID, then priority. The request's constraint must be an open index."""
+        if not isinstance(self.constraint, Index):
+            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
+        rows = [self.constraint.item_rows(int(ordinal)) for ordinal in self.ordinals if ordinal >= 0]
+        return np.fromiter(itertools.chain.from_iterable(rows), np.int64)
+
+    @property
+    def items(self) -> np.ndarray:
+        """The ids of :attr:`item_rows`: int64, uint64, or str as objects."""
+        rows = self.item_rows
+        return self.constraint.item_ids(rows)  # type: ignore[union-attr]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclasses.dataclass(frozen=True)
+class Level:
+    """One request at one level, between the model and the step: what ``adjust`` gets. The arrays are valid during the
+    call alone."""
+
+    level: int  #: codes decided so far
+    request: int  #: its number
+    context: Any  #: that the request was given
+    logits: np.ndarray  #: float32 [rows, columns], to be changed in place
+    prefixes: np.ndarray  #: int32 [rows, level] codes so far of each row; at level 0 there is one row
+    columns: np.ndarray  #: int64 [codes of the level] column of each code; -1: none
+    end_column: int  #: -1: none
+
+
+Adjust = Callable[[Level], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class RunnerStats:
+    """Counted since the runner's creation. Times are in microseconds; percentiles, of finished requests and to 4 %, are
+    P50, P90, P99, P99.9."""
+
+    lanes: int
+    queued: int  #: requests that wait now
+    running: int  #: and run now
+    submitted: int  #: taken: each ends as one of the next four
+    finished: int
+    failed: int
+    cancelled: int
+    expired: int  #: their deadline had passed
+    refused: int  #: :class:`QueueFull`; not among ``submitted``
+    batches: int
+    batch_requests: int
+    batch_rows: int
+    busy_us: int  #: of all lanes together
+    up_us: int  #: since creation: lanes are used to ``busy_us / (up_us * lanes)``
+    memory_bytes: int  #: that the runner holds, without the model
+    queued_us: tuple[int, ...]
+    run_us: tuple[int, ...]
+    total_us: tuple[int, ...]
+
+
+def _stats_from(numbers: np.ndarray) -> RunnerStats:
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(RunnerStats):
+        place = getattr(_native, f"FLAT_RUNNER_STATS_{field.name.upper()}")
+        several = field.name in ("queued_us", "run_us", "total_us")
+        values[field.name] = tuple(numbers[place : place + 4].tolist()) if several else int(numbers[place])
+    return RunnerStats(**values)
+
+
+@dataclasses.dataclass
+class _Request:
+    """A request under way, by its tag."""
+
+    context: Any
+    constraint: ConstraintLike
+    future: Optional[Future[Result]] = None
+    runner: Optional[Runner] = None  #: kept by what it still owes
+    raised: Optional[BaseException] = None  #: by adjust
+
+    def failure(self, error: SidbeamError) -> BaseException:
+        """What the caller gets to see: the exception of his own ``adjust``, if that ended the request."""
+        return error if self.raised is None else self.raised
+
+
+def _result(numbers: np.ndarray, constraint: ConstraintLike) -> Result:
+    live, levels = int(numbers[_native.FLAT_RESULT_LIVE]), int(numbers[_native.FLAT_RESULT_LEVELS])
+    sids, scores = np.empty((live, levels), np.int32), np.empty(live, np.float32)
+    ordinals = np.empty(live, np.int64)
+    _native.flat_result_take(int(numbers[_native.FLAT_RESULT_NUMBER]), sids, scores, ordinals)
+    rest = (_native.FLAT_RESULT_REQUEST, _native.FLAT_RESULT_QUEUED_US, _native.FLAT_RESULT_RUN_US)
+    return Result(
+        sids, scores, ordinals, *(int(numbers[i]) for i in (*rest, _native.FLAT_RESULT_BATCH)), constraint=constraint
+    )
+
+
+class _Desk:
+    """What the thread of a runner's events knows: not the runner, so that one that nobody needs can go."""
+
+    def __init__(self, events: Any, codes: Sequence[int], adjust: Optional[Adjust]) -> None:
+        self.requests: dict[int, _Request] = {}
+        self._events, self._codes, self._adjust = events, codes, adjust
+        self.thread = threading.Thread(target=self._serve, name="sidbeam-runner", daemon=True)
+        self.thread.start()
+
+    def _serve(self) -> None:
+        numbers = np.zeros(_native.FLAT_EVENT_COUNT, np.int64)
+        while kind := _native.flat_events_next(self._events, numbers):
+            if kind == _native.FLAT_EVENT_DONE:
+                self._finish(numbers)
+            else:
+                self._ask(numbers)
+
+    def _finish(self, numbers: np.ndarray) -> None:
+        request = self.requests.pop(int(numbers[_native.FLAT_RESULT_TAG]))
+        future = request.future
+        assert future is not None
+        wanted = future.set_running_or_notify_cancel()  # not if the caller has cancelled it
+        try:
+            result = _result(numbers, request.constraint)
+        except SidbeamError as error:
+            if wanted:
+                future.set_exception(request.failure(error))
+        else:
+            if wanted:
+                future.set_result(result)
+
+    def _ask(self, numbers: np.ndarray) -> None:
+        request = self.requests[int(numbers[_native.FLAT_ADJUST_TAG])]
+        verdict = 1
+        try:
+            assert self._adjust is not None
+            self._adjust(self._level(numbers, request.context))
+            verdict = 0
+        except BaseException as error:  # it belongs to the caller of the request, whatever it is
+            request.raised = error
+        finally:
+            _native.flat_adjust_answer(self._events, int(numbers[_native.FLAT_ADJUST_NUMBER]), verdict)
+
+    def _level(self, numbers: np.ndarray, context: Any) -> Level:
+        level, rows = int(numbers[_native.FLAT_ADJUST_LEVEL]), int(numbers[_native.FLAT_ADJUST_ROWS])
+        columns, stride = int(numbers[_native.FLAT_ADJUST_COLUMNS]), int(numbers[_native.FLAT_ADJUST_ROW_STRIDE])
+        logits = host_view(int(numbers[_native.FLAT_ADJUST_LOGITS]), (rows, stride), np.float32, None, writable=True)
+        if level > 0:
+            prefixes = host_view(int(numbers[_native.FLAT_ADJUST_PREFIXES]), (rows, level), np.int32, None)
+        else:
+            prefixes = np.empty((rows, 0), np.int32)
+        if address := int(numbers[_native.FLAT_ADJUST_MAP]):
+            count = int(numbers[_native.FLAT_ADJUST_MAP_CODES])
+            codes = host_view(address, (count,), np.int32, None).astype(np.int64)
+        else:
+            codes = int(numbers[_native.FLAT_ADJUST_OFFSET]) + np.arange(self._codes[level])
+        request, end = int(numbers[_native.FLAT_ADJUST_REQUEST]), int(numbers[_native.FLAT_ADJUST_END_COLUMN])
+        return Level(level, request, context, logits[:, :columns], prefixes, codes, end)
+
+
+class _Future(Future):  # type: ignore[type-arg]
+    """A request's result. ``cancel()`` ends the request too: a waiting one now, a running one at its next level."""
+
+    request: int = 0  #: its number, for :meth:`Runner.cancel`
+    _runner: Optional[weakref.ref[Runner]] = None
+
+    def cancel(self) -> bool:
+        done = super().cancel()
+        runner = self._runner() if self._runner is not None else None
+        if done and runner is not None and not runner.closed:
+            try:
+                runner.cancel(self.request)
+            except BadState:  # closed by another thread, which has cancelled it
+                pass
+        return done
+
+
+_open: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Before the interpreter goes, which is too late for ``adjust``, and for futures that threads wait for."""
+    for runner in list(_open):
+        runner.close()
+
+
+class Runner(Handle):
+    """Runs requests of a model under a constraint. Many threads may use it at once.
+
+        with sidbeam.Runner(sidbeam.Model.open("model"), index, beams=50, vocabulary=sidbeam.Vocabulary(offsets)) as r:
+            print(r.run(tokens).items)
+
+    - ``constraint``: an :class:`Index` or :class:`Constraint`, for requests that name none.
+    - ``beams``: M, the most that a request may ask for.
+    - ``vocabulary``: the token of each code, which is its row of the embedding and of the output layer; None: code t of
+      every level is token t. Indexes of variable length need its ``end_column``.
+    - ``begin_tokens``: put after every prompt; of a T5 the decoder's first, by default that of its config.
+    - ``normalization``: as of :class:`Session`: "full" multiplies all of the output layer, "level" and "valid" only the
+      rows of the level's codes; with "none" ``adjust`` makes log-probabilities of the logits.
+    - ``strategy``, ``inverse_temperature``, ``soft_cap``: as of :class:`Session`.
+    - ``max_prompt``: most positions of a prompt; 0: 512. ``max_group``: most tokens per position; 0: 1.
+    - ``queue_requests``: requests that may wait; 0: 1024. One more is :class:`QueueFull`.
+    - ``lanes``: batches that run at the same time. ``lane_threads``: each has a thread, which :meth:`submit` needs;
+      without, :meth:`run` works alone, on the caller's thread.
+    - ``batch_requests``, ``batch_rows``, ``wait_us``: a batch leaves when it is that large, or its oldest request has
+      waited so many microseconds; 0: one request, no wait, which is best on CPUs.
+    - ``adjust``: called with a :class:`Level` per request and level, on a thread of the runner's (one, so calls of
+      several lanes follow each other), to change its logits in place: interpolation, bias. On the CPU. An exception
+      ends the request, whose caller gets it. It must not call :meth:`run`, :meth:`drain` or :meth:`close`.
+
+    All memory of the lanes is taken here. At the end of the interpreter runners are closed. After a fork the child
+    needs a runner of its own. Raises :class:`InvalidArgument`, :class:`MissingSection`, :class:`Unsupported`,
+    :class:`NoDevice`, :class:`OutOfMemory`.
+    """
+
+    __slots__ = ("_constraint", "_desk", "_runtime", "_tags", "beams", "model")
+
+    def __init__(
+        self,
+        model: Model,
+        constraint: ConstraintLike,
+        *,
+        beams: int = 1,
+        vocabulary: Optional[Vocabulary] = None,
+        begin_tokens: Any = None,
+        normalization: Union[Normalization, str] = Normalization.FULL,
+        strategy: Union[Strategy, str] = Strategy.TRIE,
+        inverse_temperature: float = 0.0,
+        soft_cap: float = 0.0,
+        max_prompt: int = 0,
+        max_group: int = 0,
+        queue_requests: int = 0,
+        lanes: int = 1,
+        lane_threads: bool = True,
+        batch_requests: int = 0,
+        batch_rows: int = 0,
+        wait_us: int = 0,
+        adjust: Optional[Adjust] = None,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        if not isinstance(model, Model):
+            raise InvalidArgument(f"model is {type(model).__name__}, expected a Model")
+        held = constraint_of(constraint)
+        codes = held.info.codes
+        self.model, self.beams = model, beams
+        self._constraint, self._runtime = constraint, runtime or held._runtime
+        self._tags = itertools.count(1)
+        numbers = np.zeros(_native.FLAT_RUNNER_COUNT, np.int64)
+        for name, value in (
+            ("BEAMS", beams),
+            ("NORMALIZATION", member(Normalization, normalization)),
+            ("STRATEGY", member(Strategy, strategy)),
+            ("MAX_PROMPT", max_prompt),
+            ("MAX_GROUP", max_group),
+            ("QUEUE_REQUESTS", queue_requests),
+            ("LANES", lanes),
+            ("LANE_THREADS", bool(lane_threads)),
+            ("BATCH_REQUESTS", batch_requests),
+            ("BATCH_ROWS", batch_rows),
+            ("WAIT_US", wait_us),
+            ("ADJUST", adjust is not None),
+        ):
+            numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = value
+        self._handle = _native.flat_runner_create(
+            self._runtime._handle,
+            model._handle,
+            held._handle,
+            numbers,
+            inverse_temperature,
+            soft_cap,
+            *native_vocabulary(vocabulary, len(codes)),
+            None if begin_tokens is None else host(begin_tokens, np.int32, "begin_tokens"),
+        )
+        self._desk = _Desk(_native.flat_runner_events(self._handle), codes, adjust)
+        _open.add(self)
+
+    def run(
+        self,
+        tokens: Any,
+        *,
+        beams: int = 0,
+        priority: int = 0,
+        deadline_us: int = 0,
+        constraint: Optional[ConstraintLike] = None,
+        context: Any = None,
+    ) -> Result:
+        """Runs one request on this thread, as soon as it is its turn and a lane is free.
+
+        - ``tokens``: ids, int32 ``[positions]``, or ``[positions, group]``, whose embeddings are summed, -1 for none.
+        - ``beams``: 1 .. M; 0: M. ``priority``: higher starts earlier.
+        - ``deadline_us``: microseconds from now on within which it must start; 0: none.
+        - ``constraint``: None: the runner's; another must have the same codes per level.
+        - ``context``: anything, for ``adjust``.
+
+        Raises :class:`InvalidArgument` (a token out of the vocabulary, an empty prompt or one too long; NaN or +inf in
+        logits), :class:`QueueFull`, :class:`DeadlineExceeded`, :class:`Cancelled`, :class:`BadState` (closed).
+        """
+        self._refuse_within("run")
+        tag, request = next(self._tags), _Request(context, self._constraint if constraint is None else constraint)
+        numbers = np.zeros(_native.FLAT_RESULT_COUNT, np.int64)
+        self._desk.requests[tag] = request
+        try:
+            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us)
+            _native.flat_runner_run(self._handle, tag, *arguments, numbers)
+            return _result(numbers, request.constraint)
+        except SidbeamError as error:
+            raise request.failure(error)
+        finally:
+            del self._desk.requests[tag]
+
+    def submit(
+        self,
+        tokens: Any,
+        *,
+        beams: int = 0,
+        priority: int = 0,
+        deadline_us: int = 0,
+        constraint: Optional[ConstraintLike] = None,
+        context: Any = None,
+    ) -> Future[Result]:
+        """Takes a request, with the arguments of :meth:`run`, and returns a future of its :class:`Result`.
+
+        ``future.cancel()`` ends the request; ``future.request`` is its number. Callbacks of the future run on a thread
+        of the runner's, which they should not hold up. In asyncio: ``await asyncio.wrap_future(runner.submit(...))``.
+
+        Raises :class:`InvalidArgument`, :class:`QueueFull`, :class:`DeadlineExceeded` (a negative deadline),
+        :class:`BadState` (closed, or without ``lane_threads``).
+        """
+        future = _Future()
+        future._runner = weakref.ref(self)
+        held = self._constraint if constraint is None else constraint
+        tag = next(self._tags)
+        self._desk.requests[tag] = _Request(context, held, future, self)
+        try:
+            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us)
+            future.request = _native.flat_runner_submit(self._handle, tag, *arguments)
+        except BaseException:
+            del self._desk.requests[tag]
+            raise
+        return future
+
+    def _arguments(
+        self, tokens: Any, beams: int, priority: int, constraint: Optional[ConstraintLike], deadline_us: int
+    ) -> tuple[Any, ...]:
+        ids = host(tokens, np.int32, "tokens") if np.size(tokens) else np.empty(0, np.int32)
+        if ids.ndim not in (1, 2):
+            raise InvalidArgument(f"tokens has shape {ids.shape}, expected (positions,) or (positions, group)")
+        group = ids.shape[1] if ids.ndim == 2 else 1
+        held = None if constraint is None else constraint_of(constraint)._handle
+        return ids, group, beams, priority, held, deadline_us
+
+    def cancel(self, request: Union[int, Future[Result]]) -> None:
+        """Ends a request, given its future or its number, as :class:`Cancelled`: a waiting one now, a running one at
+        its next level. One that is done stays so."""
+        _native.flat_runner_cancel(self._handle, getattr(request, "request", request))
+
+    def drain(self, timeout_us: int = 0) -> bool:
+        """Waits until no request waits or runs, at most so many microseconds (0: no limit); whether that is so."""
+        self._refuse_within("drain")
+        return bool(_native.flat_runner_drain(self._handle, timeout_us))
+
+    def stats(self) -> RunnerStats:
+        numbers = np.zeros(_native.FLAT_RUNNER_STATS_COUNT, np.int64)
+        _native.flat_runner_get_stats(self._handle, numbers)
+        return _stats_from(numbers)
+
+    def close(self) -> None:
+        """Takes no more requests, ends the waiting ones as :class:`Cancelled` and waits for the running ones.
+
+        Afterwards all futures are done and nothing is called. Within ``adjust`` or a future's callback it raises
+        :class:`BadState`.
+        """
+        self._refuse_within("close")
+        _native.flat_runner_close(self._handle)
+        self._desk.thread.join()
+
+    def _refuse_within(self, what: str) -> None:
+        if threading.current_thread() is self._desk.thread:
+            raise BadState(f"{what} is called within a callback of the runner, whose end it would wait for")
+
+    def _describe(self) -> str:
+        return f"{self.beams} beams, {self.model.info.family}"

@@ -1,0 +1,198 @@
+"""Draft heads, against equations 1-3 in float64; and what the writer makes of modules and refuses.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sidbeam
+from sidbeam import draft
+
+pytestmark = pytest.mark.skipif("SIDBEAM_MODEL" not in os.environ, reason="the library was built without the runner")
+
+L, V, D, E, M = 3, 8, 6, 5, 4
+
+
+def numbers(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return (rng.integers(-80, 81, shape) / 64).astype(np.float32)  # exact in bfloat16 too
+
+
+def arrays(transition: str = "rnn", input: str = "both", seed: int = 1) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    gates, width = D * (3 if transition == "gru" else 1), D * (2 if input == "both" else 1)
+    made: dict[str, Any] = {"heads": [(numbers(rng, V, width), numbers(rng, V)) for _ in range(L)]}
+    if transition != "none":
+        made["embeddings"] = [numbers(rng, V, D if transition == "add" else E) for _ in range(L - 1)]
+    if transition in ("rnn", "gru"):
+        shapes = (gates, E), (gates,), (gates, D), (gates,)
+        made["transitions"] = [tuple(numbers(rng, *shape) for shape in shapes) for _ in range(L - 1)]
+    return made
+
+
+def transit(made: dict[str, Any], transition: str, level: int, state: np.ndarray, code: int) -> np.ndarray:
+    if transition == "none":
+        return state
+    e = made["embeddings"][level][code].astype(float)
+    if transition == "add":
+        return state + e
+    w_i, b_i, w_r, b_r = (array.astype(float) for array in made["transitions"][level])
+    i, r = w_i @ e + b_i, w_r @ state + b_r
+    if transition == "rnn":
+        return np.tanh(i + r)
+    reset, update = 1 / (1 + np.exp(-(i + r)[:D])), 1 / (1 + np.exp(-(i + r)[D : 2 * D]))
+    return (1 - update) * np.tanh(i[2 * D :] + reset * r[2 * D :]) + update * state
+
+
+def reference(made: dict[str, Any], transition: str, input: str, hidden: np.ndarray, valid: set[Any]) -> list[Any]:
+    """Beam search among valid prefixes: [(score, sid)], best first."""
+    live = [(0.0, (), hidden[0].astype(float))]
+    for level, (weight, bias) in enumerate(made["heads"]):
+        found = []
+        for score, prefix, state in live:
+            parts = {"both": [hidden[level + 1], state], "hidden": [hidden[level + 1]], "state": [state]}[input]
+            logits = weight.astype(float) @ np.concatenate(parts) + bias
+            log_probs = logits - np.log(np.exp(logits).sum())
+            for code in range(V):
+                sid = (*prefix, code)
+                if any(s[: len(sid)] == sid for s in valid):
+                    after = state if level == L - 1 else transit(made, transition, level, state, code)
+                    found.append((score + log_probs[code], sid, after))
+        live = sorted(found, key=lambda beam: -beam[0])[:M]
+    return [(score, sid) for score, sid, _ in live]
+
+
+@pytest.fixture
+def index() -> sidbeam.Index:
+    sids = np.random.default_rng(3).integers(0, V, (100, L))
+    return sidbeam.Index.build(sids, codes=V, kinds="trie|hash")
+
+
+def hidden_states(count: int, seed: int = 2) -> np.ndarray:
+    return numbers(np.random.default_rng(seed), count, L + 1, D)
+
+
+def valid_sids(index: sidbeam.Index) -> set[Any]:
+    return {tuple(int(c) for c in index.sid(i)) for i in range(index.info.sids)}
+
+
+@pytest.mark.parametrize(
+    "transition, input",
+    [("rnn", "both"), ("gru", "both"), ("add", "both"), ("gru", "state"), ("none", "state"), ("none", "hidden")],
+)
+def test_drafts_are_as_the_equations_say(tmp_path: Any, index: sidbeam.Index, transition: str, input: str) -> None:
+    made = arrays(transition, input)
+    draft.write(tmp_path / "head", **made, input=input)
+    head = sidbeam.DraftHead.open(tmp_path / "head")
+    assert (head.info.transition.name.lower(), head.info.input.name.lower()) == (transition, input)
+    assert (head.info.levels, head.info.hidden, head.info.codes) == (L, D, (V,) * L)
+    hidden, valid = hidden_states(5), valid_sids(index)
+    decoder = sidbeam.DraftDecoder(head, index, beams=M, requests=5)
+    head.close()
+    drafts = decoder.run(hidden)
+    assert drafts.live.tolist() == [M] * 5 and not drafts.errors.any()
+    for i in range(5):
+        expected = reference(made, transition, input, hidden[i], valid)
+        assert drafts.scores[i] == pytest.approx([score for score, _ in expected], abs=1e-4)
+        assert [tuple(sid) for sid in drafts.sids[i].tolist()] == [sid for _, sid in expected]
+        assert [index.find(sid) for sid in drafts.sids[i]] == drafts.ordinals[i].tolist()
+    one = decoder.run(hidden[2])
+    assert one.scores.tolist() == drafts.scores[2:3].tolist() and one.sids.tolist() == drafts.sids[2:3].tolist()
+
+
+def test_dtypes_strides_and_modules_change_nothing(tmp_path: Any, index: sidbeam.Index) -> None:
+    made, hidden = arrays("gru"), hidden_states(3)
+    expected = None
+    cells = [dict(zip(("weight_ih", "bias_ih", "weight_hh", "bias_hh"), cell)) for cell in made["transitions"]]
+    modules = {
+        "heads": [types.SimpleNamespace(weight=w, bias=b) for w, b in made["heads"]],
+        "embeddings": [types.SimpleNamespace(weight=table) for table in made["embeddings"]],
+        "transitions": [types.SimpleNamespace(**cell) for cell in cells],
+    }
+    layers = [types.SimpleNamespace(**{name + "_l0": array for name, array in cell.items()}) for cell in cells]
+    for dtype in ("f32", "f16", "bf16"):
+        for source in (made, modules, {**modules, "transitions": layers}):
+            draft.write(tmp_path / "head", **source, dtype=dtype)
+            with sidbeam.DraftHead.open(tmp_path / "head") as head:
+                assert head.info.dtype.name.lower() == dtype
+                decoder = sidbeam.DraftDecoder(head, index, beams=M, requests=3, verification="hash")
+            spread = np.zeros((3, 2 * L + 2, D), np.float32)
+            spread[:, ::2] = hidden
+            for states in (hidden, hidden.astype(np.float16), spread[:, ::2]):
+                drafts = decoder.run(states)
+                found = drafts.scores.tolist(), drafts.sids.tolist(), drafts.live.tolist()
+                expected = expected or found
+                assert found == expected
+
+
+def test_constraints_widths_and_bad_rows(tmp_path: Any, index: sidbeam.Index) -> None:
+    draft.write(tmp_path / "head", **arrays(), codebook="books")
+    head = sidbeam.DraftHead.open(tmp_path / "head")
+    assert head.info.codebook == "books" and "3 levels, hidden 6, rnn" in repr(head)
+    decoder = sidbeam.DraftDecoder(head, index, beams=M, requests=3)
+    two = sidbeam.Index.build([(0, 1, 2), (7, 7, 7)], codes=V)
+    hidden = hidden_states(3)
+    drafts = decoder.run(hidden, constraints=[None, two, None], widths=[1, 0, 3])
+    assert drafts.live.tolist() == [1, 2, 3] and sorted(drafts.ordinals[1].tolist()) == [-1, -1, 0, 1]
+    hidden[1, 0, 0] = np.nan
+    drafts = decoder.run(hidden)
+    assert drafts.live.tolist() == [M, 0, M] and drafts.errors.tolist() == [0, sidbeam.SlotError.BAD_ROW, 0]
+
+
+def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
+    path = tmp_path / "head"
+    draft.write(path, **arrays(), codebook="books")
+    head = sidbeam.DraftHead.open(path)
+    decoder = sidbeam.DraftDecoder(head, index, beams=M)
+    good = decoder.run(hidden_states(1)).scores.tolist()
+    for states, what in (
+        (np.zeros((1, L + 1, D + 1), np.float32), "hidden.columns is 7, expected 6"),
+        (np.zeros((1, L, D), np.float32), "hidden.rows is 3, expected 4"),
+        (np.zeros((2, L + 1, D), np.float32), r"hidden.slots is 2, expected 1\.\.1"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=what):
+            decoder.run(states)
+    assert decoder.run(hidden_states(1)).scores.tolist() == good
+    with pytest.raises(sidbeam.InvalidArgument, match="config.beams is 0"):
+        sidbeam.DraftDecoder(head, index, beams=0)
+    with pytest.raises(sidbeam.MissingSection, match="has no hash set"):
+        plain = sidbeam.Index.build([(0, 1, 2)], codes=V)
+        sidbeam.DraftDecoder(head, plain, beams=1, verification="hash")
+    with pytest.raises(sidbeam.InvalidArgument, match="codebook 'others', expected 'books'"):
+        other = sidbeam.Index.build([(0, 1, 2)], codes=V, codebook="others")
+        sidbeam.DraftDecoder(head, other, beams=1)
+    with pytest.raises(sidbeam.InvalidArgument, match="has 9 codes at level 0, expected 8"):
+        sidbeam.DraftDecoder(head, sidbeam.Index.build([(0, 1, 2)], codes=V + 1), beams=1)
+    with pytest.raises(sidbeam.IOFailure, match="nowhere"):
+        sidbeam.DraftHead.open(tmp_path / "nowhere")
+    (tmp_path / "cut").write_bytes(path.read_bytes()[:-64])
+    with pytest.raises(sidbeam.Corrupt, match="the file has"):
+        sidbeam.DraftHead.open(tmp_path / "cut")
+    decoder.close()
+    with pytest.raises(sidbeam.BadState, match="draft decoder is closed"):
+        decoder.run(hidden_states(1))
+
+
+def test_weights_that_are_no_head(tmp_path: Any) -> None:
+    def refused(what: str, **changes: Any) -> None:
+        with pytest.raises(sidbeam.InvalidArgument, match=what):
+            draft.write(tmp_path / "head", **{**arrays(), **changes})
+        assert not (tmp_path / "head").exists()
+
+    made = arrays()
+    refused("heads is empty", heads=[])
+    refused("embeddings has 1 entries, expected 2, or none", embeddings=made["embeddings"][:1])
+    heads, cell = made["heads"], made["transitions"][0]
+    narrow, long = [heads[0], np.zeros((8, 11)), heads[2]], (cell[0], np.zeros(7), *cell[2:])
+    refused(r"head of level 1 has shape \(8, 11\), expected \(8, 12\)", heads=narrow)
+    refused(r"b_i of level 0 has shape \(7,\), expected \(6,\)", transitions=[long] * 2)
+    refused("a transition has 2 arrays", transitions=[(1, 2), (3, 4)])
+    refused("weights.transition is 0, expected NONE", input="hidden", heads=[np.zeros((V, D))] * L)
+    refused("Transition is 'lstm', expected one of", transition="lstm")
+    refused("weights.input_weights is NULL", transition="rnn", transitions=())

@@ -1,0 +1,30 @@
+// One draw from one row on the CPU, for sessions and for sets.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cpu/row_scan.h"
+#include "backend/draw.h"
+
+namespace sidbeam::cpu {
+
+// The children of a row, weighed in the workspace, as many draws may use them.
+struct ListedRow {
+  RowScore row;
+  RowChildren children;
+  uint64_t total = 0;  // of the weights
+  float log_mass = 0.0F;
+};
+
+struct Drawn {
+  int32_t child = 0;
+  uint32_t code = 0;
+  float log_prob = 0.0F, log_mass = 0.0F;
+};
+
+// Lists and weighs a row's children. kEmpty: no draw from it lives.
+RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
+                    ListedRow& listed);
+// The child that 64 random bits choose.
+Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, uint64_t bits);
+
+}  // namespace sidbeam::cpu

@@ -1,0 +1,66 @@
+// Slots that go on from the beams of another session: a draft's, from its target's.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "backend/cpu/session.h"
+#include "support/error.h"
+
+namespace sidbeam::cpu {
+
+void CpuSession::check_take(const CpuSession& from, int32_t slot) const {
+  if (constraints_[slot] != from.constraints_[slot])
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "slot %d of the draft follows another constraint, expected that of the target: the same version of an index",
+         slot);
+  if (widths_[slot] < from.widths_[slot])
+    fail(SIDBEAM_INVALID_ARGUMENT, "slot %d of the draft has width %d, expected at least %d, that of the target", slot,
+         widths_[slot], from.widths_[slot]);
+}
+
+void CpuSession::take_slot(const CpuSession& from, int32_t slot) {
+  const int64_t first = int64_t{slot} * shape_.beams, other = int64_t{slot} * from.shape_.beams;
+  const int32_t live = from.live_[slot];
+  clear_beams(slot);
+  std::copy_n(from.states_.data() + other, live, states_.data() + first);
+  std::copy_n(from.scores_.data() + other, live, scores_.data() + first);
+  std::copy_n(from.parents_.data() + other, live, parents_.data() + first);
+  std::copy_n(from.tokens_.data() + other, live, tokens_.data() + first);
+  if (range_ends_.size() > 0) std::copy_n(from.range_ends_.data() + other, live, range_ends_.data() + first);
+  for (int32_t level = 0; level < from.level_[slot]; ++level) {
+    const int64_t to = history_at(slot) + int64_t{level} * shape_.beams,
+                  at = from.history_at(slot) + int64_t{level} * from.shape_.beams;
+    std::copy_n(from.history_parents_.data() + at, from.shape_.beams, history_parents_.data() + to);
+    std::copy_n(from.history_tokens_.data() + at, from.shape_.beams, history_tokens_.data() + to);
+  }
+  live_[slot] = live;
+  active_[slot] = from.active_[slot];
+  level_[slot] = from.level_[slot];
+  errors_[slot] = 0;
+  if (draws()) std::copy_n(from.sampled_.log_masses.data() + other, live, sampled_.log_masses.data() + first);
+  if (stochastic()) take_noise(from, slot);
+}
+
+// With the noise goes what it is keyed by, so that the slot's next noise is that of the other.
+void CpuSession::take_noise(const CpuSession& from, int32_t slot) {
+  const int64_t first = int64_t{slot} * shape_.beams, other = int64_t{slot} * from.shape_.beams;
+  const int32_t live = from.live_[slot];
+  const SlotSampling& sampling = from.sampled_.slots[slot];
+  sampled_.slots[slot].seed = sampling.seed;
+  sampled_.slots[slot].request = sampling.request;
+  sampled_.slots[slot].noise_scale = sampling.noise_scale;
+  sampled_.fresh[slot] = from.sampled_.fresh[slot];
+  const StochasticSlots& noise = from.stochastic_;
+  std::copy_n(noise.perturbed.data() + other, live, stochastic_.perturbed.data() + first);
+  std::copy_n(noise.log_inclusions.data() + other, live, stochastic_.log_inclusions.data() + first);
+  std::copy_n(noise.arrivals.data() + other, live, stochastic_.arrivals.data() + first);
+  std::copy_n(noise.hashes.data() + other, live, stochastic_.hashes.data() + first);
+  stochastic_.thresholds[slot] = noise.thresholds[slot];
+}
+
+void CpuSession::take_beams(const int32_t* slots, int64_t count, const SessionBackend& other) {
+  const auto& from = static_cast<const CpuSession&>(other);
+  for (int64_t i = 0; i < count; ++i) check_take(from, slots[i]);
+  for (int64_t i = 0; i < count; ++i) take_slot(from, slots[i]);
+}
+
+}  // namespace sidbeam::cpu

@@ -1,0 +1,90 @@
+// Drawing children of a row, by one block: their integer weights (backend/draw.h), summed up by shares of neighbours,
+// and the child that random bits choose. Weights are computed again where they are needed: sums of shares are all that
+// is kept, whatever the number of children.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "backend/cuda/rows.cuh"
+#include "backend/draw.h"
+#include "support/cuda/block.cuh"
+
+namespace sidbeam::cuda {
+
+// The number of shares: up to as many children are a share each.
+#if defined(SIDBEAM_EMULATED)
+inline constexpr uint32_t kShares = 256;  // so that small tests have shares of several children too
+#else
+inline constexpr uint32_t kShares = 1024;
+#endif
+
+template <int kThreads>
+struct ChoiceShared {
+  uint64_t through[kShares];  // weights up to the end of each share
+  typename BlockFold<float, kThreads>::Storage fold;
+  typename BlockScan<uint64_t, kThreads>::Storage scan;
+};
+
+struct Larger {
+  __device__ float operator()(float a, float b) const { return a > b ? a : b; }
+};
+
+// The largest x of the children, +inf where one is NaN. x(i) is that of child i < count, -inf if it is no candidate.
+template <int kThreads, class X>
+__device__ __forceinline__ float largest_of(uint32_t count, const X& x, ChoiceShared<kThreads>& shared) {
+  float own = -kInfinity;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) {
+    const float value = x(i);
+    if (!(value <= own)) own = value == value ? value : kInfinity;
+  }
+  return BlockFold<float, kThreads>::all(own, Larger(), shared.fold);
+}
+
+struct Weights {
+  uint64_t total = 0;
+  uint32_t count = 0, share = 1;  // children, and children of a share
+  float largest = 0.0F;           // x
+};
+
+template <int kThreads, class X>
+__device__ __forceinline__ Weights weigh(uint32_t count, float largest, const X& x, ChoiceShared<kThreads>& shared) {
+  constexpr uint32_t kOfThread = kShares / kThreads;
+  Weights weights{0, count, (count + kShares - 1) / kShares, largest};
+  for (uint32_t s = static_cast<uint32_t>(thread_id()); s < kShares; s += kThreads) {
+    const uint32_t begin = s * weights.share, end = begin + weights.share < count ? begin + weights.share : count;
+    uint64_t sum = 0;
+    for (uint32_t i = begin; i < end; ++i) sum += weight_of(x(i), largest);
+    shared.through[s] = sum;
+  }
+  __syncthreads();
+  uint64_t* const through = shared.through + static_cast<uint32_t>(thread_id()) * kOfThread;
+  uint64_t own = 0;
+  for (uint32_t s = 0; s < kOfThread; ++s) own += through[s];
+  uint64_t sum = BlockScan<uint64_t, kThreads>::before(own, weights.total, shared.scan);
+  for (uint32_t s = 0; s < kOfThread; ++s) through[s] = sum += through[s];
+  __syncthreads();
+  return weights;
+}
+
+// The child that 64 random bits choose; by any thread.
+template <class X>
+__device__ __forceinline__ uint32_t choose(const Weights& weights, uint64_t bits, const uint64_t* through, const X& x) {
+  const uint64_t threshold = threshold_of(bits, weights.total);
+  uint32_t share = 0, last = kShares - 1;  // the first share that exceeds the threshold
+  while (share < last) {
+    const uint32_t middle = (share + last) / 2;
+    if (through[middle] > threshold) {
+      last = middle;
+    } else {
+      share = middle + 1;
+    }
+  }
+  uint32_t i = share * weights.share;
+  const uint32_t end = i + weights.share < weights.count ? i + weights.share : weights.count;
+  for (uint64_t sum = share > 0 ? through[share - 1] : 0; i + 1 < end; ++i) {
+    sum += weight_of(x(i), weights.largest);
+    if (sum > threshold) break;
+  }
+  return i;
+}
+
+}  // namespace sidbeam::cuda

@@ -1,0 +1,58 @@
+// Drawing a code from a row, for every backend: weights are integers, so that their sums do not depend on the order,
+// and exp is made of fused multiply-adds, which round alike everywhere. sidbeam/sampling.h has the definition.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "backend/partial_sum.h"
+#include "backend/philox.h"
+#include "backend/score.h"
+
+namespace sidbeam {
+
+inline constexpr int kWeightBits = 42;  // the weight of the largest x is 2^42: 2^20 of them stay below 2^63
+
+inline constexpr float kLeastExponent = -64.0F;  // of e: there a weight is 0
+
+// Added to a double of at most 1, it leaves 42 bits behind the point, which become the lowest of the double.
+inline constexpr double kFixedPoint = 1536.0;
+
+// exp(x - largest) where x <= largest, so at most 1.
+SIDBEAM_HD inline float power_below(float x, float largest) {
+  const float below = x - largest;
+  return exp_in_range(below > kLeastExponent ? below : kLeastExponent);
+}
+// The same in units of 2^-42, rounded to the nearest.
+SIDBEAM_HD inline uint64_t weight_of_power(float power) {
+  return std::bit_cast<uint64_t>(static_cast<double>(power) + kFixedPoint) - std::bit_cast<uint64_t>(kFixedPoint);
+}
+SIDBEAM_HD inline uint64_t weight_of(float x, float largest) { return weight_of_power(power_below(x, largest)); }
+
+__extension__ using Wide = unsigned __int128;
+
+// The weight that the cumulative one must exceed: floor(bits * total / 2^64), which is below the total.
+SIDBEAM_HD inline uint64_t threshold_of(uint64_t bits, uint64_t total) {
+  return static_cast<uint64_t>(static_cast<Wide>(bits) * total >> 64);
+}
+
+// The logarithm of a sum of weights, times exp(largest).
+SIDBEAM_HD inline LogSum log_of_weights(uint64_t total, float largest) {
+  if (total == uint64_t{1} << kWeightBits) return {largest, 0.0F};
+  const double log_sum = portable_log(static_cast<double>(total)) - kWeightBits * kLn2,
+               ref = static_cast<double>(largest);
+  const auto rounded = static_cast<float>(ref + log_sum);
+  return {rounded, static_cast<float>((ref - static_cast<double>(rounded)) + log_sum)};
+}
+
+// The log of the valid mass: of the sum over the valid codes and the normaliser of the row.
+SIDBEAM_HD inline float log_mass_of(const RowScore& row, const LogSum& valid) {
+  float log_mass = (valid.ref - row.normalizer.ref) + (valid.rest - row.normalizer.rest);
+  if (row.clamp) log_mass = log_mass < 0.0F ? log_mass : 0.0F;
+  return log_mass + 0.0F;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,18 @@
+# Heads are read and written in files as the library's own are. SPDX-License-Identifier: Apache-2.0
+foreach(source file_attributes leftovers output_file)
+  target_sources(sidbeam_runner_core PRIVATE ${PROJECT_SOURCE_DIR}/runtime/support/${source}.cc)
+endforeach()
+add_dependencies(sidbeam_runner_core sidbeam_generated)
+# What only these sources see: the schema's header, FlatBuffers, xxHash. As options, since the include directories of a
+# source are not system ones; the system's own folder must not be named again.
+set(runner_draft_options "")
+foreach(folder ${PROJECT_BINARY_DIR}/runtime/generated ${FLATBUFFERS_INCLUDE} ${XXHASH_INCLUDE})
+  if(NOT folder STREQUAL /usr/include)
+    list(APPEND runner_draft_options -isystem ${folder})
+  endif()
+endforeach()
+foreach(source capi cell checks decoder format forward head header writer)
+  target_sources(sidbeam_runner_core PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${source}.cc)
+  set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/${source}.cc PROPERTIES
+                              COMPILE_OPTIONS "${runner_draft_options}")
+endforeach()

@@ -1,0 +1,54 @@
+// config.json of a checkpoint: every field that changes the arithmetic, read or refused.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sidbeam::runner {
+
+// Positions by rotation. Pair i of a head's halves turns by position * f(i), f(i) = theta^(-2i / head_dim), which the
+// scaling changes: kLinear divides it by `factor`; kLlama3 does so where the wave 2 pi / f is longer than
+// original / low_freq, leaves it where it is shorter than original / high_freq, and interpolates between.
+struct Rope {
+  enum class Scaling : uint8_t { kNone, kLinear, kLlama3 };
+  Scaling scaling = Scaling::kNone;
+  double theta = 10000.0;
+  double factor = 1.0, low_freq = 1.0, high_freq = 4.0, original = 0.0;
+};
+
+struct ModelConfig {
+  enum class Family : uint8_t { kT5, kLlama, kQwen2, kQwen3 };
+  // kGelu is exact (erf), kGeluTanh the approximation by tanh.
+  enum class Activation : uint8_t { kRelu, kGelu, kGeluTanh, kSilu };
+
+  Family family = Family::kLlama;
+  Activation activation = Activation::kSilu;
+  bool gated = true;  // act(gate x) * (up x), else act(up x)
+  // Of the q, k, v projections; of the attention's output; of the feed-forward.
+  bool qkv_bias = false, output_bias = false, mlp_bias = false;
+  bool qk_norm = false;  // q and k are normalised per head, before RoPE
+  // The output layer may be the embedding: if the checkpoint has lm_head.weight that counts, as in transformers 5.
+  bool tied = false;
+  int32_t layers = 0;          // of the decoder
+  int32_t encoder_layers = 0;  // 0: a decoder alone
+  int32_t hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, ffn = 0;
+  int64_t vocabulary = 0;
+  int64_t max_positions = 0;  // 0: none named
+  float norm_epsilon = 0.0f;
+  float output_scale = 1.0f;  // of the last hidden state, before the output layer
+
+  Rope rope;  // not of a T5
+
+  // Of a T5. The buckets are those of a decoder's attention; an encoder uses half of them for each direction.
+  int32_t relative_buckets = 0, relative_max_distance = 0;
+  int32_t decoder_start_token = -1;  // -1: neither config.json nor generation_config.json names one
+};
+
+// "t5", "llama", "qwen2", "qwen3"
+const char* name_of(ModelConfig::Family family);
+
+// Reads folder/config.json. Throws Failure: IO_ERROR (no such file), CORRUPT (not JSON, a field that is missing, of
+// another type or out of range), UNSUPPORTED (another family, a setting that is not implemented).
+ModelConfig read_config(const char* folder);
+
+}  // namespace sidbeam::runner

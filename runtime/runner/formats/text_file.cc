@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/formats/text_file.h"
+
+#include "support/error.h"
+#include "support/mapped_file.h"
+
+namespace sidbeam::runner {
+
+std::string path_within(const std::string& folder, const char* name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+std::string read_text(const char* path, int64_t most) {
+  const InputFile file = open_file(path);
+  if (file.bytes > most)
+    fail(SIDBEAM_CORRUPT, "'%.300s' has %lld bytes, expected at most %lld", path, static_cast<long long>(file.bytes),
+         static_cast<long long>(most));
+  std::string text(static_cast<size_t>(file.bytes), '\0');
+  read_file(file, path, 0, text.data(), file.bytes);
+  return text;
+}
+
+}  // namespace sidbeam::runner

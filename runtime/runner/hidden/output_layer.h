@@ -1,0 +1,28 @@
+// The weights of an output layer, read where the host has them. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "runner/math/matrix.h"
+#include "support/cpu_target.h"
+
+namespace sidbeam::runner {
+
+// Immutable. Memory is the host's.
+struct OutputLayer {
+  const std::byte* weights = nullptr;  // [columns, width] by row_bytes
+  Dtype dtype = Dtype::kF32;           // never kI8
+  int64_t columns = 0, width = 0, row_bytes = 0;
+  const float* bias = nullptr;  // [columns]; nullptr: none
+  float soft_cap = 0.0F;
+  CpuTarget target = CpuTarget::kBaseline;
+  double break_even = 1.0;  // the cost of a product by itself, in those within a tile
+
+  const std::byte* row(int64_t column) const { return weights + column * row_bytes; }
+};
+
+// Measures layer.break_even on its own weights.
+double measure_break_even(const OutputLayer& layer);
+
+}  // namespace sidbeam::runner

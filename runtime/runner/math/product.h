@@ -1,0 +1,26 @@
+// Products with packed weights. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/math/matrix.h"
+#include "runner/math/view.h"
+#include "runner/math/workers.h"
+
+namespace sidbeam::runner {
+
+// What a product is added to.
+enum class Start : uint8_t {
+  kZero,
+  kBias,  // an f32 per output
+  kY      // what y holds: a residual
+};
+
+// y[r, o] = start + sum over i of x[r, i] * weights[o, i], for every row of x. y has as many rows as x and
+// weights.outputs columns; it must not overlap x. Allocates nothing.
+//
+// The inputs are summed in blocks of kBlock, each by one chain of fused multiply-adds from 0 on in rising order; a
+// block's sum is multiplied by the output's scale, if there is one, in the addition to the start and the blocks before.
+// So the bits of a row depend on that row and the weights alone.
+void multiply(const Workers& workers, ConstRows x, const Matrix& weights, Rows y, Start start = Start::kZero,
+              const float* bias = nullptr);
+
+}  // namespace sidbeam::runner

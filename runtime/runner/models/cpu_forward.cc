@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/models/cpu_forward.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+namespace sidbeam::runner {
+namespace {
+
+HeadShape head_shape(const ModelConfig& config) { return {config.heads, config.kv_heads, config.head_dim}; }
+
+float attention_scale(const ModelConfig& config) {
+  return config.encoder_layers > 0 ? 1.0F : static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.head_dim)));
+}
+
+int64_t begin_tokens(const ModelConfig& config, const ForwardLimits& limits) {
+  return limits.begin_count > 0 || config.encoder_layers == 0 ? limits.begin_count : 1;
+}
+
+// Positions of a prompt as the decoder has it.
+int64_t decoder_prompt(const ModelConfig& config, const ForwardLimits& limits) {
+  return begin_tokens(config, limits) + (config.encoder_layers > 0 ? 0 : limits.max_prompt);
+}
+
+int64_t beam_rows(const ForwardLimits& limits) { return int64_t{limits.requests} * limits.beams; }
+
+int64_t most_rows(const ModelConfig& config, const ForwardLimits& limits) {
+  const int64_t prompts = limits.prompt_rows > 0 ? limits.prompt_rows : limits.requests * limits.max_prompt;
+  const int64_t begins = limits.requests * begin_tokens(config, limits);
+  return std::max(config.encoder_layers > 0 ? std::max(prompts, begins) : prompts + begins, beam_rows(limits));
+}
+
+// Positions that the decoder sees in all.
+int64_t decoder_positions(const ModelConfig& config, const ForwardLimits& limits) {
+  return decoder_prompt(config, limits) + limits.levels - 1;
+}
+
+int64_t rope_positions(const ModelConfig& config, const ForwardLimits& limits) {
+  return config.encoder_layers > 0 ? 0 : decoder_positions(config, limits);
+}
+
+int64_t most_logits(const OutputColumns& columns, const ForwardLimits& limits) {
+  int64_t most = limits.requests * columns.columns(0);
+  for (int32_t level = 1; level < columns.levels(); ++level)
+    most = std::max(most, checked_bytes(beam_rows(limits), columns.columns(level)));
+  return most;
+}
+
+}  // namespace
+
+CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput& output,
+                       const ForwardLimits& limits, const Workers& workers)
+    : model_(model),
+      config_(model.config()),
+      output_(output),
+      limits_(limits),
+      workers_(workers),
+      begin_(allocator, begin_tokens(config_, limits)),
+      layers_(allocator, config_, most_rows(config_, limits), rope_positions(config_, limits), workers),
+      attention_(allocator, head_shape(config_), attention_scale(config_),
+                 std::max<int64_t>(limits.max_prompt + begin_tokens(config_, limits), limits.beams), workers),
+      self_(allocator, head_shape(config_), config_.layers, limits.requests, decoder_prompt(config_, limits),
+            begin_slot() + (encodes() ? begin_count() : 0)),
+      x_(Buffer<float>::zeroed(allocator, checked_bytes(most_rows(config_, limits), config_.hidden))),
+      final_(Buffer<float>::zeroed(allocator, checked_bytes(beam_rows(limits), config_.hidden))),
+      logits_(Buffer<float>::zeroed(allocator, most_logits(output.columns(), limits))),
+      tokens_(Buffer<int32_t>::zeroed(allocator, checked_bytes(most_rows(config_, limits), limits.max_group))),
+      positions_(Buffer<int32_t>::zeroed(allocator, most_rows(config_, limits))),
+      parts_(allocator, limits.requests),
+      calls_(allocator, limits.requests),
+      lengths_(allocator, limits.requests) {
+  if (limits.begin_count > 0) std::copy_n(limits.begin_tokens, limits.begin_count, begin_.data());
+  if (!encodes()) return;
+  if (limits.begin_count == 0) begin_[0] = config_.decoder_start_token;
+  cross_ = KvCache(allocator, head_shape(config_), config_.layers + 1, limits.requests, limits.max_prompt, 0);
+  const auto bias = [&](const StackWeights& stack, bool bidirectional, int64_t positions) {
+    return RelativeBias(allocator, stack.relative_bias.data(), config_.heads, config_.relative_buckets,
+                        config_.relative_max_distance, bidirectional, positions);
+  };
+  encoder_bias_ = bias(model.weights().encoder, true, limits.max_prompt);
+  bias_ = bias(model.weights().decoder, false, decoder_positions(config_, limits));
+  lists_ = Buffer<int32_t>::zeroed(allocator, checked_bytes(beam_rows(limits), begin_count() + limits.levels - 1));
+}
+
+void CpuForward::prefill(const Prompt* prompts, int32_t count) {
+  parts_count_ = rows_ = 0;
+  if (encodes()) {
+    encode(prompts, count);
+    parts_count_ = rows_ = 0;
+  }
+  for (int32_t i = 0; i < count; ++i) {
+    const bool continues = !encodes() && prompts[i].shared_kv != nullptr;
+    if (continues) take_shared(*prompts[i].shared_kv, 0, i, self_);
+    const int64_t before = continues ? prompts[i].shared_kv->length : 0;
+    add_part(i, (encodes() ? 0 : prompts[i].positions) + begin_count(), before);
+    lengths_[i] = before + parts_[i].rows;
+  }
+  embed_prompts(prompts, count, !encodes(), true);
+  run_decoder(nullptr);
+}
+
+void CpuForward::decode(const DecodeRows& beams) {
+  parts_count_ = rows_ = 0;
+  for (int32_t from = 0, to = 0; from < beams.rows; from = to) {
+    const int32_t request = beams.requests[from];
+    for (to = from; to < beams.rows && beams.requests[to] == request;) ++to;
+    add_part(request, to - from, lengths_[request] + beams.depth - 1);
+    std::fill_n(positions_.data() + from, to - from, static_cast<int32_t>(parts_[parts_count_ - 1].position));
+  }
+  if (encodes()) list_ancestors(beams);
+  embed(workers_, model_.weights().embedding, beams.tokens, 1, x(rows_));
+  run_decoder(&beams);
+}
+
+float* CpuForward::logits(int32_t level) {
+  const Rows out(logits_.data(), rows_, columns(level));
+  multiply(workers_, ConstRows(final_.data(), rows_, config_.hidden), output_.matrix(level), out);
+  for (const int32_t column : output_.holes(level))
+    for (int64_t row = 0; row < rows_; ++row) out[row][column] = -std::numeric_limits<float>::infinity();
+  return out.data;
+}
+
+void CpuForward::add_part(int64_t request, int64_t rows, int64_t position) {
+  parts_[parts_count_++] = {request, rows_, rows, position};
+  rows_ += rows;
+}
+
+// The parts' rows: the prompts' tokens, the begin tokens, or both.
+void CpuForward::embed_prompts(const Prompt* prompts, int32_t count, bool history, bool begin) {
+  int64_t group = 1;
+  for (int32_t i = 0; i < count && history; ++i) group = std::max<int64_t>(group, prompts[i].group);
+  int32_t* out = tokens_.data();
+  const auto write = [&](const int32_t* tokens, int64_t positions, int64_t given) {
+    for (int64_t p = 0; p < positions; ++p, out += group) {
+      std::copy_n(tokens + p * given, given, out);
+      std::fill(out + given, out + group, -1);
+    }
+  };
+  for (int32_t i = 0; i < count; ++i) {
+    if (history) write(prompts[i].tokens, prompts[i].positions, prompts[i].group);
+    if (begin) write(begin_.data(), begin_count(), 1);
+    for (int64_t row = 0; row < parts_[i].rows; ++row)
+      positions_[parts_[i].first_row + row] = static_cast<int32_t>(parts_[i].position + row);
+  }
+  embed(workers_, model_.weights().embedding, tokens_.data(), group, x(rows_));
+}
+
+void CpuForward::encode(const Prompt* prompts, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
+  if (rows_ > 0) {
+    embed_prompts(prompts, count, true, false);
+    for (const LayerWeights& layer : model_.weights().encoder.layers) encode_layer(layer);
+  }
+  const Rows encoded = layers_.normed(x(rows_), model_.weights().encoder.norm);
+  for (int32_t layer = 0; layer < config_.layers; ++layer) {
+    const auto& weights = model_.weights().decoder.layers[static_cast<size_t>(layer)].cross;
+    if (rows_ > 0) write_prompt(cross_, layer + 1, layers_.key_values(weights, encoded, nullptr));
+  }
+  for (int32_t i = 0; i < count; ++i)
+    if (prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, 1, i, cross_);
+}
+
+void CpuForward::encode_layer(const LayerWeights& layer) {
+  const Rows hidden = x(rows_), normed = layers_.normed(hidden, layer.self.norm);
+  write_prompt(cross_, 0, layers_.key_values(layer.self, normed, nullptr));
+  begin_calls(layers_.queries(layer.self, normed, nullptr));
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    calls_[i].shared = &cross_.shared(0, parts_[i].request);
+    calls_[i].relative_bias = encoder_bias_.at_zero();
+    calls_[i].relative_bias_stride = encoder_bias_.stride();
+  }
+  attention_.run(calls());
+  layers_.add_attention(layer.self, hidden);
+  layers_.add_feed_forward(layer.feed_forward, hidden);
+}
+
+void CpuForward::take_shared(const sidbeam_shared_kv& given, int64_t first_layer, int64_t request, KvCache& kv) {
+  for (int32_t layer = 0; layer < config_.layers; ++layer) {
+    const KvRows rows{given.keys[layer], given.values[layer], layers_.key_width(), given.dtype};
+    write_rows(kv.shared(first_layer + layer, request), workers_.target, 0, given.length, rows);
+  }
+}
+
+// To the positions of each part.
+void CpuForward::write_prompt(KvCache& kv, int64_t layer, ConstRows key_values) {
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    const Part& part = parts_[i];
+    const float* keys = key_values[part.first_row];
+    const KvRows rows{keys, keys + layers_.key_width(), key_values.stride, SIDBEAM_DTYPE_F32};
+    if (part.rows > 0) write_rows(kv.shared(layer, part.request), workers_.target, part.position, part.rows, rows);
+  }
+}
+
+void CpuForward::write_slot(int64_t layer, int64_t request, int64_t slot, const float* key_values) {
+  const int64_t width = layers_.key_width();
+  const auto bytes = static_cast<size_t>(width) * sizeof(float);
+  std::memcpy(self_.unshared_keys(layer, request) + slot * width, key_values, bytes);
+  std::memcpy(self_.unshared_values(layer, request) + slot * width, key_values + width, bytes);
+}
+
+void CpuForward::write_begins(int64_t layer, ConstRows key_values) {
+  for (int64_t i = 0; i < parts_count_; ++i)
+    for (int64_t row = 0; row < parts_[i].rows; ++row)
+      write_slot(layer, parts_[i].request, begin_slot() + row, key_values[parts_[i].first_row + row]);
+}
+
+// To the slot of each beam.
+void CpuForward::write_beams(int64_t layer, ConstRows key_values, const DecodeRows& beams) {
+  for (int32_t row = 0; row < beams.rows; ++row)
+    write_slot(layer, beams.requests[row], beams.slots[row], key_values[row]);
+}
+
+// A T5's begin tokens become the first ancestors of every row: so few keys would cost more as a shared stage.
+void CpuForward::list_ancestors(const DecodeRows& beams) {
+  int32_t* out = lists_.data();
+  for (int32_t row = 0; row < beams.rows; ++row) {
+    std::iota(out, out + begin_count(), static_cast<int32_t>(begin_slot()));
+    out = std::copy_n(beams.ancestors + int64_t{row} * beams.depth, beams.depth, out + begin_count());
+  }
+}
+
+// `beams`: nullptr for the prompts.
+void CpuForward::run_decoder(const DecodeRows* beams) {
+  for (int32_t i = 0; i < config_.layers; ++i) {
+    const LayerWeights& layer = model_.weights().decoder.layers[static_cast<size_t>(i)];
+    Rows normed = layers_.normed(x(rows_), layer.self.norm);
+    const Rows key_values = layers_.key_values(layer.self, normed, positions_.data());
+    if (beams != nullptr) {
+      write_beams(i, key_values, *beams);
+    } else {
+      write_prompt(self_, i, key_values);
+      if (encodes()) write_begins(i, key_values);
+      // Nothing else of the last layer is needed of the positions before the last.
+      if (i + 1 == config_.layers) normed = keep_last_rows(normed);
+    }
+    attend_self(i, layers_.queries(layer.self, normed, positions_.data()), beams);
+    layers_.add_attention(layer.self, x(rows_));
+    if (encodes()) attend_cross(i, layer.cross);
+    layers_.add_feed_forward(layer.feed_forward, x(rows_));
+  }
+  const Rows final(final_.data(), rows_, config_.hidden);
+  rms_norm(workers_, x(rows_), model_.weights().decoder.norm.data(), config_.norm_epsilon, final);
+  if (config_.output_scale != 1.0F) scale(workers_, config_.output_scale, final);
+}
+
+// Parts of many rows become parts of their last one; its place is never before those of the earlier parts.
+Rows CpuForward::keep_last_rows(Rows normed) {
+  const auto bytes = static_cast<size_t>(config_.hidden) * sizeof(float);
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    Part& part = parts_[i];
+    const int64_t last = part.first_row + part.rows - 1;
+    std::memmove(x(rows_)[i], x(rows_)[last], bytes);
+    std::memmove(normed[i], normed[last], bytes);
+    part = {part.request, i, 1, part.position + part.rows - 1};
+    positions_[i] = static_cast<int32_t>(part.position);
+  }
+  rows_ = parts_count_;
+  return {normed.data, rows_, normed.columns, normed.stride};
+}
+
+// A call per part, without keys.
+void CpuForward::begin_calls(ConstRows queries) {
+  const Rows out = layers_.attended(rows_);
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    AttentionCall call;
+    call.rows = parts_[i].rows;
+    call.queries = queries[parts_[i].first_row];
+    call.query_stride = queries.stride;
+    call.output = out[parts_[i].first_row];
+    call.output_stride = out.stride;
+    calls_[i] = call;
+  }
+}
+
+void CpuForward::attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams) {
+  begin_calls(queries);
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    const Part& part = parts_[i];
+    AttentionCall& call = calls_[i];
+    call.shared = &self_.shared(layer, part.request);
+    call.first_position = part.position;
+    if (beams == nullptr) {
+      call.causal = true;
+      if (encodes()) call.relative_bias = bias_.at_zero(), call.relative_bias_stride = bias_.stride();
+      continue;
+    }
+    call.depth = beams->depth;
+    call.ancestors = beams->ancestors + part.first_row * call.depth;
+    call.unshared_keys = self_.unshared_keys(layer, part.request);
+    call.unshared_values = self_.unshared_values(layer, part.request);
+    if (!encodes()) continue;
+    call.shared = nullptr;
+    call.depth += static_cast<int32_t>(begin_count());
+    call.ancestors = lists_.data() + part.first_row * call.depth;
+    call.ancestor_bias = bias_.at_zero() + 1 - call.depth;
+    call.ancestor_bias_stride = bias_.stride();
+  }
+  attention_.run(calls());
+}
+
+void CpuForward::attend_cross(int64_t layer, const AttentionWeights& weights) {
+  const Rows hidden = x(rows_);
+  begin_calls(layers_.queries(weights, layers_.normed(hidden, weights.norm), nullptr));
+  for (int64_t i = 0; i < parts_count_; ++i) calls_[i].shared = &cross_.shared(layer + 1, parts_[i].request);
+  attention_.run(calls());
+  layers_.add_attention(weights, hidden);
+}
+
+int64_t CpuForward::memory_bytes() const {
+  return begin_.bytes() + layers_.memory_bytes() + attention_.memory_bytes() + self_.memory_bytes() +
+         cross_.memory_bytes() + encoder_bias_.memory_bytes() + bias_.memory_bytes() + lists_.bytes() + x_.bytes() +
+         final_.bytes() + logits_.bytes() + tokens_.bytes() + positions_.bytes() + parts_.bytes() + calls_.bytes() +
+         lengths_.bytes();
+}
+
+}  // namespace sidbeam::runner

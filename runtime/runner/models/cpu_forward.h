@@ -1,0 +1,77 @@
+// Forward passes on the CPU, of every family: a stack of decoder layers that attend to the prompt's KV and to their
+// ancestors', and for a T5 an encoder, whose output the decoder attends to besides. A T5's decoder has the begin tokens
+// as its prompt.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include "runner/attention/attention.h"
+#include "runner/models/cpu_model.h"
+#include "runner/models/kv_cache.h"
+#include "runner/models/layers.h"
+#include "runner/models/relative_bias.h"
+
+namespace sidbeam::runner {
+
+class CpuForward final : public Forward {
+ public:
+  CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput& output, const ForwardLimits& limits,
+             const Workers& workers);
+  void prefill(const Prompt* prompts, int32_t count) override;
+  void decode(const DecodeRows& beams) override;
+  float* logits(int32_t level) override;
+  int64_t columns(int32_t level) const override { return output_.columns().columns(level); }
+  int64_t memory_bytes() const override;
+
+ private:
+  // One request's rows of the pass: consecutive rows of the stack.
+  struct Part {
+    int64_t request = 0, first_row = 0, rows = 0;
+    int64_t position = 0;  // of the first row
+  };
+
+  bool encodes() const { return config_.encoder_layers > 0; }
+  int64_t begin_count() const { return begin_.size(); }
+  // A T5's begin tokens are in slots, too, behind those of the beams.
+  int64_t begin_slot() const { return int64_t{limits_.beams} * (limits_.levels - 1); }
+  Rows x(int64_t rows) { return {x_.data(), rows, config_.hidden}; }
+  std::span<AttentionCall> calls() { return {calls_.data(), static_cast<size_t>(parts_count_)}; }
+
+  void add_part(int64_t request, int64_t rows, int64_t position);
+  void embed_prompts(const Prompt* prompts, int32_t count, bool history, bool begin);
+  void encode(const Prompt* prompts, int32_t count);
+  void encode_layer(const LayerWeights& layer);
+  void run_decoder(const DecodeRows* beams);
+  void take_shared(const sidbeam_shared_kv& given, int64_t first_layer, int64_t request, KvCache& kv);
+  void write_prompt(KvCache& kv, int64_t layer, ConstRows key_values);
+  void write_slot(int64_t layer, int64_t request, int64_t slot, const float* key_values);
+  void write_begins(int64_t layer, ConstRows key_values);
+  void write_beams(int64_t layer, ConstRows key_values, const DecodeRows& beams);
+  void list_ancestors(const DecodeRows& beams);
+  Rows keep_last_rows(Rows normed);
+  void begin_calls(ConstRows queries);
+  void attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams);
+  void attend_cross(int64_t layer, const AttentionWeights& weights);
+
+  const CpuModel& model_;
+  const ModelConfig& config_;
+  const CpuOutput& output_;
+  ForwardLimits limits_;
+  Workers workers_;
+  Buffer<int32_t> begin_;
+  Layers layers_;
+  Attention attention_;
+  KvCache self_;
+  KvCache cross_;  // of a T5: one "layer" for the encoder's own, then the decoder's
+  RelativeBias encoder_bias_, bias_;
+  Buffer<float> x_, final_, logits_;
+  Buffer<int32_t> tokens_, positions_;
+  Buffer<int32_t> lists_;  // of a T5: [rows, begin_count + depth] slots of the begin tokens and ancestors
+  Buffer<Part> parts_;
+  Buffer<AttentionCall> calls_;
+  Buffer<int64_t> lengths_;             // [requests] positions of the decoder's prompt
+  int64_t parts_count_ = 0, rows_ = 0;  // of the pass
+};
+
+}  // namespace sidbeam::runner

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/models/cpu_model.h"
+
+#include <cstdio>
+
+#include "runner/cuda/cuda_model.h"
+#include "runner/models/cpu_forward.h"
+#include "support/arguments.h"
+
+namespace sidbeam::runner {
+namespace {
+
+int32_t weights_of(Dtype held) {
+  switch (held) {
+    case Dtype::kF32:
+      return SIDBEAM_WEIGHTS_F32;
+    case Dtype::kF16:
+      return SIDBEAM_WEIGHTS_F16;
+    case Dtype::kBf16:
+      return SIDBEAM_WEIGHTS_BF16;
+    case Dtype::kI8:
+      break;
+  }
+  return SIDBEAM_WEIGHTS_INT8;
+}
+
+}  // namespace
+
+CpuModel::CpuModel(const Allocator& allocator, const Checkpoint& checkpoint, const ModelConfig& config, int32_t weights)
+    : config_(config),
+      weights_(load_weights(allocator, checkpoint, config, weights)),
+      info_(info_of(config, weights_of(weights_.decoder.layers.front().feed_forward.in.matrix.dtype),
+                    weights_.parameters, weights_.memory_bytes)),
+      asked_(weights) {}
+
+std::unique_ptr<Output> CpuModel::make_output(const Allocator& allocator, const OutputConfig& config) const {
+  const Tensor head = view_of(weights_.output_table());
+  return std::make_unique<CpuOutput>(allocator, config, head, held_dtype(asked_, head.dtype));
+}
+
+void CpuModel::check_shared_kv(const sidbeam_shared_kv& kv) const {
+  if (kv.device_type != SIDBEAM_DEVICE_CPU)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "request.shared_kv.device_type is %d, expected SIDBEAM_DEVICE_CPU, %d: keys and values in host memory",
+         kv.device_type, SIDBEAM_DEVICE_CPU);
+  if (kv.device_id != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "request.shared_kv.device_id is %d, expected 0, the only one of the CPU",
+         kv.device_id);
+}
+
+sidbeam_model_info info_of(const ModelConfig& config, int32_t weights, int64_t parameters, int64_t memory_bytes) {
+  sidbeam_model_info info = SIDBEAM_MODEL_INFO_INIT;
+  std::snprintf(info.family, sizeof info.family, "%s", name_of(config.family));
+  info.layers = config.layers;
+  info.encoder_layers = config.encoder_layers;
+  info.hidden = config.hidden;
+  info.heads = config.heads;
+  info.kv_heads = config.kv_heads;
+  info.head_dim = config.head_dim;
+  info.weights = weights;
+  info.vocabulary = config.vocabulary;
+  info.max_positions = config.max_positions;
+  info.parameters = parameters;
+  info.memory_bytes = memory_bytes;
+  return info;
+}
+
+void check_begin_tokens(const ModelConfig& config, const ForwardLimits& limits) {
+  if (config.encoder_layers > 0 && limits.begin_count == 0 && config.decoder_start_token < 0) {
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "begin_tokens: the model's config names no decoder_start_token_id, so at least one is needed");
+  }
+  for (int64_t i = 0; i < limits.begin_count; ++i) {
+    if (limits.begin_tokens[i] < 0 || limits.begin_tokens[i] >= config.vocabulary)
+      fail(SIDBEAM_INVALID_ARGUMENT, "begin_tokens[%lld]: %d, expected one of the model's tokens, 0 .. %lld",
+           static_cast<long long>(i), limits.begin_tokens[i], static_cast<long long>(config.vocabulary - 1));
+  }
+}
+
+std::unique_ptr<Forward> CpuModel::make_forward(const Allocator& allocator, const Output& output,
+                                                const ForwardLimits& limits, const Workers& workers) const {
+  check_begin_tokens(config_, limits);
+  return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput&>(output), limits, workers);
+}
+
+Model* open_model(const char* folder, const sidbeam_model_config& config) {
+  const Allocator allocator = capi::read_allocator(config.allocator, "model_config.allocator");
+  check_range("model_config.weights", config.weights, SIDBEAM_WEIGHTS_STORED, SIDBEAM_WEIGHTS_INT8);
+  if (config.device_type != SIDBEAM_DEVICE_CPU && config.device_type != SIDBEAM_DEVICE_CUDA)
+    fail(SIDBEAM_INVALID_ARGUMENT, "model_config.device_type: %d, expected SIDBEAM_DEVICE_CPU or SIDBEAM_DEVICE_CUDA",
+         config.device_type);
+  const ModelConfig read = read_config(folder);
+  const Checkpoint checkpoint(folder);
+  if (config.device_type == SIDBEAM_DEVICE_CUDA)
+    return new CudaModel(checkpoint, read, config.weights, config.device_id);
+  return new CpuModel(allocator, checkpoint, read, config.weights);
+}
+
+}  // namespace sidbeam::runner

@@ -1,0 +1,42 @@
+// A model on the CPU. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/models/model.h"
+#include "runner/models/weights.h"
+
+namespace sidbeam::runner {
+
+class CpuModel final : public Model {
+ public:
+  CpuModel(const Allocator& allocator, const Checkpoint& checkpoint, const ModelConfig& config, int32_t weights);
+  const sidbeam_model_info& info() const override { return info_; }
+  std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const override;
+  void check_shared_kv(const sidbeam_shared_kv& kv) const override;
+  std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output, const ForwardLimits& limits,
+                                        const Workers& workers) const override;
+
+  const ModelConfig& config() const { return config_; }
+  const ModelWeights& weights() const { return weights_; }
+
+ private:
+  ModelConfig config_;
+  ModelWeights weights_;
+  sidbeam_model_info info_;
+  int32_t asked_;  // SIDBEAM_WEIGHTS_*
+};
+
+class CpuOutput final : public Output {
+ public:
+  // `head` is the whole output layer, `dtype` what its rows are held as.
+  CpuOutput(const Allocator& allocator, const OutputConfig& config, const Tensor& head, Dtype dtype);
+  const Matrix& matrix(int32_t level) const { return matrices_[columns().like(level)]; }
+  // Columns of the level without a token.
+  const Buffer<int32_t>& holes(int32_t level) const { return holes_[columns().like(level)]; }
+  int64_t memory_bytes() const override;
+
+ private:
+  Matrix matrices_[SIDBEAM_MAX_LEVELS];
+  Buffer<int32_t> holes_[SIDBEAM_MAX_LEVELS];
+};
+
+}  // namespace sidbeam::runner

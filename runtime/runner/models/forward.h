@@ -1,0 +1,67 @@
+// A model's forward passes for the batches of one lane: prompts once on one row each, then the beams, a level per pass.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "sidbeam/runner.h"
+#include "support/host_device.h"
+
+namespace sidbeam::runner {
+
+// One request's history, checked by the caller: tokens in the vocabulary, at least one position in all, no more than
+// the limits.
+struct Prompt {
+  const int32_t* tokens = nullptr;  // [positions, group]; -1: none
+  int64_t positions = 0;
+  int32_t group = 1;
+  // KV that the host computed; nullptr: none. A decoder alone continues it with the tokens, if there are any, and the
+  // begin tokens; a T5 attends to it instead of encoding tokens, of which there must be none.
+  const sidbeam_shared_kv* shared_kv = nullptr;
+};
+
+// What a lane's memory is made for.
+struct ForwardLimits {
+  int32_t requests = 1;  // of a batch
+  int32_t beams = 1, levels = 1;
+  int32_t max_group = 1;
+  int64_t max_prompt = 1;   // positions of a prompt, those of its shared_kv included, begin tokens excluded
+  int64_t prompt_rows = 0;  // positions of a batch's prompts together, counted likewise; 0: requests * max_prompt
+  // Tokens between the prompt and the first code; of a T5 the first of the decoder. Copied. Empty: of a T5 the
+  // decoder_start_token, else none.
+  const int32_t* begin_tokens = nullptr;
+  int64_t begin_count = 0;
+};
+
+// Beams that are fed at one level. All requests of a batch are at the same one.
+struct DecodeRows {
+  int32_t rows = 0;                    // 1 .. requests * beams
+  int32_t depth = 0;                   // codes that a beam has: 1 .. levels - 1
+  const int32_t* requests = nullptr;   // [rows] rising: the prompt's number within the batch
+  const int32_t* tokens = nullptr;     // [rows] of the last code
+  const int32_t* slots = nullptr;      // [rows] unshared slot of the request that the row writes
+  const int32_t* ancestors = nullptr;  // [rows, depth] slots of the request that it reads, in order of depth; the last
+                                       // is its own
+};
+
+// Slots of a request: one per beam and level but the last, whose codes are not fed.
+SIDBEAM_HD constexpr int32_t unshared_slot(int32_t beams, int32_t depth, int32_t beam) {
+  return (depth - 1) * beams + beam;
+}
+
+// One lane's state. All memory is taken, and touched, at creation. The CPU's and CUDA's implement it; on CUDA the
+// arrays of DecodeRows and the logits are in device memory.
+class Forward {
+ public:
+  virtual ~Forward() = default;
+  // Begins a batch. Afterwards row i is the last position of prompt i.
+  virtual void prefill(const Prompt* prompts, int32_t count) = 0;
+  // Afterwards row r is row r of `beams`.
+  virtual void decode(const DecodeRows& beams) = 0;
+  // [rows of the last pass, columns(level)], dense, for the host to change; valid until the next call.
+  virtual float* logits(int32_t level) = 0;
+  virtual int64_t columns(int32_t level) const = 0;
+  virtual int64_t memory_bytes() const = 0;
+};
+
+}  // namespace sidbeam::runner

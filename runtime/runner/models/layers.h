@@ -1,0 +1,45 @@
+// The sublayers that every family's layers are made of, over one scratch.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/math/product.h"
+#include "runner/math/rows.h"
+#include "runner/models/weights.h"
+
+namespace sidbeam::runner {
+
+// Scratch of up to `rows` rows. What the functions return is valid until the same one is called again.
+class Layers {
+ public:
+  Layers(const Allocator& allocator, const ModelConfig& config, int64_t rows, int64_t rope_positions,
+         const Workers& workers);
+
+  Rows normed(ConstRows x, const Buffer<float>& norm);
+  // positions: of each row; nullptr: no RoPE.
+  Rows queries(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
+  // Keys of all heads, then values.
+  Rows key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
+  // Where attention writes its output.
+  Rows attended(int64_t rows) { return {attended_.data(), rows, query_width_}; }
+  // x += what the attention writes
+  void add_attention(const AttentionWeights& weights, Rows x);
+  // x += feed forward of x
+  void add_feed_forward(const FeedForwardWeights& weights, Rows x);
+
+  bool has_rope() const { return rope_.positions > 0; }
+  int64_t key_width() const { return key_width_; }
+  int64_t memory_bytes() const;
+
+ private:
+  void turn(const Buffer<float>& norm, const int32_t* positions, Rows heads);
+  void add_product(ConstRows from, const Linear& linear, Rows x);
+
+  const ModelConfig& config_;
+  Workers workers_;
+  Activation activation_;
+  int64_t query_width_, key_width_, inner_width_;
+  RopeTable rope_;
+  Buffer<float> normed_, queries_, key_values_, attended_, inner_;
+};
+
+}  // namespace sidbeam::runner

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/schedule/lane_session.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace sidbeam::runner {
+
+LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id, void* stream)
+    : config_(config), device_id_(device_id), stream_(stream) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  check_status(sidbeam_constraint_get_info(config.constraint, &info, &error), error);
+  levels_ = info.levels;
+  std::copy_n(info.codes, levels_, codes_);
+  check_range("config.batch_requests * config.beams", int64_t{config.requests} * config.beams, 1, INT32_MAX);
+  sidbeam_session_config session = SIDBEAM_SESSION_CONFIG_INIT;
+  session.slots = config.requests;
+  session.beams = config.beams;
+  session.strategy = config.strategy;
+  session.normalization = config.normalization;
+  session.constraint = config.constraint;
+  session.vocabulary = &config.output->vocabulary();
+  session.device_type = stream != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
+  session.device_id = device_id;
+  sidbeam_session* made = nullptr;
+  check_status(sidbeam_session_create(config.runtime, &session, &made, &error), error);
+  session_.reset(made);
+  check_status(sidbeam_session_get_beams(made, &beams_, &error), error);
+  job_ = Buffer<int32_t>::zeroed(allocator, config.requests);
+  prompts_ = Buffer<Prompt>::zeroed(allocator, config.requests);
+}
+
+int64_t LaneSession::memory_bytes() const {
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  const bool known = sidbeam_session_get_stats(session_.get(), &stats, nullptr) == SIDBEAM_OK;
+  return job_.bytes() + prompts_.bytes() + (known ? stats.memory_bytes : 0);
+}
+
+bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.slots = &slot;
+  args.count = 1;
+  args.constraints = &job.constraint;
+  args.widths = &job.beams;
+  args.stream = stream_;
+  return sidbeam_session_start(session_.get(), &args, &error) == SIDBEAM_OK;
+}
+
+int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
+  jobs_ = jobs;
+  ended_ = &ended;
+  int32_t running = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    sidbeam_error error = SIDBEAM_ERROR_INIT;
+    if (is_cancelled(jobs[i])) {
+      ended.ended(i, kCancelled);
+    } else if (!start(running, jobs[i], error)) {
+      ended.ended(i, {error.code, error.message});
+    } else {
+      job_[running] = i;
+      prompts_[running++] = jobs[i].prompt;
+    }
+  }
+  return running;
+}
+
+bool LaneSession::adjust(int32_t level, int32_t slot, const LevelRows& rows) const {
+  const Job& job = jobs_[job_[slot]];
+  sidbeam_level view{};
+  view.struct_size = sizeof view;
+  view.level = level;
+  view.request = job.number;
+  view.request_context = job.context;
+  view.constraint = job.constraint;
+  view.logits = rows.logits;
+  view.rows = rows.rows;
+  view.columns = view.row_stride = rows.columns;
+  view.columns_of = &config_.output->vocabulary();
+  view.row_beams = rows.row_beams;
+  view.beams = &beams_;
+  view.slot = slot;
+  view.stream = stream_;
+  return config_.adjust(config_.adjust_context, &view) == 0;
+}
+
+void LaneSession::step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map) {
+  sidbeam_rows given = sidbeam_rows_dense(rows.logits, SIDBEAM_DTYPE_F32, 0, rows.rows, rows.columns);
+  given.device_type = stream_ != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
+  given.device_id = device_id_;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.slots = slots;
+  args.count = count;
+  args.rows = &given;
+  args.row_map = row_map;
+  args.inverse_temperature = config_.inverse_temperature;
+  args.soft_cap = config_.soft_cap;
+  args.stream = stream_;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check_status(sidbeam_session_step(session_.get(), &args, &error), error);
+}
+
+void LaneSession::stop(const int32_t* slots, int32_t count) {
+  const sidbeam_status stopped = sidbeam_session_stop(session_.get(), slots, count, stream_, nullptr);
+  static_cast<void>(stopped);  // slots of its own session: if it fails on a device, so does the next start, saying why
+}
+
+}  // namespace sidbeam::runner

@@ -1,0 +1,77 @@
+// A lane's session, and the jobs of a batch that have a slot of it: what lanes on the CPU and on CUDA share.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "runner/schedule/lane.h"
+#include "support/guard.h"
+
+namespace sidbeam::runner {
+
+inline constexpr Outcome kCancelled = {SIDBEAM_CANCELLED, "the request was cancelled"};
+inline constexpr Outcome kEndedByAdjust = {SIDBEAM_CANCELLED, "config.adjust ended the request"};
+inline constexpr Outcome kBadLogits = {SIDBEAM_INVALID_ARGUMENT,
+                                       "logits that mattered are NaN or +inf, or a score exceeds the range of f32"};
+
+// Logits of one slot's rows, or of a step's.
+struct LevelRows {
+  float* logits = nullptr;
+  int64_t rows = 0, columns = 0;
+  const int32_t* row_beams = nullptr;  // [rows]; adjust() alone reads it
+};
+
+class LaneSession {
+ public:
+  // All work is enqueued on `stream`; nullptr: the session is on the CPU. Throws Failure as make_lane().
+  LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id = 0, void* stream = nullptr);
+
+  sidbeam_session* get() const { return session_.get(); }
+  const LaneConfig& config() const { return config_; }
+  int32_t levels() const { return levels_; }
+  int32_t codes(int32_t level) const { return codes_[level]; }
+  const sidbeam_beams& beams() const { return beams_; }  // where the session is
+  int64_t memory_bytes() const;
+
+  // Gives the jobs that can start the slots 0, 1, ... in order, which are their prompts' numbers, and ends the others:
+  // one that cannot start (its index lacks what the strategy needs) touches no other. Returns how many have a slot.
+  int32_t start(const Job* jobs, int32_t count, Ended& ended);
+  const Prompt* prompts() const { return prompts_.data(); }
+  bool is_cancelled(int32_t slot) const { return is_cancelled(jobs_[job_[slot]]); }
+  // The host's callback; whether the request goes on.
+  bool adjust(int32_t level, int32_t slot, const LevelRows& rows) const;
+  void step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map);
+  // Tells how a slot's job ended.
+  void end(int32_t slot, const Outcome& outcome) const { ended_->ended(job_[slot], outcome); }
+  // The slots are idle afterwards.
+  void stop(const int32_t* slots, int32_t count);
+
+ private:
+  struct Deleter {
+    void operator()(sidbeam_session* session) const { sidbeam_session_destroy(session); }
+  };
+  static bool is_cancelled(const Job& job) { return job.cancelled->load(std::memory_order_relaxed); }
+  bool start(int32_t slot, const Job& job, sidbeam_error& error);
+
+  LaneConfig config_;
+  int32_t device_id_;
+  void* stream_;
+  int32_t levels_ = 0;
+  int32_t codes_[SIDBEAM_MAX_LEVELS] = {};
+  std::unique_ptr<sidbeam_session, Deleter> session_;
+  sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT;
+
+  const Job* jobs_ = nullptr;
+  Ended* ended_ = nullptr;
+  Buffer<int32_t> job_;     // [requests] of a slot
+  Buffer<Prompt> prompts_;  // [requests] of a slot
+};
+
+// Does the work of a batch; what it throws is how the jobs that are left end, which `end_all` is told.
+template <class Work, class EndAll>
+void run_batch(const Work& work, const EndAll& end_all) noexcept {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  if (guarded(&error, work) != SIDBEAM_OK) end_all(Outcome{error.code, error.message});
+}
+
+}  // namespace sidbeam::runner

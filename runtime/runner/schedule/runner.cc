@@ -1,0 +1,264 @@
+// Requests as they are taken, known by number, and counted.
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/schedule/runner.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runner/schedule/state.h"
+
+namespace sidbeam::runner {
+namespace {
+
+thread_local const WithinCallback* innermost = nullptr;
+
+// Saturates at kNever.
+int64_t later(int64_t time, int64_t us) { return us > (kNever - time) / 1000 ? kNever : time + us * 1000; }
+
+}  // namespace
+
+int32_t most_requests(const RunnerConfig& config, int64_t lanes) {
+  const int64_t requests = config.queue_requests + lanes * config.batch.requests;
+  check_range("config.queue_requests + config.lanes * config.batch_requests", requests, 2, INT32_MAX / 2);
+  return static_cast<int32_t>(requests);
+}
+
+WithinCallback::WithinCallback(const Runner* runner) : runner_(runner), outer_(innermost) { innermost = this; }
+WithinCallback::~WithinCallback() { innermost = outer_; }
+
+bool WithinCallback::of(const Runner* runner) {
+  for (const WithinCallback* at = innermost; at != nullptr; at = at->outer_)
+    if (at->runner_ == runner) return true;
+  return false;
+}
+
+Runner::Runner(const RunnerConfig& config, std::vector<std::unique_ptr<Lane>> lanes)
+    : config_(config),
+      clock_(config.clock != nullptr ? config.clock : &steady_clock()),
+      created_(now()),
+      entry_count_(most_requests(config, static_cast<int64_t>(lanes.size()))),
+      queue_(config.allocator, config.queue_requests, entry_count_),
+      entries_(std::make_unique<Entry[]>(static_cast<size_t>(entry_count_))),
+      tokens_(Buffer<int32_t>::zeroed(config.allocator, checked_bytes(entry_count_, config.prompt_tokens))),
+      buckets_(config.allocator, static_cast<int64_t>(std::bit_ceil(static_cast<uint32_t>(entry_count_)))),
+      formed_(config.allocator, config.batch.requests),
+      lane_count_(static_cast<int32_t>(lanes.size())),
+      lanes_(std::make_unique<LaneState[]>(lanes.size())) {
+  std::fill(buckets_.begin(), buckets_.end(), -1);
+  for (int32_t entry = entry_count_; entry-- > 0;) put_back(entry);
+  stats_.lanes = lane_count_;
+  stats_.memory_bytes = queue_.memory_bytes() + tokens_.bytes() + buckets_.bytes() + formed_.bytes() +
+                        entry_count_ * static_cast<int64_t>(sizeof(Entry)) + static_cast<int64_t>(sizeof(Runner));
+  for (int32_t i = lane_count_; i-- > 0;) {
+    LaneState& lane = lanes_[static_cast<size_t>(i)];
+    lane.lane = std::move(lanes[static_cast<size_t>(i)]);
+    lane.entries = Buffer<int32_t>(config.allocator, config.batch.requests);
+    lane.jobs = Buffer<Job>::zeroed(config.allocator, config.batch.requests);
+    stats_.memory_bytes += lane.lane->memory_bytes() + lane.entries.bytes() + lane.jobs.bytes();
+    lane.next = free_lane_;
+    free_lane_ = i;
+  }
+  if (config.lane_threads) start_threads();
+}
+
+Runner::~Runner() = default;
+
+void Runner::destroy(Runner* runner) {
+  if (runner == nullptr || WithinCallback::of(runner) || runner->process_ != this_process()) return;
+  runner->close();
+  delete runner;
+}
+
+void Runner::check_usable() const {
+  if (process_ != this_process())
+    fail(SIDBEAM_BAD_STATE, "the runner was made before a fork, expected one of this process");
+}
+
+int32_t Runner::take(Lock& lock, const sidbeam_request& request, Turn* turn) {
+  const int64_t tokens = request.positions * request.group;
+  check_range("request.positions * request.group", tokens, 0, config_.prompt_tokens);
+  if (request.deadline_us < 0)
+    fail(SIDBEAM_DEADLINE_EXCEEDED, "request.deadline_us is %lld, expected at least 0: it has passed",
+         static_cast<long long>(request.deadline_us));
+  lock.lock();
+  if (closing_ || queue_.full() || free_entry_ < 0) {
+    const bool closed = closing_;
+    if (!closed) ++stats_.refused;
+    lock.unlock();
+    if (closed) fail(SIDBEAM_BAD_STATE, "the runner is closed");
+    fail(SIDBEAM_QUEUE_FULL, "%d requests are waiting, expected fewer (config.queue_requests)", config_.queue_requests);
+  }
+  const int32_t number = free_entry_;
+  Entry& entry = entries_[static_cast<size_t>(number)];
+  free_entry_ = entry.next;
+  entry.request = request;
+  if (turn == nullptr && tokens > 0) {  // run() returns only when they have been used
+    int32_t* copy = tokens_.data() + number * config_.prompt_tokens;
+    std::copy_n(request.tokens, tokens, copy);
+    entry.request.tokens = copy;
+  }
+  if (request.shared_kv != nullptr) {
+    entry.shared_kv = *request.shared_kv;
+    entry.request.shared_kv = &entry.shared_kv;
+  }
+  sidbeam_constraint_retain(request.constraint);
+  entry.number = ++last_number_;
+  entry.arrival = now();
+  entry.cancelled.store(false, std::memory_order_relaxed);
+  entry.turn = turn;
+  entry.state = State::kWaiting;
+  int32_t& bucket = buckets_[entry.number & (buckets_.size() - 1)];
+  entry.next = bucket;
+  bucket = number;
+  queue_.insert(number, waiting_of(entry));
+  ++stats_.submitted;
+  ++outstanding_;
+  return number;
+}
+
+Waiting Runner::waiting_of(const Entry& entry) const {
+  const sidbeam_request& request = entry.request;
+  Waiting waiting;
+  waiting.number = entry.number;
+  waiting.arrival = entry.arrival;
+  if (request.deadline_us > 0) waiting.deadline = later(entry.arrival, request.deadline_us);
+  waiting.rows = request.positions + config_.decode_rows;
+  if (request.shared_kv != nullptr) waiting.rows += request.shared_kv->length;
+  waiting.priority = request.priority;
+  waiting.alone = entry.turn != nullptr;
+  return waiting;
+}
+
+int32_t Runner::find(int64_t number) const {
+  int32_t at = buckets_[number & (buckets_.size() - 1)];
+  while (at >= 0 && entries_[static_cast<size_t>(at)].number != number) at = entries_[static_cast<size_t>(at)].next;
+  return at;
+}
+
+// Nobody finds it by its number any more.
+void Runner::forget(int32_t entry) {
+  Entry& forgotten = entries_[static_cast<size_t>(entry)];
+  int32_t* link = &buckets_[forgotten.number & (buckets_.size() - 1)];
+  while (*link != entry) link = &entries_[static_cast<size_t>(*link)].next;
+  *link = forgotten.next;
+  forgotten.state = State::kEnding;
+}
+
+void Runner::put_back(int32_t entry) {
+  entries_[static_cast<size_t>(entry)].state = State::kFree;
+  entries_[static_cast<size_t>(entry)].next = free_entry_;
+  free_entry_ = entry;
+}
+
+int64_t Runner::submit(const sidbeam_request& request) {
+  check_usable();
+  if (!config_.lane_threads && config_.post == nullptr)
+    fail(SIDBEAM_BAD_STATE, "submit() needs config.lane_threads or config.post; sidbeam_runner_run() does not");
+  Lock lock(mutex_, std::defer_lock);
+  const int64_t number = entries_[static_cast<size_t>(take(lock, request, nullptr))].number;
+  hand_on(lock);
+  return number;
+}
+
+void Runner::cancel(int64_t number) {
+  check_usable();
+  Lock lock(mutex_);
+  if (number < 1 || number > last_number_) {
+    const int64_t last = last_number_;
+    lock.unlock();
+    if (last == 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "id is %lld, expected a request's number, but none has been taken yet",
+           static_cast<long long>(number));
+    check_range("id", number, 1, last);
+  }
+  const int32_t entry = find(number);
+  if (entry < 0) return;
+  if (entries_[static_cast<size_t>(entry)].state == State::kRunning) {
+    entries_[static_cast<size_t>(entry)].cancelled.store(true, std::memory_order_relaxed);
+    return;
+  }
+  const Ending ending = withdraw(entry, {SIDBEAM_CANCELLED, "the request was cancelled while it waited"});
+  hand_on(lock);
+  end(lock, ending);
+}
+
+bool Runner::drain(int64_t timeout_us) {
+  check_usable();
+  if (WithinCallback::of(this)) fail(SIDBEAM_BAD_STATE, "drain() within a callback of its runner");
+  check_range("timeout_us", timeout_us, 0, kNever);
+  Lock lock(mutex_);
+  const int64_t until = timeout_us == 0 ? kNever : later(now(), timeout_us);
+  while (outstanding_ > 0 && (until == kNever || now() < until)) clock_->wait(lock, idle_, until);
+  return outstanding_ == 0;
+}
+
+void Runner::close() {
+  check_usable();
+  if (WithinCallback::of(this)) fail(SIDBEAM_BAD_STATE, "close() within a callback of its runner");
+  const Outcome closed = {SIDBEAM_CANCELLED, "the runner was closed while the request waited"};
+  Lock lock(mutex_);
+  if (closing_) {
+    while (!closed_) clock_->wait(lock, idle_, kNever);
+    return;
+  }
+  closing_ = true;
+  while (queue_.size() > 0) {
+    const int32_t entry = queue_.entry(0);
+    if (queue_[entry].alone) {
+      refuse_turn(entry, closed);
+    } else {
+      end(lock, withdraw(entry, closed));
+    }
+  }
+  work_.notify_all();
+  while (outstanding_ > 0 || inside_ > 0 || workers_ > 0) clock_->wait(lock, idle_, kNever);
+  lock.unlock();
+  stop_threads();
+  lock.lock();
+  closed_ = true;
+  idle_.notify_all();
+}
+
+void Runner::count(const Outcome& outcome) {
+  switch (outcome.status) {
+    case SIDBEAM_OK:
+      ++stats_.finished;
+      break;
+    case SIDBEAM_CANCELLED:
+      ++stats_.cancelled;
+      break;
+    case SIDBEAM_DEADLINE_EXCEEDED:
+      ++stats_.expired;
+      break;
+    default:
+      ++stats_.failed;
+  }
+}
+
+void Runner::leave() {
+  if (--outstanding_ == 0) idle_.notify_all();
+}
+
+sidbeam_runner_stats Runner::stats() const {
+  check_usable();
+  const int64_t time = now();
+  const std::lock_guard lock(mutex_);
+  sidbeam_runner_stats stats = stats_;
+  stats.queued = queue_.size();
+  stats.busy_us = busy_ / 1000;
+  stats.up_us = (time - created_) / 1000;
+  for (int32_t i = 0; i < lane_count_; ++i) {
+    const LaneState& lane = lanes_[static_cast<size_t>(i)];
+    if (lane.count > 0) stats.busy_us += std::max<int64_t>(0, time - lane.started) / 1000;
+  }
+  const int64_t permille[4] = {500, 900, 990, 999};
+  for (int32_t i = 0; i < 4; ++i) {
+    stats.queued_us[i] = queued_.percentile(permille[i], 1000) / 1000;
+    stats.run_us[i] = ran_.percentile(permille[i], 1000) / 1000;
+    stats.total_us[i] = total_.percentile(permille[i], 1000) / 1000;
+  }
+  return stats;
+}
+
+}  // namespace sidbeam::runner

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+target_sources(sidbeam_runner_core PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/clock.cc
+  ${CMAKE_CURRENT_LIST_DIR}/dispatch.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lane.cc
+  ${CMAKE_CURRENT_LIST_DIR}/lane_session.cc
+  ${CMAKE_CURRENT_LIST_DIR}/queue.cc
+  ${CMAKE_CURRENT_LIST_DIR}/runner.cc
+  ${CMAKE_CURRENT_LIST_DIR}/worker.cc
+)

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"sidbeam.io/sidbeam"
+)
+
+// options of the service; the first three are the model's and the index's.
+type options struct {
+	model         string
+	index         string
+	vocabulary    sidbeam.Vocabulary    // the token of each code
+	startTokens   []int32               // before every history
+	beginTokens   []int32               // after every prompt
+	group         int                   // tokens per position
+	normalization sidbeam.Normalization // as in training
+	beams         int                   // of a history, and items of it, at most
+	histories     int                   // of a request, at most
+	prompt        int                   // positions of a history that the model reads, the latest ones
+	lanes         int                   // histories that run at a time
+	queue         int                   // histories that may wait
+}
+
+// recommender runs the model on histories: one runner for all generations of the index.
+type recommender struct {
+	options options
+	model   *sidbeam.Model
+	runner  *sidbeam.Runner
+}
+
+func newRecommender(o options, c *catalogue) (*recommender, error) {
+	model, err := sidbeam.OpenModel(o.model, sidbeam.ModelConfig{})
+	if err != nil {
+		return nil, err
+	}
+	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Constraint: c.index, Beams: o.beams,
+		Vocabulary: &o.vocabulary, BeginTokens: o.beginTokens, Lanes: o.lanes, QueueRequests: o.queue,
+		Normalization: o.normalization, MaxGroup: o.group, MaxPrompt: len(o.fill(o.startTokens))/o.group + o.prompt})
+	if err != nil {
+		_ = model.Close()
+		return nil, err
+	}
+	return &recommender{o, model, runner}, nil
+}
+
+func (r *recommender) close() {
+	_ = r.runner.Close()
+	_ = r.model.Close()
+}
+
+// scored is an item of an answer: its id, as a JSON number or text, and the log-probability of its SID.
+type scored struct {
+	ID    json.RawMessage `json:"id"`
+	Score float32         `json:"score"`
+}
+
+// recommend gives the k best items of each history, whose items are given by ordinal; the histories run side by side. A
+// history without items has no answer: the model would have nothing to read.
+func (r *recommender) recommend(ctx context.Context, c *catalogue, histories [][]int64, k int) ([][]scored, error) {
+	answers := make([][]scored, len(histories))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // of an answer that fails, the other histories end too
+	failures := make(chan error, len(histories))
+	for i := range histories {
+		go func(i int) {
+			var err error
+			answers[i], err = r.items(ctx, c, histories[i], k)
+			failures <- err
+		}(i)
+	}
+	var first error
+	for range histories {
+		if err := <-failures; err != nil && first == nil {
+			first = err
+			cancel()
+		}
+	}
+	return answers, first
+}
+
+func (r *recommender) items(ctx context.Context, c *catalogue, history []int64, k int) ([]scored, error) {
+	items := []scored{}
+	tokens := r.tokens(c, history)
+	if len(tokens) == 0 {
+		return items, nil
+	}
+	result, err := r.runner.Run(ctx, sidbeam.Request{Tokens: tokens, Group: r.options.group, Constraint: c.index})
+	if err != nil {
+		return nil, err
+	}
+	for i, ordinal := range result.Ordinals {
+		lo, hi, err := c.index.ItemRows(ordinal)
+		if err != nil {
+			return nil, fmt.Errorf("items of ordinal %d: %w", ordinal, err)
+		}
+		for row := lo; row < hi && len(items) < k; row++ {
+			items = append(items, scored{c.jsonID(row), result.Scores[i]})
+		}
+	}
+	return items, nil
+}
+
+// tokens are the start tokens and those of the history's SIDs, whole ones, as many of the latest as the model reads.
+// There are none where that is no SID.
+func (r *recommender) tokens(c *catalogue, history []int64) []int32 {
+	tokens := r.options.fill(r.options.startTokens)
+	begin, room := len(history), r.options.prompt*r.options.group
+	for ; begin > 0; begin-- {
+		if room -= len(r.position(c, history[begin-1])); room < 0 {
+			break
+		}
+	}
+	if begin == len(history) {
+		return nil
+	}
+	for _, ordinal := range history[begin:] {
+		tokens = append(tokens, r.position(c, ordinal)...)
+	}
+	return tokens
+}
+
+// position holds the tokens of a SID, to the end of a position.
+func (r *recommender) position(c *catalogue, ordinal int64) []int32 {
+	var tokens []int32
+	for level, code := range c.sid(ordinal) {
+		tokens = append(tokens, r.token(level, code))
+	}
+	return r.options.fill(tokens)
+}
+
+// fill gives a copy of tokens that ends where a position does: -1 is no token.
+func (o *options) fill(tokens []int32) []int32 {
+	filled := append([]int32{}, tokens...)
+	for len(filled)%o.group != 0 {
+		filled = append(filled, -1)
+	}
+	return filled
+}
+
+func (r *recommender) token(level int, code int32) int32 {
+	if r.options.vocabulary.Offsets == nil {
+		return code
+	}
+	return int32(r.options.vocabulary.Offsets[level]) + code
+}
+
+func (c *catalogue) jsonID(row int64) json.RawMessage {
+	if c.info.IDType != sidbeam.IDString {
+		return json.RawMessage(c.ids[row])
+	}
+	text, _ := json.Marshal(c.ids[row]) // text can always be marshalled
+	return text
+}

@@ -1,0 +1,122 @@
+/* Requests and configs that make no sense: each is refused with what is wrong, and spoils nothing.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "runner_rig.h"
+
+static void requests_that_make_no_sense_are_refused(void) {
+  static const int32_t strange[] = {1, TINY_TOKENS};
+  sidbeam_runner_config config = settings();
+  outcome got;
+  make_runner(&config);
+#define REFUSED(change, ...)                                                                        \
+  do {                                                                                              \
+    sidbeam_request request = ask(&got);                                                            \
+    change;                                                                                         \
+    CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT, __VA_ARGS__); \
+    CHECK_INT(got.calls, 0);                                                                        \
+  } while (0)
+  REFUSED(request.positions = 0, "request.positions is 0, expected 1..16");
+  REFUSED(request.positions = 17, "request.positions is 17, expected 1..16, config.max_prompt");
+  REFUSED(request.tokens = NULL, "request.tokens is NULL, expected 5: request.positions * request.group");
+  REFUSED((request.tokens = strange, request.positions = 2), "token 0 of position 1 is 24, expected 0..23");
+  REFUSED(request.beams = BEAMS + 1, "request.beams is 5, expected 0..4, config.beams");
+  REFUSED(request.beams = -1, "request.beams is -1");
+  REFUSED(request.group = 2, "request.group is 2, expected 0..1, config.max_group");
+  REFUSED(request.done = NULL, "request.done is NULL");
+  sidbeam_constraint* other = make_constraint(&two_levels, SIDBEAM_KIND_TRIE);
+  REFUSED(request.constraint = other, "request.constraint has 2 levels");
+  sidbeam_constraint_release(other);
+  sidbeam_request late = ask(&got);
+  late.deadline_us = -1;
+  CHECK_FAILS(sidbeam_runner_run(runner, &late, &err), SIDBEAM_DEADLINE_EXCEEDED, "request.deadline_us is -1");
+  CHECK_INT(got.calls, 0);
+  CHECK_INT(run_once().status, SIDBEAM_OK); /* nothing was spoilt */
+}
+
+static void configs_that_make_no_sense_are_refused(void) {
+  const sidbeam_runner_config good = settings();
+  sidbeam_vocabulary wide = vocabulary;
+  const int64_t past[LEVELS] = {8, 12, TINY_TOKENS - 3};
+#define BAD(change, status, ...)                                                              \
+  do {                                                                                        \
+    sidbeam_runner_config config = good;                                                      \
+    change;                                                                                   \
+    CHECK_FAILS(sidbeam_runner_create(runtime, &config, &runner, &err), status, __VA_ARGS__); \
+    CHECK(runner == NULL);                                                                    \
+  } while (0)
+  BAD(config.model = NULL, SIDBEAM_INVALID_ARGUMENT, "config.model is NULL");
+  BAD(config.constraint = NULL, SIDBEAM_INVALID_ARGUMENT, "config.constraint is NULL");
+  BAD(config.beams = 0, SIDBEAM_INVALID_ARGUMENT, "config.beams is 0");
+  BAD(config.beams = SIDBEAM_MAX_BEAMS + 1, SIDBEAM_INVALID_ARGUMENT, "config.beams is 4097");
+  BAD(config.normalization = 9, SIDBEAM_INVALID_ARGUMENT, "normalization is 9");
+  BAD(config.normalization = SIDBEAM_NORMALIZE_NONE, SIDBEAM_INVALID_ARGUMENT, "config.adjust is NULL");
+  BAD(config.lanes = -1, SIDBEAM_INVALID_ARGUMENT, "config.lanes is -1");
+  BAD(config.max_prompt = -1, SIDBEAM_INVALID_ARGUMENT, "config.max_prompt is -1");
+  BAD(config.queue_requests = -1, SIDBEAM_INVALID_ARGUMENT, "config.queue_requests is -1");
+  BAD(config.batch_requests = -1, SIDBEAM_INVALID_ARGUMENT, "config.batch_requests is -1");
+  BAD(config.wait_us = -1, SIDBEAM_INVALID_ARGUMENT, "config.wait_us is -1");
+  BAD((wide.offsets = past, config.vocabulary = &wide), SIDBEAM_INVALID_ARGUMENT, "code 3 of level 2 is token 24");
+  BAD(config.max_prompt = 100, SIDBEAM_INVALID_ARGUMENT,
+      "config.max_prompt is 100, expected at most 62"); /* max_position_embeddings */
+  const int32_t begin[TINY_POSITIONS] = {0};
+  BAD((config.begin_tokens = begin, config.begin_count = TINY_POSITIONS - 2, config.max_prompt = 0),
+      SIDBEAM_INVALID_ARGUMENT, "config.begin_count is 62: no position is left");
+  BAD((config.begin_tokens = begin, config.begin_count = TINY_POSITIONS, config.max_prompt = 0),
+      SIDBEAM_INVALID_ARGUMENT, "config.begin_count is 64: no position is left");
+  BAD(config.begin_count = 2, SIDBEAM_INVALID_ARGUMENT,
+      "config.begin_tokens is NULL, expected 2 tokens, config.begin_count");
+  const int32_t strange[] = {1, TINY_TOKENS};
+  BAD((config.begin_tokens = strange, config.begin_count = 2), SIDBEAM_INVALID_ARGUMENT,
+      "config.begin_tokens[1] is 24, expected 0..23, one of the model's tokens");
+  BAD(config.batch_rows = -1, SIDBEAM_INVALID_ARGUMENT, "config.batch_rows is -1, expected 0 or more");
+  BAD(config.strategy = 99, SIDBEAM_INVALID_ARGUMENT, "config.strategy is 99, expected 0..4");
+  BAD(config.strategy = SIDBEAM_STRATEGY_SORTED, SIDBEAM_MISSING_SECTION, "expected an index built with kinds sorted");
+  BAD(config.cpu_target = "sse9", SIDBEAM_UNSUPPORTED, "config.cpu_target is \"sse9\", expected baseline, or avx2");
+  BAD(config.request_threads = 4, SIDBEAM_INVALID_ARGUMENT,
+      "config.execute is NULL, expected a function, since config.request_threads is 4");
+  wide = vocabulary;
+  BAD((wide.levels = 2, config.vocabulary = &wide), SIDBEAM_INVALID_ARGUMENT, "vocabulary.levels: 2, expected 3");
+  BAD(config.inverse_temperature = -1, SIDBEAM_INVALID_ARGUMENT, "config.inverse_temperature is -1");
+  BAD(config.inverse_temperature = NAN, SIDBEAM_INVALID_ARGUMENT, "config.inverse_temperature is nan");
+  BAD(config.inverse_temperature = INFINITY, SIDBEAM_INVALID_ARGUMENT, "config.inverse_temperature is inf");
+  BAD(config.soft_cap = -1, SIDBEAM_INVALID_ARGUMENT, "config.soft_cap is -1");
+  BAD(config.soft_cap = NAN, SIDBEAM_INVALID_ARGUMENT, "config.soft_cap is nan");
+}
+
+static void* refuse_memory(void* context, int64_t bytes, int64_t alignment) {
+  (void)bytes, (void)alignment;
+  ++*(int*)context;
+  return NULL;
+}
+
+static void release_nothing(void* context, void* memory, int64_t bytes, int64_t alignment) {
+  (void)context, (void)memory, (void)bytes, (void)alignment;
+}
+
+static void what_cannot_be_counted_is_refused_before_memory_is_taken(void) {
+  sidbeam_runner_config config = settings();
+  sidbeam_allocator allocator = SIDBEAM_ALLOCATOR_INIT;
+  int asked = 0;
+  allocator.allocate = refuse_memory;
+  allocator.release = release_nothing;
+  allocator.context = &asked;
+  config.allocator = &allocator;
+  config.batch_requests = 1 << 20;
+  config.beams = SIDBEAM_MAX_BEAMS;
+  CHECK_FAILS(sidbeam_runner_create(runtime, &config, &runner, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.batch_requests * config.beams is 4294967296, expected 1..2147483647");
+  config.beams = 1;
+  config.lanes = 1024;
+  CHECK_FAILS(sidbeam_runner_create(runtime, &config, &runner, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.queue_requests + config.lanes * config.batch_requests is 1073742848, expected 2..1073741823");
+  CHECK_INT(asked, 0);
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(requests_that_make_no_sense_are_refused),
+      TEST(configs_that_make_no_sense_are_refused),
+      TEST(what_cannot_be_counted_is_refused_before_memory_is_taken),
+  };
+  after_test = clean_up;
+  return RUN_TESTS(tests);
+}

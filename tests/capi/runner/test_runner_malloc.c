@@ -1,0 +1,121 @@
+/* Memory of the runner's library: a failure at any allocation is OUT_OF_MEMORY and leaks nothing, and after the first
+ * request a runner allocates nothing. Not built with sanitizers (malloc_faults.h).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "malloc_faults.h"
+#include "tiny_model.h"
+
+enum { BEAMS = 4, LEVELS = 3 };
+
+static const int64_t offsets[LEVELS] = {8, 12, 16};
+static const int32_t history[] = {1, 5, 2, 7, 3};
+
+static int32_t found;
+
+static void count(void* context, const sidbeam_result* result) {
+  (void)context;
+  found = result->live;
+}
+
+static sidbeam_runner_config settings(sidbeam_model* model, sidbeam_constraint* constraint,
+                                      const sidbeam_vocabulary* vocabulary) {
+  sidbeam_runner_config config = SIDBEAM_RUNNER_CONFIG_INIT;
+  config.model = model;
+  config.constraint = constraint;
+  config.vocabulary = vocabulary;
+  config.beams = BEAMS;
+  config.max_prompt = 16;
+  config.batch_requests = 2;
+  config.queue_requests = 4;
+  return config;
+}
+
+static sidbeam_status request_once(sidbeam_runner* runner, sidbeam_error* error) {
+  sidbeam_request request = SIDBEAM_REQUEST_INIT;
+  request.tokens = history;
+  request.positions = COUNT(history);
+  request.done = count;
+  return sidbeam_runner_run(runner, &request, error);
+}
+
+/* Opens the model, makes a runner, asks once; undoes all. */
+static sidbeam_status use(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const char* folder,
+                          sidbeam_error* error) {
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
+  sidbeam_model* model = NULL;
+  sidbeam_runner* runner = NULL;
+  vocabulary.levels = LEVELS;
+  vocabulary.offsets = offsets;
+  sidbeam_status status = sidbeam_model_open(folder, &weights, &model, error);
+  if (status == SIDBEAM_OK) {
+    const sidbeam_runner_config config = settings(model, constraint, &vocabulary);
+    status = sidbeam_runner_create(runtime, &config, &runner, error);
+  }
+  if (status == SIDBEAM_OK) status = request_once(runner, error);
+  sidbeam_runner_destroy(runner);
+  sidbeam_model_release(model);
+  return status;
+}
+
+static void fail_at_every_call(int forever) {
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  const char* folder = write_tiny_model("tiny", NULL);
+  int failed = 0;
+  CHECK_OK(use(runtime, constraint, folder, &err));
+  for (long long at = 0;; ++at) {
+    clear_error();
+    malloc_faults_begin(at, forever);
+    const sidbeam_status status = use(runtime, constraint, folder, &err);
+    malloc_faults_end();
+    if (malloc_live() != 0) printf("allocation %lld: %s\n", at, err.message);
+    CHECK_INT(malloc_live(), 0);
+    if (malloc_calls() <= at) {
+      CHECK_INT(status, SIDBEAM_OK);
+      break;
+    }
+    if (status == SIDBEAM_OK) continue; /* it did without something optional */
+    ++failed;
+    if (status != SIDBEAM_OUT_OF_MEMORY) printf("allocation %lld: %s\n", at, err.message);
+    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
+    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
+  }
+  CHECK(failed > 10);
+  CHECK_OK(use(runtime, constraint, folder, &err));
+  CHECK_INT(found, BEAMS);
+  sidbeam_constraint_release(constraint);
+  sidbeam_runtime_release(runtime);
+}
+
+static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(0); }
+static void failing_from_any_call_on_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(1); }
+
+static void requests_after_the_first_allocate_nothing(void) {
+  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  sidbeam_model* model = make_tiny_model();
+  sidbeam_runner* runner = NULL;
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  vocabulary.levels = LEVELS;
+  vocabulary.offsets = offsets;
+  const sidbeam_runner_config config = settings(model, constraint, &vocabulary);
+  CHECK_OK(sidbeam_runner_create(runtime, &config, &runner, &err));
+  CHECK_OK(request_once(runner, &err));
+  malloc_faults_begin(-1, 0);
+  for (int i = 0; i < 3; ++i) CHECK_OK(request_once(runner, &err));
+  malloc_faults_end();
+  CHECK_INT(malloc_calls(), 0);
+  sidbeam_runner_destroy(runner);
+  sidbeam_model_release(model);
+  sidbeam_constraint_release(constraint);
+  sidbeam_runtime_release(runtime);
+}
+
+int main(void) {
+  const test_case tests[] = {
+      TEST(a_failure_at_any_call_is_out_of_memory_and_leaks_nothing),
+      TEST(failing_from_any_call_on_is_out_of_memory_and_leaks_nothing),
+      TEST(requests_after_the_first_allocate_nothing),
+  };
+  return RUN_TESTS(tests);
+}

@@ -1,0 +1,243 @@
+"""sidbeam run: what it asks of a model, and what it says. That the model is run right is tested elsewhere.
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import pty
+import signal
+import subprocess
+import unittest
+
+import support
+from support import CATALOGUE, Case
+
+TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
+OFFSETS = ["--offsets", "16,24,32"]
+
+
+class Run(Case):
+    """A model of random weights (tests/bindings/tiny_model.py: tokens 0 .. 63), and the small catalogue."""
+
+    @classmethod
+    def setUpClass(cls):
+        status, _, err = support.run("run", "m", "x", "--tokens", "1", "--beams", "1")
+        if "was built without the runner" in err:
+            raise unittest.SkipTest("built without the runner")
+        assert status == 1, err
+
+    def setUp(self):
+        super().setUp()
+        self.x = self.index("--codes", "4")
+        self.model = self.path("model")
+        subprocess.run(["python3", "-B", TINY, self.model], check=True)
+
+    def requests(self, *arguments):
+        return self.json("run", self.model, self.x, *OFFSETS, *arguments)["requests"]
+
+    def one(self, *arguments):
+        requests = self.requests(*arguments)
+        self.assertEqual(len(requests), 1)
+        return requests[0]
+
+    def fails_run(self, text, *arguments):
+        self.fails(text, "run", self.model, self.x, "--beams", 2, *arguments)
+
+
+class Answers(Run):
+    def test_json_is_as_decodes(self):
+        request = self.one("--tokens", "19,25,34", "--beams", 3)
+        self.assertEqual(list(request), ["live", "error", "beams"])
+        self.assertEqual((request["live"], request["error"]), (3, None))
+        sids = sorted(set(CATALOGUE.values()))
+        for beam in request["beams"]:
+            self.assertEqual(list(beam), ["sid", "ordinal", "score", "items"])
+            self.assertEqual(tuple(beam["sid"]), sids[beam["ordinal"]])
+            self.assertEqual(beam["items"], [item for item, sid in CATALOGUE.items() if sid == tuple(beam["sid"])])
+        scores = [beam["score"] for beam in request["beams"]]
+        self.assertEqual(scores, sorted(scores, reverse=True))
+
+    def test_table(self):
+        request = self.one("--tokens", "19,25,34", "--beams", 2)
+        out = self.ok("run", self.model, self.x, *OFFSETS, "--tokens", "19,25,34", "--beams", 2)
+        lines = out.splitlines()
+        self.assertEqual(lines[0], "request 0: 2 live")
+        self.assertEqual(lines[1].split(), ["rank", "score", "ordinal", "SID", "items"])
+        best = request["beams"][0]
+        self.assertEqual(lines[2].split(), ["1", "%.4f" % best["score"], str(best["ordinal"]),
+                                            ",".join(map(str, best["sid"]))] + best["items"])
+
+    def test_a_history_is_the_tokens_of_its_sids(self):
+        # 3,1,0 and 0,2,1: tokens from 16, 24 and 32 on.
+        tokens = self.one("--tokens", "19,25,32,16,26,33", "--beams", 4)
+        self.assertEqual(self.one("--history", "11,14", "--beams", 4), tokens)
+        self.assertNotEqual(self.one("--history", "14,11", "--beams", 4), tokens)
+
+    def test_the_first_sid_of_an_item_counts(self):
+        index = self.index("--codes", "4", catalogue=[("a", [3, 3]), ("b", [1, 0]), ("a", [0, 2])], name="y.sidx")
+        history = self.json("run", self.model, index, "--history", "a", "--beams", 3)
+        self.assertEqual(history, self.json("run", self.model, index, "--tokens", "0,2", "--beams", 3))
+
+    def test_a_map_is_like_offsets(self):
+        maps = [[19, 18, 17, 16], [24, 25, 26, 27], [32, 33, 34, 35]]
+        path = self.write("map.json", json.dumps(maps))
+        mapped = self.json("run", self.model, self.x, "--map", path, "--history", "11", "--beams", 7)["requests"][0]
+        plain = self.one("--tokens", "16,25,32", "--beams", 7)  # code 3 of the first level is token 16
+        self.assertEqual(mapped["live"], 7)
+        self.assertNotEqual([beam["sid"] for beam in mapped["beams"]], [beam["sid"] for beam in plain["beams"]])
+        path = self.write("same.json", json.dumps([list(range(o, o + 4)) for o in (16, 24, 32)]))
+        same = self.json("run", self.model, self.x, "--map", path, "--tokens", "16,25,32", "--beams", 7)
+        self.assertEqual(same["requests"][0], plain)
+
+    def test_normalizations(self):
+        full, level, valid = (self.one("--tokens", "20", "--beams", 7, "--normalize", n)["beams"]
+                              for n in ("full", "level", "valid"))
+        score = {n: {tuple(b["sid"]): b["score"] for b in beams}
+                 for n, beams in [("full", full), ("level", level), ("valid", valid)]}
+        for sid in score["full"]:
+            self.assertLess(score["full"][sid], score["level"][sid])
+            self.assertLessEqual(score["level"][sid], score["valid"][sid] + 1e-5)
+
+    def test_begin_tokens_are_the_end_of_the_prompt(self):
+        self.assertEqual(self.one("--tokens", "20,21", "--begin-tokens", "7", "--beams", 3),
+                         self.one("--tokens", "20,21,7", "--beams", 3))
+
+    def test_groups(self):
+        # 3,1,0 and 0,2,1, a position each, after one that holds token 7 alone.
+        group = ["--group", "3", "--beams", "4"]
+        history = self.one("--history", "11,14", "--start-tokens", "7", *group)
+        self.assertEqual(history, self.one("--tokens", "7,-1,-1,19,25,32,16,26,33", *group))
+        self.assertNotEqual(history, self.one("--history", "11,14", *group))
+        self.fails_run("--tokens: 4 tokens, expected a multiple of 3 (--group)", "--tokens", "1,2,3,4", "--group", "3")
+
+    def test_weights(self):
+        stored = self.one("--tokens", "20,21", "--beams", 7)
+        self.assertEqual(self.one("--tokens", "20,21", "--beams", 7, "--weights", "f32"), stored)
+        rounded = self.one("--tokens", "20,21", "--beams", 7, "--weights", "bf16")
+        self.assertNotEqual(rounded, stored)
+        self.assertAlmostEqual(rounded["beams"][0]["score"], stored["beams"][0]["score"], delta=0.2)
+
+    def test_variable_length(self):
+        index = self.index("--variable-length", "--codes", "4", catalogue=[("1", [1]), ("2", [1, 2]), ("3", [1, 0])],
+                           name="y.sidx")
+        report = self.json("run", self.model, index, "--history", "1,2", "--end-column", 9, "--beams", 5)
+        self.assertEqual(sorted(beam["sid"] for beam in report["requests"][0]["beams"]), [[1], [1, 0], [1, 2]])
+        self.fails("--end-column: expected, since the SIDs of", "run", self.model, index, "--tokens", "1", "--beams", 2)
+
+
+class Input(Run):
+    def lines(self, *lines):
+        return self.write("in.jsonl", "".join(line + "\n" for line in lines))
+
+    def test_each_line_is_a_request(self):
+        path = self.lines('{"tokens": [19, 25, 32]}', "", '{"user": 7, "history": ["11", 14]}', '{"history":[10]}')
+        requests = self.requests("--input", path, "--beams", 3)
+        self.assertEqual(requests, [self.one("--tokens", "19,25,32", "--beams", 3),
+                                    self.one("--history", "11,14", "--beams", 3),
+                                    self.one("--history", "10", "--beams", 3)])
+
+    def test_results_come_in_their_order_whatever_the_threads(self):
+        path = self.lines(*('{"tokens": [%d, %d]}' % (i % 64, i * 7 % 64) for i in range(100)))
+        one = self.requests("--input", path, "--beams", 2, "--threads", 1)
+        self.assertEqual(self.requests("--input", path, "--beams", 2, "--threads", 5), one)
+        self.assertEqual(len(one), 100)
+        self.assertEqual(one[17], self.one("--tokens", "17,55", "--beams", 2))
+
+    def test_tables_and_throughput(self):
+        path = self.lines('{"tokens": [19]}', '{"tokens": [20]}')
+        out = self.ok("run", self.model, self.x, *OFFSETS, "--input", path, "--beams", 1)
+        self.assertIn("request 0: 1 live\n", out)
+        self.assertIn("\n\nrequest 1: 1 live\n", out)
+        self.assertRegex(out, r"\n\n2 requests in \d+\.\d\d s, \d+\.\d a second\n$")
+
+    def test_bad_lines_are_named(self):
+        good = '{"tokens": [1]}'
+        for line, text in [
+                ("{", "':2: not JSON"),
+                ("[1]", "':2: expected an object with either"),
+                ('{"user": 1}', "':2: expected an object with either"),
+                ('{"tokens": [1], "history": [10]}', "':2: expected an object with either"),
+                ('{"tokens": 1}', '\':2: "tokens": expected an array'),
+                ('{"tokens": [-2]}', '\':2: "tokens": -2, expected a token'),
+                ('{"tokens": ["1"]}', '\':2: "tokens": "1", expected a token'),
+                ('{"tokens": [64]}', "':2: token 0 of position 0 is 64, expected"),
+                ('{"tokens": []}', "':2: no tokens, expected one position or more"),
+                ('{"history": [10, 99]}', "':2: no item '99' in the index"),
+                ('{"history": [1.5]}', '\':2: "history": 1.5, expected a string or an integer')]:
+            self.fails_run(text, *OFFSETS, "--input", self.lines(good, line, good))
+        self.fails_run("expected at least one request, there is none", "--input", self.lines("", ""))
+        self.fails_run("No such file", "--input", self.path("none"))
+
+
+class Refusals(Run):
+    def test_wrong_usage(self):
+        for questions in [], ["--tokens", "1", "--history", "10"]:
+            self.misused("expected exactly one of --tokens, --history and --input", "run", "m", "x", "--beams", 1,
+                         *questions)
+        # They are put before histories alone.
+        self.misused("--tokens excludes --start-tokens", "run", "m", "x", "--beams", 1, "--tokens", "1",
+                     "--start-tokens", "7")
+        for option in "--tokens", "--history", "--input":
+            self.misused(option + " is empty", "run", "m", "x", "--beams", 1, option, "")
+        self.misused("--tokens: '5,x', expected integers", "run", self.model, self.x, "--tokens", "5,x", "--beams", 1)
+        self.misused("--tokens: -3, expected -1..", "run", self.model, self.x, "--tokens", "5,-3", "--beams", 1)
+        self.misused("--offsets excludes --map", "run", "m", "x", "--tokens", "1", "--beams", 1, "--map", "y",
+                     "--offsets", "1")
+        self.misused("none not in {full,level,valid}", "run", "m", "x", "--tokens", "1", "--beams", 1, "--normalize",
+                     "none")
+        self.misused("int4 not in {stored,f32,f16,bf16,int8}", "run", "m", "x", "--tokens", "1", "--beams", 1,
+                     "--weights", "int4")
+
+    def test_bad_requests(self):
+        self.fails_run("--history: no item '99' in the index", "--history", "10,99")
+        self.fails_run("--tokens: token 0 of position 1 is 64, expected", "--tokens", "1,64")
+        self.fails_run("--offsets: 2 numbers, expected 3", "--offsets", "1,2", "--tokens", "1")
+        # The model has 512 positions, of which two codes need one each.
+        fits = self.write("in.jsonl", json.dumps({"tokens": [1] * 510}) + "\n" + json.dumps({"tokens": [1] * 511}))
+        self.fails_run("':2: 511 positions, and 2 follow, but the model has 512", "--input", fits)
+        self.assertEqual(self.one("--tokens", ",".join(["1"] * 510), "--beams", 2)["live"], 2)
+
+    def test_bad_maps(self):
+        for text, message in [("{", "not JSON"), ("{}", "expected an array of 3 arrays"),
+                              ("[[0,1,2,3]]", "expected an array of 3 arrays"),
+                              ("[[0,1,2,3],[4,5,6],[7,8,9,10]]", "level 1 has 3 tokens, expected 4, one per code"),
+                              ("[[0,1,2,3],4,[7,8,9,10]]", "level 1: expected an array of tokens"),
+                              ("[[0,1,2,3],[4,5,-2,6],[7,8,9,10]]", "level 1: code 2 is -2, expected a token")]:
+            self.fails_run(message, "--tokens", "1", "--map", self.write("map.json", text))
+        holes = self.write("map.json", "[[0,1,2,-1],[4,5,6,7],[8,9,10,11]]")
+        self.fails_run("item '10': code 3 of level 0 has no token", "--map", holes, "--history", "10")
+
+    def test_a_folder_that_is_no_model(self):
+        self.fails("No such file", "run", self.path("none"), self.x, "--tokens", "1", "--beams", 1)
+        os.truncate(os.path.join(self.model, "model.safetensors"), 100)
+        self.fails("model.safetensors' has 100 bytes, expected 2232 or more, of which 2224 are its header: it is "
+                   "truncated", "run", self.model, self.x, "--tokens", "1", "--beams", 1)
+        self.fails("not a sidbeam index", "run", self.model, self.write("no.sidx", "x" * 100), "--tokens", "1",
+                   "--beams", 1)
+
+    def test_ctrl_c(self):
+        path = self.write("in.jsonl", '{"tokens": [1, 2, 3, 4, 5]}\n' * 300000)
+        mine, theirs = pty.openpty()
+        self.addCleanup(os.close, mine)
+        process = subprocess.Popen([support.PROGRAM, "run", self.model, self.x, "--input", path, "--beams", "7",
+                                    "--threads", "1"], stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        text = ""
+        while "running" not in text:  # the bar
+            text += os.read(mine, 4096).decode()
+        process.send_signal(signal.SIGINT)
+        while "cancelled after" not in text:
+            text += os.read(mine, 4096).decode()
+        self.assertEqual(process.wait(120), 1)
+        self.assertEqual(process.stdout.read(), b"")
+        self.assertRegex(text.split("\033[K")[-1], r"^sidbeam run: cancelled after [\d,]+ of 300,000 requests\r\n$")
+
+
+class Absent(Case):
+    def test_a_build_without_the_runner_says_so(self):
+        if support.run("run", "m", "x", "--tokens", "1", "--beams", "1")[2].find("without the runner") < 0:
+            self.skipTest("built with the runner")
+        self.fails("it was built without the runner, with SIDBEAM_RUNNER=OFF", "run", "m", "x", "--tokens", "1",
+                   "--beams", "1")
+        self.assertIn("sidbeam run model office.sidx", self.ok("run", "--help"))

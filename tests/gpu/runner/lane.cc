@@ -1,0 +1,215 @@
+// Lanes on a CUDA device against the CPU's, with the small models of tests/unit/models: batches of several requests,
+// with widths and constraints of their own, again and again, so that graphs serve other batches than they were
+// captured with.
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/schedule/lane.h"
+
+#include <atomic>
+#include <cmath>
+#include <iostream>
+
+#include "../../unit/models.h"
+#include "device_place.h"
+#include "library.h"
+#include "runner/formats/config.h"
+#include "small_catalogue.h"
+#include "support/error.h"
+
+namespace gpu {
+namespace {
+
+using differential::expect;
+using namespace sidbeam::runner;
+
+struct Found {
+  sidbeam_status status = SIDBEAM_INTERNAL;
+  std::vector<int32_t> sids;
+  std::vector<float> scores;
+  std::vector<int64_t> ordinals;
+  int endings = 0;
+  bool operator==(const Found&) const = default;
+};
+
+class Collector final : public Ended {
+ public:
+  explicit Collector(size_t jobs) : found(jobs) {}
+  void ended(int32_t job, const Outcome& outcome) override {
+    Found& one = found[static_cast<size_t>(job)];
+    ++one.endings;
+    one.status = outcome.status;
+    one.sids.assign(outcome.sids, outcome.sids + outcome.live * 3);
+    one.scores.assign(outcome.scores, outcome.scores + outcome.live);
+    one.ordinals.assign(outcome.ordinals, outcome.ordinals + outcome.live);
+    if (outcome.status != SIDBEAM_OK) message = outcome.message;
+  }
+  std::vector<Found> found;
+  std::string message;
+};
+
+// A model's lane, wherever it is.
+struct Place {
+  Place(const std::string& name, const Golden& golden, sidbeam_runtime* runtime, sidbeam_constraint* constraint,
+        int32_t device_type, int32_t normalization, bool variable, bool adjusts) {
+    sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
+    config.weights = SIDBEAM_WEIGHTS_F32;
+    config.device_type = device_type;
+    model = sidbeam::Ref<Model>::adopt(open_model(model_folder(name).c_str(), config));
+    sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+    vocabulary.levels = 3;
+    vocabulary.offsets = kOffsets;
+    vocabulary.end_column = kEnd;
+    OutputConfig columns;
+    columns.levels = 3, columns.codes = kCodes, columns.vocabulary = &vocabulary;
+    columns.normalization = normalization, columns.variable_length = variable;
+    output = model->make_output(sidbeam::default_allocator(), columns);
+    ForwardLimits limits;
+    limits.requests = 4, limits.beams = kBeams, limits.levels = 3, limits.max_group = 3, limits.max_prompt = 40;
+    limits.begin_tokens = golden.begin.data(), limits.begin_count = static_cast<int64_t>(golden.begin.size());
+    LaneConfig of;
+    of.runtime = runtime, of.constraint = constraint, of.output = &output->columns();
+    of.requests = 4, of.beams = kBeams, of.normalization = normalization;
+    if (adjusts)
+      of.adjust = [](void* context, const sidbeam_level* level) -> int32_t {
+        ++*static_cast<int*>(context);
+        return level->request == 13 && level->level == 1 ? 1 : 0;  // ends that request
+      };
+    of.adjust_context = &adjusted;
+    lane = make_lane(sidbeam::default_allocator(), of,
+                     model->make_forward(sidbeam::default_allocator(), *output, limits, workers_of()));
+  }
+
+  int adjusted = 0;
+  sidbeam::Ref<Model> model;
+  std::unique_ptr<Output> output;
+  std::unique_ptr<sidbeam::runner::Lane> lane;
+};
+
+void compare(const Found& there, const Found& here, const std::string& what) {
+  expect(there.endings == 1 && here.endings == 1, what, ": ended ", there.endings, " times");
+  expect(there.status == here.status, what, ": status ", there.status, ", expected ", here.status);
+  expect(there.scores.size() == here.scores.size(), what, ": ", there.scores.size(), " beams, expected ",
+         here.scores.size());
+  const size_t count = here.scores.size();
+  for (size_t i = 0; i < count; ++i) {
+    expect(std::fabs(there.scores[i] - here.scores[i]) < 1e-4F, what, ": score ", i, " is ", there.scores[i],
+           ", expected ", here.scores[i]);
+    const bool near = (i > 0 && here.scores[i - 1] - here.scores[i] < 2e-4F) ||
+                      (i + 1 < count && here.scores[i] - here.scores[i + 1] < 2e-4F);
+    if (near) continue;
+    expect(there.ordinals[i] == here.ordinals[i], what, ": other item at ", i);
+    expect(std::equal(there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i),
+                      there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i + 3),
+                      here.sids.begin() + static_cast<std::ptrdiff_t>(3 * i)),
+           what, ": other SID at ", i);
+  }
+}
+
+void run_model(const std::string& name, int32_t normalization, bool variable, bool adjusts) {
+  const Golden golden(name);
+  const differential::Runtime runtime = differential::make_runtime(nullptr);
+  const differential::Constraint many = make_constraint(runtime.get(), 300, 1, variable, true),
+                                 few = make_constraint(runtime.get(), 4, 2, variable, true),
+                                 elsewhere = make_constraint(runtime.get(), 9, 3, variable, false);
+  Place there(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, adjusts);
+  Place here(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CPU, normalization, variable, adjusts);
+  const std::atomic<bool> no{false}, yes{true};
+  const auto job = [&](size_t prompt, int32_t beams, sidbeam_constraint* constraint, int64_t number,
+                       const std::atomic<bool>& cancelled) {
+    return Job{golden.prompts[prompt].prompt(), constraint, beams, number, nullptr, &cancelled};
+  };
+  for (uint64_t round = 0; round < 4; ++round) {
+    const std::vector<Job> jobs = {job(round % 3, kBeams, many.get(), 11, no), job(1, 2, many.get(), 12, yes),
+                                   job(2, kBeams, many.get(), round == 1 ? 13 : 14, no), job(3, 4, few.get(), 15, no)};
+    Collector far(jobs.size()), near(jobs.size());
+    there.lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), far);
+    here.lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), near);
+    for (size_t i = 0; i < jobs.size(); ++i)
+      compare(far.found[i], near.found[i],
+              name + ", round " + std::to_string(round) + ", request " + std::to_string(i) + " " + far.message);
+    expect(near.found[0].status == SIDBEAM_OK && !near.found[0].scores.empty(), name, ": found nothing");
+  }
+  expect((there.adjusted > 0) == adjusts, name, ": adjust was called ", there.adjusted, " times");
+  // A request whose index is not on the device ends by itself.
+  const std::vector<Job> jobs = {job(0, kBeams, elsewhere.get(), 16, no), job(1, kBeams, many.get(), 17, no)};
+  Collector far(2), near(2);
+  there.lane->run(jobs.data(), 2, far);
+  here.lane->run(jobs.data(), 2, near);
+  expect(far.found[0].status == SIDBEAM_BAD_STATE, name, ": an index that is not uploaded gave ", far.found[0].status);
+  compare(far.found[1], near.found[1], name + " beside a request that did not start");
+}
+
+// When one job has ended, sets the flag by which another is cancelled.
+class Canceller final : public Ended {
+ public:
+  Canceller(Collector& to, std::atomic<bool>& flag) : to_(to), flag_(flag) {}
+  void ended(int32_t job, const Outcome& outcome) override {
+    to_.ended(job, outcome);
+    flag_ = true;
+  }
+
+ private:
+  Collector& to_;
+  std::atomic<bool>& flag_;
+};
+
+// Enqueued, captured and launched as graphs, which hold whole levels or end at the host's callback: the same bits, also
+// after batches of other shapes, and where a request ends on the way.
+void run_graphs(const std::string& name, int32_t normalization, bool variable) {
+  const Golden golden(name);
+  const differential::Runtime runtime = differential::make_runtime(nullptr);
+  const differential::Constraint many = make_constraint(runtime.get(), 300, 1, variable, true),
+                                 few = make_constraint(runtime.get(), 4, 2, variable, true);
+  Place whole(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, false);
+  Place parts(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, true);
+  const std::atomic<bool> no{false}, yes{true};
+  std::atomic<bool> later{false};
+  const auto job = [&](size_t prompt, int32_t beams, sidbeam_constraint* constraint,
+                       const std::atomic<bool>& cancelled) {
+    return Job{golden.prompts[prompt].prompt(), constraint, beams, 14, nullptr, &cancelled};
+  };
+  const std::vector<Job> jobs = {job(0, kBeams, many.get(), no), job(1, 3, few.get(), no),
+                                 job(2, kBeams, many.get(), no)};
+  const std::vector<Job> ending = {job(3, kBeams, many.get(), yes), job(0, kBeams, many.get(), no),
+                                   job(1, 3, few.get(), no), job(2, kBeams, many.get(), later)};
+  std::vector<Found> expected;
+  for (int round = 0; round < 4; ++round) {
+    for (Place* place : {&whole, &parts}) {
+      const std::string what = name + ", round " + std::to_string(round) + (place == &whole ? "" : " with adjust");
+      Collector all(jobs.size()), fewer(ending.size());
+      place->lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), all);
+      if (expected.empty()) expected = all.found;
+      expect(all.found == expected && expected[0].status == SIDBEAM_OK, what, ": other bits; ", all.message);
+      Collector alone(1);
+      place->lane->run(&jobs[1], 1, alone);
+      expect(alone.found[0].sids == expected[1].sids, what, ": another result alone");
+      later = false;
+      Canceller canceller(fewer, later);
+      place->lane->run(ending.data(), static_cast<int32_t>(ending.size()), canceller);
+      expect(fewer.found[0].status == SIDBEAM_CANCELLED && fewer.found[3].status == SIDBEAM_CANCELLED, what,
+             ": was not cancelled");
+      expect(fewer.found[1] == expected[0] && fewer.found[2] == expected[1], what,
+             ": other bits beside a request that was cancelled");
+    }
+  }
+}
+
+int run_all() {
+  run_model("llama", SIDBEAM_NORMALIZE_FULL, false, true);
+  run_model("t5_gated", SIDBEAM_NORMALIZE_LEVEL, true, false);
+  run_model("qwen3", SIDBEAM_NORMALIZE_VALID, false, true);
+  run_graphs("llama", SIDBEAM_NORMALIZE_LEVEL, true);
+  run_graphs("t5_gated", SIDBEAM_NORMALIZE_FULL, false);
+  std::cout << "lane: passed\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace gpu
+
+int main() try { return gpu::has_device() ? gpu::run_all() : 77; } catch (const sidbeam::Failure& failure) {
+  std::cerr << failure.message << '\n';
+  return 1;
+} catch (const std::exception& failure) {
+  std::cerr << failure.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,12 @@
+# Times plans on the emulator, and fits a table to them: TIMES PYTHON FIT JSON. SPDX-License-Identifier: Apache-2.0
+execute_process(COMMAND ${TIMES} --quick --json ${JSON} RESULT_VARIABLE status)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "${TIMES} ended with ${status}")
+endif()
+execute_process(COMMAND ${PYTHON} ${FIT} ${JSON} OUTPUT_VARIABLE table RESULT_VARIABLE status)
+foreach(line "measured on " "{0, 0, " "{0, 2, " "{256, 0, " "{256, 2, ")
+  string(FIND "${table}" "${line}" at)
+  if(NOT status EQUAL 0 OR at EQUAL -1)
+    message(FATAL_ERROR "${FIT} ended with ${status}, expected a table with '${line}', got:\n${table}")
+  endif()
+endforeach()

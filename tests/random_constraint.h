@@ -1,0 +1,56 @@
+// Made-up catalogues, for tests and benchmarks in C++. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#include "handles.h"
+
+namespace handles {
+
+inline void check(sidbeam_status status, const sidbeam_error& error) {
+  if (status != SIDBEAM_OK) throw std::runtime_error(error.message);
+}
+
+// Steps on the caller's thread.
+inline Runtime make_runtime() {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  config.threads = 1;
+  sidbeam_runtime* runtime = nullptr;
+  check(sidbeam_runtime_create(&config, &runtime, &error), error);
+  return Runtime(runtime);
+}
+
+// Up to `sids` random SIDs.
+inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, int64_t sids,
+                                  uint64_t seed, bool variable = false, int32_t kinds = SIDBEAM_KIND_TRIE) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = static_cast<int32_t>(codes.size());
+  config.codes = codes.data();
+  config.variable_length = variable ? 1 : 0;
+  config.kinds = kinds;
+  sidbeam_builder* builder = nullptr;
+  check(sidbeam_builder_create(runtime, &config, &builder, &error), error);
+  const Builder owned(builder);
+  std::mt19937_64 random(seed);
+  std::vector<int32_t> rows, lengths;
+  for (int64_t i = 0; i < sids; ++i) {
+    for (const int32_t count : codes) rows.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(count)));
+    lengths.push_back(static_cast<int32_t>(variable ? 1 + random() % codes.size() : codes.size()));
+  }
+  check(sidbeam_builder_add(builder, rows.data(), lengths.data(), sids, nullptr, nullptr, &error), error);
+  sidbeam_index* index = nullptr;
+  check(sidbeam_builder_finish(builder, &index, &error), error);
+  const Index held(index);
+  sidbeam_constraint_config of = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  of.index = index;
+  sidbeam_constraint* constraint = nullptr;
+  check(sidbeam_constraint_create(&of, &constraint, &error), error);
+  return Constraint(constraint);
+}
+
+}  // namespace handles

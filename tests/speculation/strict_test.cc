@@ -1,0 +1,68 @@
+// Strict speculation gives what plain search gives with the target alone, to the bit, whatever the draft.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "case.h"
+
+namespace speculation {
+namespace {
+
+constexpr uint64_t kCases = SIDBEAM_SANITIZED ? 200 : 4000;
+
+int64_t depth_of(const Case& c, const Prefix& start) { return c.levels() - static_cast<int64_t>(start.size()); }
+
+// Runs cases in a mode; counts how often a whole level was accepted.
+int64_t compare(int32_t mode, uint64_t first_seed) {
+  int64_t accepted = 0;
+  for (uint64_t seed = first_seed; seed < first_seed + kCases; ++seed) {
+    const Case c = random_case(seed, mode);
+    const World world = make_world(c);
+    sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+    const Result found = speculative(c, world, stats), wanted = plain(c, world);
+    EXPECT_TRUE(found == wanted) << "seed " << seed << ", mode " << mode;
+    EXPECT_LE(stats.rounds, stats.levels);
+    EXPECT_EQ(stats.levels - stats.rounds, stats.accepted_levels) << "seed " << seed;
+    EXPECT_LE(stats.accepted_levels, stats.drafted_levels);
+    int64_t most = 0;
+    for (const Prefix& prefix : c.starts) most += depth_of(c, prefix);
+    EXPECT_LE(stats.levels, most);
+    accepted += stats.accepted_levels;
+    if (::testing::Test::HasFailure()) break;
+  }
+  return accepted;
+}
+
+TEST(StrictSpeculation, GivesTheBitsOfPlainSearch) { EXPECT_GT(compare(SIDBEAM_MODE_SEARCH, 1), 0); }
+
+TEST(StrictSpeculation, GivesTheBitsOfTheTargetsOwnStochasticBeams) {
+  EXPECT_GT(compare(SIDBEAM_MODE_STOCHASTIC, 100001), 0);
+}
+
+// A draft that is the target saves every call that the draft's levels allow.
+TEST(StrictSpeculation, AcceptsEveryLevelOfADraftThatIsTheTarget) {
+  for (const int32_t mode : {SIDBEAM_MODE_SEARCH, SIDBEAM_MODE_STOCHASTIC}) {
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+      Case c = random_case(seed, mode);
+      c.draft = c.target;
+      c.slots = 1;
+      c.width = c.beams;  // more beams may crowd some of the target's out
+      c.variable = false;
+      for (Prefix& sid : c.sids) sid.resize(c.codes.size(), 0);
+      c.starts.resize(1);
+      c.starts[0].clear();
+      c.other.clear();
+      c.other_sids.clear();
+      c.target.bad_rows = c.draft.bad_rows = false;
+      const World world = make_world(c);
+      sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+      EXPECT_TRUE(speculative(c, world, stats) == plain(c, world));
+      EXPECT_EQ(stats.accepted_levels, stats.drafted_levels) << "seed " << seed << ", mode " << mode;
+      if (stats.levels == c.levels()) {  // not where every row is -inf
+        EXPECT_EQ(stats.rounds, (c.levels() + c.draft_levels) / (c.draft_levels + 1));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace speculation

@@ -1,0 +1,328 @@
+// The library's side of a case.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "case.h"
+
+namespace speculation {
+namespace {
+
+// Calls under test must succeed; the program ends where one does not.
+template <class Call>
+void check(const Call& call) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  if (call(&err) == SIDBEAM_OK) return;
+  std::fprintf(stderr, "%s\n", err.message);
+  std::abort();
+}
+
+template <class Handle, class Make>
+Handle made(const Make& make) {
+  typename Handle::pointer handle = nullptr;
+  check([&](sidbeam_error* err) { return make(&handle, err); });
+  return Handle(handle);
+}
+
+sidbeam_beams beams_of(const sidbeam_session* session) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  check([&](sidbeam_error* err) { return sidbeam_session_get_beams(session, &beams, err); });
+  return beams;
+}
+
+std::vector<uint32_t> bits_of(const float* values, int64_t count) {
+  std::vector<uint32_t> bits;
+  for (int64_t i = 0; values != nullptr && i < count; ++i) bits.push_back(std::bit_cast<uint32_t>(values[i]));
+  return bits;
+}
+
+// Logits rows of prefixes, one after the other.
+struct Rows {
+  std::vector<float> data;
+  sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+
+  Rows(const Model& model, const std::vector<Prefix>& prefixes) {
+    for (const Prefix& prefix : prefixes) {
+      const std::vector<float> row = model.row_of(prefix);
+      data.insert(data.end(), row.begin(), row.end());
+    }
+    data.resize(data.size() + 1);  // never empty
+    rows = sidbeam_rows_dense(data.data(), SIDBEAM_DTYPE_F32, 0, static_cast<int64_t>(prefixes.size()), model.columns);
+  }
+};
+
+// What the two models remember: the token that was written at each place.
+struct Memory {
+  const Case& c;
+  std::map<int32_t, int64_t> tokens;
+
+  // The prefix that a node's list of ancestors shows.
+  Prefix prefix_of(const sidbeam_speculation_tree& tree, int64_t node, int32_t slot) const {
+    Prefix prefix = c.starts[static_cast<size_t>(slot)];
+    for (int32_t i = 0; i < tree.depth; ++i) {
+      const int32_t place = tree.ancestors[node * tree.depth + i];
+      if (place < 0) break;
+      prefix.push_back(static_cast<int32_t>(tokens.at(place) - c.target.offsets[prefix.size()]));
+    }
+    return prefix;
+  }
+  void write(const sidbeam_speculation_tree& tree) {
+    for (int64_t node = 0; node < tree.nodes; ++node)
+      if (tree.places[node] >= 0) tokens[tree.places[node]] = tree.tokens[node];
+  }
+};
+
+void expect(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "the tree is wrong: %s\n", what);
+  std::abort();
+}
+
+// What a tree's arrays say about each other, and the mask about the lists.
+void check_tree(const sidbeam_speculation* speculation, const sidbeam_speculation_tree& tree) {
+  const int64_t stride = tree.place_stride;
+  std::vector<uint8_t> mask(static_cast<size_t>(tree.nodes * stride + 1), 7);
+  check([&](sidbeam_error* err) { return sidbeam_speculation_get_mask(speculation, mask.data(), stride, err); });
+  for (int64_t i = 0; i < tree.count; ++i) {
+    const int64_t first = tree.slots[i] * stride;
+    for (int64_t n = tree.node_offsets[i]; n < tree.node_offsets[i + 1]; ++n) {
+      const int32_t* list = tree.ancestors + n * tree.depth;
+      int32_t length = 0;
+      while (length < tree.depth && list[length] >= 0) ++length;
+      expect(tree.parents[n] < n, "a parent comes first");
+      expect(tree.parents[n] < 0 || tree.positions[n] == tree.positions[tree.parents[n]] + 1 ||
+                 tree.positions[tree.parents[n]] == -1,
+             "positions rise by one");
+      expect(length == 0 ? tree.places[n] == -1 : list[length - 1] == tree.places[n], "a list ends with its node");
+      int64_t ones = 0;
+      for (int64_t p = 0; p < stride; ++p) ones += mask[static_cast<size_t>(n * stride + p)];
+      expect(ones == length, "the mask has as many places as the list");
+      for (int32_t a = 0; a < length; ++a) {
+        expect(list[a] >= first && list[a] < first + stride, "places are the slot's");
+        expect(mask[static_cast<size_t>(n * stride + list[a] - first)] == 1, "the mask has the list's places");
+      }
+    }
+  }
+}
+
+sidbeam_speculation_tree tree_of(const sidbeam_speculation* speculation) {
+  sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+  check([&](sidbeam_error* err) { return sidbeam_speculation_get_tree(speculation, &tree, err); });
+  check_tree(speculation, tree);
+  return tree;
+}
+
+// The prefixes of all nodes.
+std::vector<Prefix> prefixes_of(const Memory& memory, const sidbeam_speculation_tree& tree) {
+  std::vector<Prefix> prefixes;
+  for (int64_t i = 0; i < tree.count; ++i)
+    for (int64_t n = tree.node_offsets[i]; n < tree.node_offsets[i + 1]; ++n)
+      prefixes.push_back(memory.prefix_of(tree, n, tree.slots[i]));
+  return prefixes;
+}
+
+// Drafts until the tree is complete; returns it.
+sidbeam_speculation_tree draft(const Case& c, sidbeam_session* session, sidbeam_speculation* speculation,
+                               Memory& memory) {
+  for (;;) {
+    const sidbeam_speculation_tree tree = tree_of(speculation);
+    memory.write(tree);
+    if (tree.draft_count == 0) return tree;
+    const Rows rows(c.draft, prefixes_of(memory, tree));
+    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+    step.slots = tree.draft_slots;
+    step.count = tree.draft_count;
+    step.rows = &rows.rows;
+    step.row_map = tree.draft_nodes;
+    check([&](sidbeam_error* err) { return sidbeam_session_step(session, &step, err); });
+    check([&](sidbeam_error* err) { return sidbeam_speculation_add(speculation, err); });
+  }
+}
+
+// What a speculation works on.
+struct Pair {
+  const Case& c;
+  sidbeam_session *target, *draft;
+  sidbeam_speculation* speculation;
+};
+
+// A round of a slot, or of all; false if there is nothing left to do.
+bool round(const Pair& pair, const int32_t* slot, Memory& memory) {
+  int64_t active = 0;
+  check([&](sidbeam_error* err) {
+    return sidbeam_speculation_begin(pair.speculation, slot, slot != nullptr ? 1 : 0, &active, err);
+  });
+  if (active == 0) return false;
+  const sidbeam_speculation_tree tree = draft(pair.c, pair.draft, pair.speculation, memory);
+  const Rows rows(pair.c.target, prefixes_of(memory, tree));
+  sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+  args.rows = &rows.rows;
+  check([&](sidbeam_error* err) { return sidbeam_speculation_verify(pair.speculation, &args, err); });
+  return true;
+}
+
+sidbeam_speculation_stats stats_of(const sidbeam_speculation* speculation) {
+  sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+  check([&](sidbeam_error* err) { return sidbeam_speculation_get_stats(speculation, &stats, err); });
+  return stats;
+}
+
+handles::Constraint make_constraint(const World& world, const Case& c, const std::vector<Prefix>& all, int32_t levels) {
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = levels;
+  config.codes = c.codes.data();
+  config.variable_length = c.variable ? 1 : 0;
+  config.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable ? 0 : SIDBEAM_KIND_HASH);
+  std::vector<int32_t> sids, lengths;
+  for (const Prefix& sid : all) {
+    lengths.push_back(static_cast<int32_t>(sid.size()));
+    sids.insert(sids.end(), sid.begin(), sid.end());
+    sids.resize(lengths.size() * static_cast<size_t>(levels), -1);
+  }
+  const auto builder = made<handles::Builder>(
+      [&](auto out, auto err) { return sidbeam_builder_create(world.runtime.get(), &config, out, err); });
+  check([&](sidbeam_error* err) {
+    return sidbeam_builder_add(builder.get(), sids.data(), c.variable ? lengths.data() : nullptr,
+                               static_cast<int64_t>(lengths.size()), nullptr, nullptr, err);
+  });
+  const auto index =
+      made<handles::Index>([&](auto out, auto err) { return sidbeam_builder_finish(builder.get(), out, err); });
+  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  items.index = index.get();
+  return made<handles::Constraint>([&](auto out, auto err) { return sidbeam_constraint_create(&items, out, err); });
+}
+
+}  // namespace
+
+World make_world(const Case& c) {
+  World world;
+  sidbeam_runtime_config how = SIDBEAM_RUNTIME_CONFIG_INIT;
+  how.threads = 1;
+  world.runtime = made<handles::Runtime>([&](auto out, auto err) { return sidbeam_runtime_create(&how, out, err); });
+  world.constraint = make_constraint(world, c, c.sids, c.levels());
+  if (!c.other_sids.empty()) world.other = make_constraint(world, c, c.other_sids, c.other_levels);
+  return world;
+}
+
+handles::Session make_session(const World& world, const Case& c, const Model& model, int32_t beams) {
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  vocabulary.levels = c.levels();
+  vocabulary.offsets = model.offsets.data();
+  vocabulary.end_column = model.end_column;
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  config.slots = c.slots;
+  config.beams = beams;
+  config.strategy = c.strategy;
+  config.normalization = c.normalization;
+  config.top_k = c.strategy == SIDBEAM_STRATEGY_SORTED_TOPK ? 3 : 0;
+  config.constraint = world.constraint.get();
+  config.vocabulary = &vocabulary;
+  config.mode = c.mode;
+  return made<handles::Session>(
+      [&](auto out, auto err) { return sidbeam_session_create(world.runtime.get(), &config, out, err); });
+}
+
+void start(const World& world, const Case& c, sidbeam_session* session) {
+  std::vector<sidbeam_constraint*> constraints;
+  for (const bool other : c.other) constraints.push_back(other ? world.other.get() : nullptr);
+  std::vector<int32_t> prefixes, lengths;
+  for (const Prefix& prefix : c.starts) {
+    lengths.push_back(static_cast<int32_t>(prefix.size()));
+    prefixes.insert(prefixes.end(), prefix.begin(), prefix.end());
+    prefixes.resize(lengths.size() * c.codes.size());
+  }
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sampling.seeds = c.seeds.data();
+  sampling.requests = c.requests.data();
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  if (!constraints.empty()) args.constraints = constraints.data();
+  args.count = c.slots;
+  args.prefixes = prefixes.data();
+  args.prefix_lengths = lengths.data();
+  if (c.mode == SIDBEAM_MODE_STOCHASTIC) args.sampling = &sampling;
+  check([&](sidbeam_error* err) { return sidbeam_session_start(session, &args, err); });
+}
+
+Result result_of(const Case& c, const sidbeam_session* session) {
+  const sidbeam_beams beams = beams_of(session);
+  const int64_t count = int64_t{c.slots} * c.beams;
+  Result result;
+  result.live.assign(beams.live, beams.live + c.slots);
+  result.errors.assign(beams.errors, beams.errors + c.slots);
+  result.level.assign(beams.level, beams.level + c.slots);
+  result.scores = bits_of(beams.scores, count);
+  result.log_masses = bits_of(beams.log_masses, count);
+  result.perturbed = bits_of(beams.perturbed, count);
+  result.log_inclusions = bits_of(beams.log_inclusions, count);
+  result.thresholds = bits_of(beams.thresholds, beams.thresholds != nullptr ? c.slots : 0);
+  result.ordinals.resize(static_cast<size_t>(count));
+  result.sids.resize(static_cast<size_t>(count * c.levels()));
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.ordinals = result.ordinals.data();
+  items.sids = result.sids.data();
+  check([&](sidbeam_error* err) { return sidbeam_session_get_items(session, nullptr, 0, &items, err); });
+  return result;
+}
+
+Result plain(const Case& c, const World& world) {
+  const handles::Session session = make_session(world, c, c.target, c.beams);
+  start(world, c, session.get());
+  const sidbeam_beams beams = beams_of(session.get());
+  for (;;) {
+    std::vector<int32_t> slots, map;
+    std::vector<Prefix> prefixes;
+    Result now = result_of(c, session.get());
+    for (int32_t s = 0; s < c.slots; ++s) {
+      if (beams.active[s] == 0) continue;
+      slots.push_back(s);
+      for (int32_t m = 0; m < c.beams; ++m) {
+        const auto* sid = now.sids.data() + (int64_t{s} * c.beams + m) * c.levels();
+        map.push_back(static_cast<int32_t>(prefixes.size()));
+        // An ended beam gets a row as well, which nobody reads.
+        prefixes.emplace_back(sid, std::find(sid, sid + c.levels(), -1));
+      }
+    }
+    if (slots.empty()) return now;
+    const Rows rows(c.target, prefixes);
+    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+    step.slots = slots.data();
+    step.count = static_cast<int64_t>(slots.size());
+    step.rows = &rows.rows;
+    step.row_map = map.data();
+    check([&](sidbeam_error* err) { return sidbeam_session_step(session.get(), &step, err); });
+  }
+}
+
+Result speculative(const Case& c, const World& world, sidbeam_speculation_stats& stats) {
+  const handles::Session target = make_session(world, c, c.target, c.beams),
+                         drafts = make_session(world, c, c.draft, c.width);
+  sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
+  config.draft_levels = c.draft_levels;
+  config.target = target.get();
+  config.draft = drafts.get();
+  const auto speculation = made<handles::Speculation>(
+      [&](auto out, auto err) { return sidbeam_speculation_create(world.runtime.get(), &config, out, err); });
+  const Pair pair{c, target.get(), drafts.get(), speculation.get()};
+  Memory memory{c, {}};
+  // A request that is left in its midst, after a round of one slot alone.
+  const int32_t first = 0;
+  start(world, c, target.get());
+  start(world, c, drafts.get());
+  round(pair, &first, memory);
+  const sidbeam_speculation_stats before = stats_of(speculation.get());
+  start(world, c, target.get());
+  start(world, c, drafts.get());
+  while (round(pair, nullptr, memory)) {
+  }
+  stats = stats_of(speculation.get());
+  stats.rounds -= before.rounds;
+  stats.levels -= before.levels;
+  stats.drafted_levels -= before.drafted_levels;
+  stats.accepted_levels -= before.accepted_levels;
+  return result_of(c, target.get());
+}
+
+}  // namespace speculation

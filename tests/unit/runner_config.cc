@@ -1,0 +1,356 @@
+// config.json: what is read, and every refusal. configs/ has files of published checkpoints, whose names they have, and
+// of transformers 5.23's save_pretrained().
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/formats/config.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "runner_folder.h"
+
+namespace sidbeam::runner {
+namespace {
+
+using Json = nlohmann::json;
+using Family = ModelConfig::Family;
+using Activation = ModelConfig::Activation;
+
+Json load(const std::string& name) { return Json::parse(read_all(std::string(SIDBEAM_CONFIGS "/") + name + ".json")); }
+
+ModelConfig read_text_as_config(const std::string& text, const std::string& generation = "") {
+  const Folder folder;
+  folder.write("config.json", text);
+  if (!generation.empty()) folder.write("generation_config.json", generation);
+  return read_config(folder.path());
+}
+ModelConfig read(const Json& json) { return read_text_as_config(json.dump()); }
+ModelConfig read(const char* name) { return read(load(name)); }
+
+// The file of that name with some fields set; a field "a.b" is within an object.
+Json with(const std::string& name, const Json& changes) {
+  Json json = load(name);
+  for (const auto& [field, value] : changes.items()) {
+    std::string pointer = "/" + field;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    json[Json::json_pointer(pointer)] = value;
+  }
+  return json;
+}
+Json without(const std::string& name, const std::string& field) {
+  Json json = load(name);
+  json.erase(field);
+  return json;
+}
+
+void expect_corrupt(const std::string& phrase, const Json& json) {
+  expect_failure(SIDBEAM_CORRUPT, phrase, [&] { read(json); });
+}
+void expect_unsupported(const std::string& phrase, const Json& json) {
+  expect_failure(SIDBEAM_UNSUPPORTED, phrase, [&] { read(json); });
+}
+
+struct Sizes {
+  Family family;
+  int32_t layers, encoder_layers, hidden, heads, kv_heads, head_dim, ffn;
+  int64_t vocabulary, max_positions;
+};
+void expect_sizes(const ModelConfig& config, const Sizes& sizes) {
+  EXPECT_EQ(config.family, sizes.family);
+  EXPECT_EQ(config.layers, sizes.layers);
+  EXPECT_EQ(config.encoder_layers, sizes.encoder_layers);
+  EXPECT_EQ(config.hidden, sizes.hidden);
+  EXPECT_EQ(config.heads, sizes.heads);
+  EXPECT_EQ(config.kv_heads, sizes.kv_heads);
+  EXPECT_EQ(config.head_dim, sizes.head_dim);
+  EXPECT_EQ(config.ffn, sizes.ffn);
+  EXPECT_EQ(config.vocabulary, sizes.vocabulary);
+  EXPECT_EQ(config.max_positions, sizes.max_positions);
+}
+
+TEST(RunnerConfig, ReadsPublishedQwen2) {
+  const ModelConfig half = read("Qwen2.5-0.5B");
+  expect_sizes(half, {Family::kQwen2, 24, 0, 896, 14, 2, 64, 4864, 151936, 32768});
+  EXPECT_STREQ(name_of(half.family), "qwen2");
+  EXPECT_TRUE(half.qkv_bias && !half.output_bias && !half.mlp_bias && !half.qk_norm && half.tied && half.gated);
+  EXPECT_EQ(half.activation, Activation::kSilu);
+  EXPECT_EQ(half.norm_epsilon, 1e-6F);
+  EXPECT_EQ(half.rope.theta, 1e6);
+  EXPECT_EQ(half.rope.scaling, Rope::Scaling::kNone);
+  EXPECT_EQ(half.output_scale, 1.0F);
+  expect_sizes(read("Qwen2.5-1.5B"), {Family::kQwen2, 28, 0, 1536, 12, 2, 128, 8960, 151936, 131072});
+}
+
+TEST(RunnerConfig, ReadsPublishedQwen3) {
+  const ModelConfig small = read("Qwen3-0.6B");
+  expect_sizes(small, {Family::kQwen3, 28, 0, 1024, 16, 8, 128, 3072, 151936, 40960});
+  EXPECT_STREQ(name_of(small.family), "qwen3");
+  EXPECT_TRUE(!small.qkv_bias && !small.output_bias && !small.mlp_bias && small.qk_norm && small.tied);
+  EXPECT_EQ(small.rope.theta, 1e6);
+  expect_sizes(read("Qwen3-1.7B"), {Family::kQwen3, 28, 0, 2048, 16, 8, 128, 6144, 151936, 40960});
+}
+
+TEST(RunnerConfig, ReadsPublishedLlama) {
+  const ModelConfig config = read("Llama-3.2-1B");
+  expect_sizes(config, {Family::kLlama, 16, 0, 2048, 32, 8, 64, 8192, 128256, 131072});
+  EXPECT_TRUE(!config.qkv_bias && !config.output_bias && !config.mlp_bias && !config.qk_norm && config.tied);
+  EXPECT_EQ(config.norm_epsilon, 1e-5F);
+  EXPECT_EQ(config.rope.scaling, Rope::Scaling::kLlama3);
+  EXPECT_EQ(config.rope.theta, 500000.0);
+  EXPECT_EQ(config.rope.factor, 32.0);
+  EXPECT_EQ(config.rope.low_freq, 1.0);
+  EXPECT_EQ(config.rope.high_freq, 4.0);
+  EXPECT_EQ(config.rope.original, 8192.0);
+}
+
+TEST(RunnerConfig, ReadsPublishedT5) {
+  const ModelConfig config = read("t5-small");
+  expect_sizes(config, {Family::kT5, 6, 6, 512, 8, 8, 64, 2048, 32128, 0});
+  EXPECT_TRUE(config.tied && !config.gated && !config.qkv_bias && !config.mlp_bias);
+  EXPECT_EQ(config.activation, Activation::kRelu);
+  EXPECT_EQ(config.output_scale, static_cast<float>(1 / std::sqrt(512.0)));
+  EXPECT_EQ(config.relative_buckets, 32);
+  EXPECT_EQ(config.relative_max_distance, 128);
+  EXPECT_EQ(config.decoder_start_token, 0);
+}
+
+TEST(RunnerConfig, ReadsWhatTransformersSaves) {
+  const ModelConfig t5 = read("transformers-t5");
+  expect_sizes(t5, {Family::kT5, 2, 2, 32, 4, 4, 8, 48, 64, 0});
+  EXPECT_EQ(t5.output_scale, static_cast<float>(1 / std::sqrt(32.0)));
+  EXPECT_EQ(t5.decoder_start_token, -1);
+  const ModelConfig gated = read("transformers-t5-v1.1");
+  expect_sizes(gated, {Family::kT5, 3, 2, 32, 4, 4, 8, 48, 64, 0});
+  EXPECT_TRUE(gated.gated);
+  EXPECT_EQ(gated.activation, Activation::kGeluTanh);
+  EXPECT_EQ(gated.output_scale, 1.0F);
+  EXPECT_EQ(gated.decoder_start_token, 0);
+  const ModelConfig llama = read("transformers-llama");
+  expect_sizes(llama, {Family::kLlama, 2, 0, 32, 4, 2, 8, 48, 64, 128});
+  EXPECT_EQ(llama.rope.scaling, Rope::Scaling::kLlama3);
+  EXPECT_EQ(llama.rope.original, 64.0);
+  EXPECT_EQ(llama.rope.theta, 500000.0);
+  EXPECT_FALSE(llama.tied);
+  expect_sizes(read("transformers-qwen2"), {Family::kQwen2, 2, 0, 32, 4, 2, 8, 48, 64, 128});
+  expect_sizes(read("transformers-qwen3"), {Family::kQwen3, 2, 0, 32, 4, 2, 16, 48, 64, 128});
+}
+
+TEST(RunnerConfig, DerivesWhatIsAbsent) {
+  Json json = without("Llama-3.2-1B", "head_dim");
+  for (const char* name :
+       {"num_key_value_heads", "rope_theta", "rope_scaling", "rms_norm_eps", "hidden_act", "attention_bias", "mlp_bias",
+        "tie_word_embeddings", "pretraining_tp", "architectures", "max_position_embeddings"})
+    json.erase(name);
+  const ModelConfig config = read(json);
+  expect_sizes(config, {Family::kLlama, 16, 0, 2048, 32, 32, 64, 8192, 128256, 0});
+  EXPECT_EQ(config.rope.theta, 10000.0);
+  EXPECT_EQ(config.norm_epsilon, 1e-6F);
+  EXPECT_EQ(config.activation, Activation::kSilu);
+  EXPECT_FALSE(config.tied || config.qkv_bias || config.mlp_bias);
+  EXPECT_EQ(read(with("Llama-3.2-1B", {{"head_dim", nullptr}, {"num_key_value_heads", nullptr}})).kv_heads, 32);
+  EXPECT_EQ(read(with("Qwen3-0.6B", {{"num_key_value_heads", nullptr}})).kv_heads, 16);
+}
+
+TEST(RunnerConfig, ReadsBiases) {
+  const ModelConfig llama = read(with("Llama-3.2-1B", {{"attention_bias", true}, {"mlp_bias", true}}));
+  EXPECT_TRUE(llama.qkv_bias && llama.output_bias && llama.mlp_bias);
+  const ModelConfig qwen3 = read(with("Qwen3-0.6B", {{"attention_bias", true}, {"mlp_bias", true}}));
+  EXPECT_TRUE(qwen3.qkv_bias && qwen3.output_bias && !qwen3.mlp_bias);
+  const ModelConfig qwen2 = read(with("Qwen2.5-0.5B", {{"attention_bias", true}}));
+  EXPECT_TRUE(qwen2.qkv_bias && !qwen2.output_bias);
+}
+
+TEST(RunnerConfig, ReadsActivations) {
+  const auto act = [](const char* name) { return read(with("Llama-3.2-1B", {{"hidden_act", name}})).activation; };
+  EXPECT_EQ(act("relu"), Activation::kRelu);
+  EXPECT_EQ(act("gelu"), Activation::kGelu);
+  EXPECT_EQ(act("gelu_new"), Activation::kGeluTanh);
+  EXPECT_EQ(act("gelu_pytorch_tanh"), Activation::kGeluTanh);
+  EXPECT_EQ(act("swish"), Activation::kSilu);
+  const auto t5 = [](const char* name) { return read(with("t5-small", {{"feed_forward_proj", name}})); };
+  EXPECT_TRUE(t5("gated-silu").gated && t5("gated-silu").activation == Activation::kSilu);
+  EXPECT_TRUE(!t5("gelu").gated && t5("gelu").activation == Activation::kGelu);
+  EXPECT_TRUE(t5("gated-gelu").gated && t5("gated-gelu").activation == Activation::kGeluTanh);
+  EXPECT_TRUE(t5("gated-relu").gated && t5("gated-relu").activation == Activation::kRelu);
+}
+
+TEST(RunnerConfig, ScalesAT5sOutput) {
+  const auto scale = [](const Json& changes) { return read(with("t5-small", changes)).output_scale; };
+  const float scaled = static_cast<float>(1 / std::sqrt(512.0));
+  EXPECT_EQ(scale({{"tie_word_embeddings", true}}), scaled);
+  EXPECT_EQ(scale({{"tie_word_embeddings", nullptr}}), scaled);
+  EXPECT_EQ(scale({{"tie_word_embeddings", false}}), 1.0F);
+  EXPECT_EQ(scale({{"tie_word_embeddings", false}, {"scale_decoder_outputs", true}}), scaled);
+  EXPECT_EQ(scale({{"tie_word_embeddings", true}, {"scale_decoder_outputs", false}}), 1.0F);
+}
+
+TEST(RunnerConfig, TakesTheFirstTokenFromGenerationConfig) {
+  const std::string t5 = load("transformers-t5").dump();
+  EXPECT_EQ(read_text_as_config(t5, R"({"decoder_start_token_id": 7})").decoder_start_token, 7);
+  EXPECT_EQ(read_text_as_config(t5, R"({"eos_token_id": 1})").decoder_start_token, -1);
+  const std::string named = load("transformers-t5-v1.1").dump();
+  EXPECT_EQ(read_text_as_config(named, R"({"decoder_start_token_id": 7})").decoder_start_token, 7);
+  EXPECT_EQ(read_text_as_config(named, R"({"decoder_start_token_id": null})").decoder_start_token, 0);
+  expect_failure(SIDBEAM_CORRUPT, "decoder_start_token_id 64, expected an integer 0..63",
+                 [&] { read_text_as_config(t5, R"({"decoder_start_token_id": 64})"); });
+  expect_corrupt("decoder_start_token_id -1", with("t5-small", {{"decoder_start_token_id", -1}}));
+}
+
+TEST(RunnerConfig, ReadsRope) {
+  const ModelConfig linear = read(with("Qwen3-0.6B", {{"rope_scaling", {{"type", "linear"}, {"factor", 2}}}}));
+  EXPECT_EQ(linear.rope.scaling, Rope::Scaling::kLinear);
+  EXPECT_EQ(linear.rope.factor, 2.0);
+  EXPECT_EQ(linear.rope.theta, 1e6);
+  // The inner theta counts first, and rope_type before type.
+  const ModelConfig inner = read(
+      with("Llama-3.2-1B",
+           {{"rope_scaling", {{"type", "yarn"}, {"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 25.0}}}}));
+  EXPECT_EQ(inner.rope.theta, 25.0);
+  EXPECT_EQ(inner.rope.scaling, Rope::Scaling::kLinear);
+  EXPECT_EQ(read(with("Llama-3.2-1B", {{"original_max_position_embeddings", 77}})).rope.original, 77.0);
+  Json absent = load("Llama-3.2-1B");
+  absent["rope_scaling"].erase("original_max_position_embeddings");
+  EXPECT_EQ(read(absent).rope.original, 131072.0);
+}
+
+TEST(RunnerConfig, RefusesOtherRopes) {
+  for (const char* type : {"yarn", "dynamic", "longrope", "proportional", "su", "mrope"}) {
+    const std::string phrase = std::string("rope_type '") + type + "', expected default, linear or llama3";
+    expect_unsupported(phrase, with("Llama-3.2-1B", {{"rope_scaling.rope_type", type}}));
+    expect_unsupported(phrase, with("Qwen3-0.6B", {{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}));
+    expect_unsupported(phrase, with("transformers-qwen3", {{"rope_parameters.rope_type", type}}));
+  }
+  expect_unsupported("full_attention an object",
+                     with("transformers-qwen3", {{"rope_parameters", {{"full_attention", Json::object()}}}}));
+  expect_unsupported("partial_rotary_factor", with("Llama-3.2-1B", {{"partial_rotary_factor", 0.5}}));
+  expect_unsupported("partial_rotary_factor",
+                     with("transformers-llama", {{"rope_parameters.partial_rotary_factor", 0.5}}));
+  expect_corrupt("rope_scaling beside rope_parameters",
+                 with("transformers-llama", {{"rope_scaling", {{"rope_type", "default"}}}}));
+  expect_corrupt("rope_scaling.factor 0, expected a number", with("Llama-3.2-1B", {{"rope_scaling.factor", 0}}));
+  expect_corrupt("rope_scaling.factor '8'", with("Llama-3.2-1B", {{"rope_scaling.factor", "8"}}));
+  expect_corrupt("high_freq_factor", with("Llama-3.2-1B", {{"rope_scaling.high_freq_factor", 1.0}}));
+  expect_corrupt("has no rope_scaling.factor", with("Qwen3-0.6B", {{"rope_scaling", {{"type", "linear"}}}}));
+  expect_corrupt("rope_scaling an array, expected an object", with("Qwen3-0.6B", {{"rope_scaling", {1, 2}}}));
+  expect_corrupt("rope_theta -1", with("Qwen3-0.6B", {{"rope_theta", -1}}));
+  Json json = load("Llama-3.2-1B");
+  json["rope_scaling"].erase("original_max_position_embeddings");
+  json.erase("max_position_embeddings");
+  expect_corrupt("original_max_position_embeddings missing", json);
+}
+
+TEST(RunnerConfig, RefusesOtherModels) {
+  expect_unsupported("model_type 'bert', expected t5, llama, qwen2 or qwen3", {{"model_type", "bert"}});
+  expect_corrupt("has no model_type, expected a string", Json::object());
+  expect_corrupt("model_type 3, expected a string", {{"model_type", 3}});
+  expect_unsupported("architectures 'LlamaForSequenceClassification', expected LlamaForCausalLM",
+                     with("Llama-3.2-1B", {{"architectures", {"LlamaForSequenceClassification"}}}));
+  expect_unsupported("architectures 'T5EncoderModel'", with("t5-small", {{"architectures", {"T5EncoderModel"}}}));
+  expect_corrupt("architectures an array, expected a list of strings", with("t5-small", {{"architectures", {1}}}));
+  expect_corrupt("architectures 'T5', expected a list", with("t5-small", {{"architectures", "T5"}}));
+}
+
+TEST(RunnerConfig, RefusesSettingsThatChangeTheArithmetic) {
+  expect_unsupported("quantization_config set",
+                     with("Qwen3-0.6B", {{"quantization_config", {{"quant_method", "awq"}}}}));
+  expect_unsupported("per_layer_config set", with("Qwen3-0.6B", {{"per_layer_config", {{"0", {{"a", 1}}}}}}));
+  expect_unsupported("pruned_heads set", with("t5-small", {{"pruned_heads", {{"0", {1}}}}}));
+  EXPECT_NO_THROW(read(with("t5-small", {{"pruned_heads", Json::object()}, {"quantization_config", nullptr}})));
+  expect_unsupported("auto_map", with("Llama-3.2-1B", {{"auto_map", {{"AutoModelForCausalLM", "x.Y"}}}}));
+  EXPECT_NO_THROW(read(with("Llama-3.2-1B", {{"auto_map", {{"AutoTokenizer", "x.Y"}}}})));
+  expect_unsupported("pretraining_tp", with("Llama-3.2-1B", {{"pretraining_tp", 2}}));
+  expect_unsupported("hidden_act 'quick_gelu', expected", with("Llama-3.2-1B", {{"hidden_act", "quick_gelu"}}));
+  expect_unsupported("feed_forward_proj 'gated-tanh'", with("t5-small", {{"feed_forward_proj", "gated-tanh"}}));
+  expect_unsupported("is_encoder_decoder false", with("t5-small", {{"is_encoder_decoder", false}}));
+  expect_unsupported("is_encoder_decoder true", with("Qwen3-0.6B", {{"is_encoder_decoder", true}}));
+  expect_unsupported("tie_encoder_decoder true", with("t5-small", {{"tie_encoder_decoder", true}}));
+  expect_unsupported("add_cross_attention true", with("Qwen3-0.6B", {{"add_cross_attention", true}}));
+  expect_unsupported("use_mrope true", with("Qwen2.5-0.5B", {{"use_mrope", true}}));
+  expect_unsupported("head_dim 63, expected an even one", with("Llama-3.2-1B", {{"head_dim", 63}}));
+}
+
+TEST(RunnerConfig, RefusesWindows) {
+  const Json on = {{"use_sliding_window", true}, {"sliding_window", 4096}, {"max_window_layers", 20}};
+  expect_unsupported("use_sliding_window true", with("Qwen2.5-0.5B", on));
+  expect_unsupported("use_sliding_window true", with("Qwen3-0.6B", on));
+  EXPECT_NO_THROW(read(with("Qwen2.5-0.5B", {{"use_sliding_window", true}, {"max_window_layers", 24}})));
+  EXPECT_NO_THROW(read(with("Qwen3-0.6B", {{"use_sliding_window", true}})));  // its window is null
+  expect_unsupported("layer_types 'sliding_attention'",
+                     with("transformers-qwen3", {{"layer_types", {"full_attention", "sliding_attention"}}}));
+  expect_corrupt("layer_types of 1 layers", with("transformers-qwen3", {{"layer_types", {"full_attention"}}}));
+  expect_unsupported("sliding_window set", with("Llama-3.2-1B", {{"sliding_window", 4096}}));
+  expect_unsupported("attention_chunk_size set", with("Llama-3.2-1B", {{"attention_chunk_size", 4096}}));
+}
+
+TEST(RunnerConfig, RefusesFieldsThatContradict) {
+  expect_corrupt("dense_act_fn 'silu', expected feed_forward_proj's 'gated-gelu'",
+                 with("transformers-t5-v1.1", {{"dense_act_fn", "silu"}}));
+  expect_corrupt("is_gated_act false", with("transformers-t5-v1.1", {{"is_gated_act", false}}));
+  expect_corrupt("hidden_size 8, expected d_model", with("t5-small", {{"hidden_size", 8}}));
+  expect_corrupt("num_hidden_layers 8, expected num_layers", with("t5-small", {{"num_hidden_layers", 8}}));
+  expect_corrupt("num_key_value_heads 5, expected a divisor", with("Llama-3.2-1B", {{"num_key_value_heads", 5}}));
+  expect_corrupt("hidden_size 2050, expected a multiple",
+                 with("Llama-3.2-1B", {{"hidden_size", 2050}, {"head_dim", nullptr}}));
+  expect_corrupt("relative_attention_max_distance 128, expected more than half",
+                 with("t5-small", {{"relative_attention_num_buckets", 300}}));
+  expect_corrupt("relative_attention_max_distance 16", with("t5-small", {{"relative_attention_max_distance", 16}}));
+}
+
+TEST(RunnerConfig, RefusesFieldsThatAreMissing) {
+  for (const char* name : {"model_type", "vocab_size", "d_model", "d_kv", "d_ff", "num_heads", "num_layers"})
+    expect_corrupt(std::string("has no ") + name, without("t5-small", name));
+  for (const char* name :
+       {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"})
+    expect_corrupt(std::string("has no ") + name, without("Llama-3.2-1B", name));
+  expect_corrupt("has no num_key_value_heads", without("Qwen2.5-0.5B", "num_key_value_heads"));
+  expect_corrupt("has no head_dim", without("Qwen3-0.6B", "head_dim"));
+}
+
+TEST(RunnerConfig, RefusesSizesOfAnyOtherKind) {
+  for (const char* name : {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                           "num_key_value_heads", "head_dim"}) {
+    SCOPED_TRACE(name);
+    const std::string start = std::string("has ") + name + " ";
+    for (const Json& value : {Json(0), Json(-1), Json(-9223372036854775807LL - 1), Json(9223372036854775807LL),
+                              Json(18446744073709551615ULL), Json(1e300), Json(2.5), Json(1.0), Json("16"), Json(true),
+                              Json::array(), Json::object()})
+      expect_corrupt(start, with("Qwen3-0.6B", {{name, value}}));
+  }
+  expect_corrupt("vocab_size null, expected an integer 1..1073741824", with("Qwen3-0.6B", {{"vocab_size", nullptr}}));
+  expect_corrupt("max_position_embeddings 0", with("Qwen3-0.6B", {{"max_position_embeddings", 0}}));
+  expect_corrupt("rms_norm_eps -1e-06, expected a number 0..1", with("Qwen3-0.6B", {{"rms_norm_eps", -1e-6}}));
+  expect_corrupt("rms_norm_eps null", with("Qwen3-0.6B", {{"rms_norm_eps", nullptr}}));
+  expect_corrupt("layer_norm_epsilon '1e-6'", with("t5-small", {{"layer_norm_epsilon", "1e-6"}}));
+  expect_corrupt("tie_word_embeddings 1, expected true or false", with("Qwen3-0.6B", {{"tie_word_embeddings", 1}}));
+  expect_corrupt("tie_word_embeddings 'no'", with("t5-small", {{"tie_word_embeddings", "no"}}));
+  expect_corrupt("attention_bias 'false'", with("Llama-3.2-1B", {{"attention_bias", "false"}}));
+  expect_corrupt("hidden_act 1, expected a string", with("Llama-3.2-1B", {{"hidden_act", 1}}));
+  expect_corrupt("relative_attention_num_buckets 3", with("t5-small", {{"relative_attention_num_buckets", 3}}));
+}
+
+TEST(RunnerConfig, RefusesWhatIsNoJsonObject) {
+  const auto corrupt = [](const std::string& phrase, const std::string& text) {
+    expect_failure(SIDBEAM_CORRUPT, phrase, [&] { read_text_as_config(text); });
+  };
+  corrupt("is not JSON", "");
+  corrupt("is not JSON", "{\"model_type\": \"t5\"");
+  corrupt("is not JSON", "{\"model_type\": NaN}");
+  corrupt("is not JSON", "{\"rms_norm_eps\": 1e999}");
+  corrupt("is not JSON", "{\"model_type\": \"\xff\"}");
+  corrupt("is not JSON", "{} {}");
+  corrupt("is not an object", "[]");
+  corrupt("is not an object", "3");
+  corrupt("has the field 'vocab_size' twice", R"({"vocab_size": 1, "vocab_size": 2})");
+  corrupt("has the field 'factor' twice", R"({"rope_scaling": {"factor": 1, "factor": 2}})");
+  corrupt("nests its values more than 64 deep", "{\"a\":" + std::string(100000, '['));
+  corrupt("expected at most 1048576", std::string((1 << 20) + 1, ' '));
+  const Folder folder;
+  expect_failure(SIDBEAM_IO_ERROR, "config.json': No such file", [&] { read_config(folder.path()); });
+  std::filesystem::create_directory(folder.path("config.json"));
+  expect_failure(SIDBEAM_IO_ERROR, "config.json': Is a directory", [&] { read_config(folder.path()); });
+}
+
+}  // namespace
+}  // namespace sidbeam::runner

@@ -1,0 +1,336 @@
+// The step from hidden states against product and step: logits computed in double, and a session driven by hand. All
+// numbers are small multiples of 1/4 unless a case says otherwise, so that sums are exact in any order, bits must be
+// equal, and scores tie. SPDX-License-Identifier: Apache-2.0
+#include "sidbeam/hidden.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "runner/hidden/sparse_rows.h"
+#include "runner_fakes.h"
+
+namespace sidbeam::runner {
+namespace {
+
+using fakes::check;
+using fakes::Codes;
+
+using Layer = std::unique_ptr<sidbeam_output_layer, handles::Releaser<sidbeam_output_layer_destroy>>;
+using Hidden = std::unique_ptr<sidbeam_hidden, handles::Releaser<sidbeam_hidden_destroy>>;
+
+// Exact for multiples of 1/4 that 16 bits hold.
+uint16_t half_bits(float value, int32_t dtype) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (dtype == SIDBEAM_DTYPE_BF16) return static_cast<uint16_t>(bits >> 16);
+  if (value == 0.0F) return 0;
+  const uint32_t exponent = (bits >> 23 & 0xFF) - 127 + 15;
+  return static_cast<uint16_t>((bits >> 16 & 0x8000) | exponent << 10 | (bits >> 13 & 0x3FF));
+}
+
+struct Weights {
+  int64_t columns = 0, width = 0;
+  int32_t dtype = SIDBEAM_DTYPE_F32;
+  float soft_cap = 0.0F;
+  std::vector<float> values, bias;
+  std::vector<uint16_t> halves;
+
+  Layer layer(const char* target = nullptr) const {
+    sidbeam_output_layer_config config = SIDBEAM_OUTPUT_LAYER_CONFIG_INIT;
+    config.dtype = dtype;
+    config.weights = dtype == SIDBEAM_DTYPE_F32 ? static_cast<const void*>(values.data()) : halves.data();
+    config.columns = columns, config.width = width, config.soft_cap = soft_cap, config.cpu_target = target;
+    if (!bias.empty()) config.bias = bias.data();
+    sidbeam_output_layer* made = nullptr;
+    sidbeam_error error = SIDBEAM_ERROR_INIT;
+    check(sidbeam_output_layer_create(&config, &made, &error), error);
+    return Layer(made);
+  }
+};
+
+class Random {
+ public:
+  explicit Random(uint64_t seed) : engine_(seed) {}
+  int32_t below(int64_t n) { return static_cast<int32_t>(engine_() % static_cast<uint64_t>(n)); }
+  float quarter() { return static_cast<float>(below(9) - 4) / 4.0F; }
+  float real() { return std::uniform_real_distribution<float>(-1.0F, 1.0F)(engine_); }
+  uint64_t seed() { return engine_(); }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+Weights make_weights(Random& random, int64_t columns, int64_t width, bool exact) {
+  Weights weights;
+  weights.columns = columns, weights.width = width;
+  if (exact) weights.dtype = random.below(3);
+  for (int64_t i = 0; i < columns * width; ++i) {
+    weights.values.push_back(exact ? random.quarter() : random.real());
+    if (weights.dtype != SIDBEAM_DTYPE_F32) weights.halves.push_back(half_bits(weights.values.back(), weights.dtype));
+  }
+  const bool has_bias = random.below(2) == 0;
+  for (int64_t c = 0; has_bias && c < columns; ++c) weights.bias.push_back(exact ? random.quarter() : random.real());
+  if (random.below(4) == 0) weights.soft_cap = 8.0F;
+  return weights;
+}
+
+// Sessions of one kind, and the world they live in.
+struct Case {
+  handles::Runtime runtime = fakes::make_runtime();
+  Codes codes;
+  std::vector<int64_t> offsets;
+  handles::Constraint constraint;
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  int64_t columns = 0;
+  bool lse_given = false;
+
+  handles::Session session() const {
+    sidbeam_session* made = nullptr;
+    sidbeam_error error = SIDBEAM_ERROR_INIT;
+    check(sidbeam_session_create(runtime.get(), &config, &made, &error), error);
+    sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+    check(sidbeam_session_start(made, &start, &error), error);
+    return handles::Session(made);
+  }
+  int64_t rows() const { return int64_t{config.slots} * config.beams; }
+  bool reads_children() const {
+    return config.strategy == SIDBEAM_STRATEGY_TRIE && (lse_given || config.normalization >= SIDBEAM_NORMALIZE_VALID);
+  }
+};
+
+// Codes of a level begin at an offset of its own, or share the columns of other levels; the end is column 0.
+void make_case(Random& random, Case& c) {
+  for (int32_t levels = 1 + random.below(4); levels > 0; --levels) c.codes.push_back(1 + random.below(40));
+  const bool shared = random.below(2) == 0;
+  int64_t next = 1 + random.below(20);
+  for (const int32_t codes : c.codes) {
+    c.offsets.push_back(shared ? 1 : next);
+    next += codes;
+  }
+  c.columns = next + random.below(20) + 40;
+  const int32_t strategies[] = {SIDBEAM_STRATEGY_TRIE,        SIDBEAM_STRATEGY_TRIE,       SIDBEAM_STRATEGY_TRIE,
+                                SIDBEAM_STRATEGY_SORTED_TOPK, SIDBEAM_STRATEGY_HASH_FINAL, SIDBEAM_STRATEGY_SORTED};
+  c.config.strategy = strategies[random.below(6)];
+  c.config.normalization = random.below(4);
+  const bool variable = c.config.strategy != SIDBEAM_STRATEGY_HASH_FINAL && random.below(2) == 0;
+  if (c.config.strategy == SIDBEAM_STRATEGY_HASH_FINAL && c.config.normalization == SIDBEAM_NORMALIZE_VALID)
+    c.config.normalization = SIDBEAM_NORMALIZE_FULL;
+  const int32_t tails[] = {0, SIDBEAM_KIND_COMPACT_TRIE};
+  const int32_t kinds =
+      SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | tails[random.below(2)] | (variable ? 0 : SIDBEAM_KIND_HASH);
+  const int32_t sids = random.below(6) == 0 ? 1 : 1 + random.below(400);
+  c.constraint = fakes::make_constraint(c.runtime.get(), c.codes, sids, random.seed(), variable, kinds);
+  c.vocabulary.levels = static_cast<int32_t>(c.codes.size());
+  c.vocabulary.offsets = c.offsets.data();
+  c.vocabulary.end_column = 0;
+  c.config.slots = 1 + random.below(3), c.config.beams = 1 + random.below(12);
+  c.config.constraint = c.constraint.get(), c.config.vocabulary = &c.vocabulary;
+  c.lse_given = c.config.normalization != SIDBEAM_NORMALIZE_NONE && random.below(3) == 0;
+}
+
+Hidden make_hidden(const handles::Session& session, const Layer& layer, int32_t path, int64_t children = 0) {
+  sidbeam_hidden_config config = SIDBEAM_HIDDEN_CONFIG_INIT;
+  config.session = session.get(), config.layer = layer.get(), config.path = path, config.children = children;
+  sidbeam_hidden* made = nullptr;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check(sidbeam_hidden_create(&config, &made, &error), error);
+  return Hidden(made);
+}
+
+sidbeam_hidden_stats stats_of(const Hidden& hidden) {
+  sidbeam_hidden_stats stats = SIDBEAM_HIDDEN_STATS_INIT;
+  EXPECT_EQ(sidbeam_hidden_get_stats(hidden.get(), &stats, nullptr), SIDBEAM_OK);
+  return stats;
+}
+
+sidbeam_beams beams_of(const handles::Session& session) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  EXPECT_EQ(sidbeam_session_get_beams(session.get(), &beams, nullptr), SIDBEAM_OK);
+  return beams;
+}
+
+void expect_same_beams(const Case& c, const handles::Session& a, const handles::Session& b, const char* what) {
+  SCOPED_TRACE(what);
+  const sidbeam_beams x = beams_of(a), y = beams_of(b);
+  const auto same = [](const auto* p, const auto* q, int64_t n) {
+    return std::memcmp(p, q, static_cast<size_t>(n) * sizeof *p) == 0;
+  };
+  EXPECT_TRUE(same(x.live, y.live, c.config.slots));
+  EXPECT_TRUE(same(x.active, y.active, c.config.slots));
+  EXPECT_TRUE(same(x.errors, y.errors, c.config.slots));
+  EXPECT_TRUE(same(x.parents, y.parents, c.rows()));
+  EXPECT_TRUE(same(x.codes, y.codes, c.rows()));
+  EXPECT_TRUE(same(x.states, y.states, c.rows()));
+  EXPECT_TRUE(same(x.scores, y.scores, c.rows()));
+}
+
+// Hidden states of all beams, and their logits in double.
+struct States {
+  std::vector<float> hidden, logits, lse;
+
+  States(Random& random, const Case& c, const Weights& weights, bool exact, bool nan = true) {
+    for (int64_t i = 0; i < c.rows() * weights.width; ++i) hidden.push_back(exact ? random.quarter() : random.real());
+    if (nan && random.below(8) == 0)
+      hidden[static_cast<size_t>(random.below(static_cast<int64_t>(hidden.size())))] = NAN;
+    for (int64_t r = 0; r < c.rows(); ++r) {
+      for (int64_t col = 0; col < weights.columns; ++col) {
+        double sum = weights.bias.empty() ? 0.0 : static_cast<double>(weights.bias[static_cast<size_t>(col)]);
+        for (int64_t i = 0; i < weights.width; ++i)
+          sum += static_cast<double>(hidden[static_cast<size_t>(r * weights.width + i)]) *
+                 static_cast<double>(weights.values[static_cast<size_t>(col * weights.width + i)]);
+        logits.push_back(static_cast<float>(sum));
+      }
+      lse.push_back(3.0F + static_cast<float>(random.below(5)));
+    }
+  }
+};
+
+sidbeam_status step_by_hand(const Case& c, const Weights& weights, const States& states, sidbeam_session* session) {
+  const sidbeam_rows rows =
+      sidbeam_rows_dense(states.logits.data(), SIDBEAM_DTYPE_F32, c.config.slots, c.config.beams, weights.columns);
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.rows = &rows;
+  args.soft_cap = weights.soft_cap;
+  args.inverse_temperature = 0.5F;
+  if (c.lse_given) args.lse = states.lse.data();
+  return sidbeam_session_step(session, &args, nullptr);
+}
+
+sidbeam_status step_hidden(const Case& c, const Weights& weights, const States& states, sidbeam_hidden* hidden,
+                           sidbeam_error* error = nullptr) {
+  const sidbeam_rows rows =
+      sidbeam_rows_dense(states.hidden.data(), SIDBEAM_DTYPE_F32, c.config.slots, c.config.beams, weights.width);
+  sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
+  args.hidden = &rows;
+  args.inverse_temperature = 0.5F;
+  if (c.lse_given) args.lse = states.lse.data();
+  return sidbeam_hidden_step(hidden, &args, error);
+}
+
+// A search by hand and by every path side by side.
+void check_case(uint64_t seed, int64_t width, bool exact) {
+  SCOPED_TRACE(::testing::Message() << "seed " << seed);
+  Random random(seed);
+  Case c;
+  make_case(random, c);
+  SCOPED_TRACE(::testing::Message() << "strategy " << c.config.strategy << ", normalization " << c.config.normalization
+                                    << ", lse " << c.lse_given << ", M " << c.config.beams);
+  const Weights weights = make_weights(random, c.columns, width, exact);
+  const Layer layer = weights.layer(random.below(2) == 0 ? "baseline" : nullptr), other = weights.layer();
+  const handles::Session by_hand = c.session(), fastest = c.session(), product = c.session(), children = c.session(),
+                         crowded = c.session();
+  const Hidden of_fastest = make_hidden(fastest, layer, SIDBEAM_HIDDEN_FASTEST),
+               of_product = make_hidden(product, other, SIDBEAM_HIDDEN_PRODUCT),
+               of_children = make_hidden(children, layer, SIDBEAM_HIDDEN_CHILDREN),
+               of_crowded = make_hidden(crowded, other, SIDBEAM_HIDDEN_FASTEST, 1 + random.below(100));
+  for (size_t level = 0; level < c.codes.size(); ++level) {
+    const States states(random, c, weights, exact);
+    const sidbeam_status expected = step_by_hand(c, weights, states, by_hand.get());
+    EXPECT_EQ(step_hidden(c, weights, states, of_product.get()), expected);
+    EXPECT_EQ(step_hidden(c, weights, states, of_fastest.get()), expected);
+    EXPECT_EQ(step_hidden(c, weights, states, of_crowded.get()), expected);
+    const sidbeam_status listed = step_hidden(c, weights, states, of_children.get());
+    EXPECT_EQ(listed, c.reads_children() ? expected : SIDBEAM_UNSUPPORTED);
+    expect_same_beams(c, product, fastest, "fastest");
+    expect_same_beams(c, product, crowded, "crowded");
+    if (c.reads_children()) expect_same_beams(c, product, children, "children");
+    if (exact) expect_same_beams(c, product, by_hand, "by_hand");
+    if (expected != SIDBEAM_OK || ::testing::Test::HasFailure()) break;
+  }
+  if (exact) return;
+  // Rounding may swap beams of nearly equal scores; the scores of each rank stay.
+  const sidbeam_beams x = beams_of(product), y = beams_of(by_hand);
+  for (int64_t i = 0; i < c.rows(); ++i) {
+    if (x.errors[i / c.config.beams] != 0 || !std::isfinite(x.scores[i])) continue;
+    EXPECT_NEAR(x.scores[i], y.scores[i], 1e-4F * (1.0F + std::fabs(y.scores[i])));
+  }
+}
+
+TEST(Hidden, StepsAsProductAndStepDo) {
+  for (uint64_t seed = 1; seed <= 300 && !HasFailure(); ++seed)
+    check_case(seed, 1 + static_cast<int64_t>(seed % 37), true);
+}
+
+TEST(Hidden, AgreesWithProductInDoubleOnRealNumbers) {
+  for (uint64_t seed = 1; seed <= 40 && !HasFailure(); ++seed)
+    check_case(1000 + seed, seed % 4 == 0 ? 1000 + static_cast<int64_t>(seed) * 27 : 64, false);
+}
+
+// A catalogue whose SIDs part at the first level, so that later levels have a child or two per beam.
+TEST(Hidden, ReadsEachDistinctChildOnce) {
+  Random random(7);
+  Case c;
+  c.codes = {64, 64, 64};
+  c.offsets = {0, 0, 0};
+  c.constraint = fakes::make_constraint(c.runtime.get(), c.codes, 200, 3);
+  c.vocabulary.levels = 3, c.vocabulary.offsets = c.offsets.data(), c.columns = 64;
+  c.config.slots = 2, c.config.beams = 32, c.config.normalization = SIDBEAM_NORMALIZE_VALID;
+  c.config.constraint = c.constraint.get(), c.config.vocabulary = &c.vocabulary;
+  const Weights weights = make_weights(random, 64, 48, true);
+  const Layer layer = weights.layer();
+  const handles::Session session = c.session();
+  const Hidden hidden = make_hidden(session, layer, SIDBEAM_HIDDEN_FASTEST);
+  int64_t rows = 0, products = 0;
+  for (int32_t level = 0; level < 3; ++level) {
+    std::vector<int64_t> offsets(static_cast<size_t>(c.rows() + 1));
+    std::vector<int32_t> columns(4096);
+    ASSERT_EQ(sidbeam_session_children(session.get(), nullptr, 0, 0, 4096, offsets.data(), columns.data(), nullptr),
+              SIDBEAM_OK);
+    const sidbeam_hidden_stats before = stats_of(hidden);
+    ASSERT_EQ(step_hidden(c, weights, States(random, c, weights, true, false), hidden.get()), SIDBEAM_OK);
+    const sidbeam_hidden_stats after = stats_of(hidden);
+    if (level == 0) {
+      EXPECT_EQ(after.union_slots, 2);  // one row each: every product is wanted
+      continue;
+    }
+    EXPECT_EQ(after.child_slots - before.child_slots, 2);
+    columns.resize(static_cast<size_t>(offsets.back()));
+    products += static_cast<int64_t>(columns.size());
+    rows += static_cast<int64_t>(std::set<int32_t>(columns.begin(), columns.end()).size());
+    EXPECT_EQ(after.weight_rows, rows);
+    EXPECT_EQ(after.weight_bytes, rows * 48 * (weights.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2));
+  }
+  EXPECT_LT(products, 3 * 64 * 2);
+  EXPECT_EQ(stats_of(hidden).product_slots, 0);
+}
+
+TEST(SparseRows, KeepsEveryElementOfEveryRow) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Random random(seed);
+    const int32_t columns = 1 + random.below(2000), rows = 1 + random.below(100), most = 1 + random.below(40);
+    SparseRows sparse(default_allocator(), rows, columns);
+    for (int round = 0; round < 2; ++round) {
+      sparse.begin();
+      std::vector<std::vector<int32_t>> listed;
+      std::vector<int32_t> numbers;
+      for (int32_t r = 0; r < rows; ++r) {
+        std::set<int32_t> distinct;
+        for (int32_t n = random.below(most + 1); n > 0; --n) distinct.insert(random.below(columns));
+        listed.emplace_back(distinct.begin(), distinct.end());
+        if (random.below(2) == 0) std::reverse(listed.back().begin(), listed.back().end());
+        std::vector<float> values;
+        for (const int32_t column : listed.back()) values.push_back(static_cast<float>(r * 10000 + column));
+        numbers.push_back(sparse.add(listed.back().data(), values.data(), static_cast<int64_t>(values.size())));
+      }
+      const sidbeam_rows all = sparse.rows();
+      std::set<int32_t> different;
+      for (int32_t r = 0; r < rows; ++r) {
+        const int32_t number = numbers[static_cast<size_t>(r)];
+        ASSERT_GE(number, 0);
+        ASSERT_LT(number, all.rows);
+        const float* row = static_cast<const float*>(all.data) + number * all.row_stride;
+        const bool fresh = different.insert(number).second;
+        ASSERT_TRUE(fresh || listed[static_cast<size_t>(r)].empty());
+        for (const int32_t column : listed[static_cast<size_t>(r)])
+          ASSERT_EQ(row[column], static_cast<float>(r * 10000 + column));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sidbeam::runner

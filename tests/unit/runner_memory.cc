@@ -1,0 +1,136 @@
+// Memory while files are opened: every allocation may fail, and a large header does not become many times as large.
+// This program replaces operator new.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include "runner/formats/checkpoint.h"
+#include "runner/formats/config.h"
+#include "runner_folder.h"
+
+namespace {
+
+struct Watch {
+  bool on = false, forever = false;
+  int64_t calls = 0, fail_at = 0;  // counted from 1; 0: none
+  int64_t blocks = 0, bytes = 0, most_bytes = 0;
+} watch;
+
+bool fails() {
+  if (!watch.on) return false;
+  ++watch.calls;
+  return watch.calls == watch.fail_at || (watch.forever && watch.fail_at != 0 && watch.calls > watch.fail_at);
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  void* memory = fails() ? nullptr : std::malloc(bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (watch.on) {
+    ++watch.blocks;
+    watch.bytes += static_cast<int64_t>(malloc_usable_size(memory));
+    watch.most_bytes = std::max(watch.most_bytes, watch.bytes);
+  }
+  return memory;
+}
+void operator delete(void* memory) noexcept {
+  if (watch.on && memory != nullptr) {
+    --watch.blocks;
+    watch.bytes -= static_cast<int64_t>(malloc_usable_size(memory));
+  }
+  std::free(memory);
+}
+void operator delete(void* memory, size_t) noexcept { operator delete(memory); }
+
+namespace sidbeam::runner {
+namespace {
+
+// Runs `call` with the fail_at-th allocation failing; whether it came to that.
+template <class Call>
+bool run_with_failure(int64_t fail_at, bool forever, const Call& call) {
+  watch = {true, forever, 0, fail_at, 0, 0, 0};
+  bool thrown = false;
+  try {
+    call();
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  watch.on = false;
+  EXPECT_EQ(watch.blocks, 0) << "allocation " << fail_at;
+  EXPECT_EQ(thrown, watch.calls >= fail_at) << "allocation " << fail_at;
+  return thrown;
+}
+
+template <class Call>
+void fail_every_allocation(const Call& call) {
+  for (const bool forever : {false, true}) {
+    int64_t fail_at = 1;
+    while (run_with_failure(fail_at, forever, call)) ++fail_at;
+    EXPECT_GT(fail_at, 5);
+  }
+}
+
+TEST(RunnerMemory, EveryAllocationOfAConfigMayFail) {
+  for (const char* name : {"Llama-3.2-1B", "transformers-t5-v1.1", "transformers-qwen3"}) {
+    const Folder folder;
+    folder.write("config.json", read_all(std::string(SIDBEAM_CONFIGS "/") + name + ".json"));
+    folder.write("generation_config.json", R"({"decoder_start_token_id": 1})");
+    fail_every_allocation([&] { read_config(folder.path()); });
+  }
+}
+
+TEST(RunnerMemory, EveryAllocationOfACheckpointMayFail) {
+  const Folder folder;
+  std::string map;
+  for (int shard = 0; shard < 3; ++shard) {
+    const std::string file = "a-long-name-of-a-shard-" + std::to_string(shard) + ".safetensors";
+    std::string header = "{";
+    for (int i = 0; i < 5; ++i) {
+      const std::string name = "a.long.name.of.a.tensor." + std::to_string(shard) + "." + std::to_string(i);
+      header += (i == 0 ? "\"" : ",\"") + name + R"(":{"dtype":"F16","shape":[1],"data_offsets":[)" +
+                std::to_string(2 * i) + "," + std::to_string(2 * i + 2) + "]}";
+      map += (map.empty() ? "\"" : ",\"") + name + "\":\"" + file + "\"";
+    }
+    folder.write(file, safetensors(header + "}", "0123456789"));
+  }
+  folder.write("model.safetensors.index.json", "{\"weight_map\":{" + map + "}}");
+  fail_every_allocation([&] {
+    const Checkpoint checkpoint(folder.path());
+    ASSERT_EQ(checkpoint.tensor("a.long.name.of.a.tensor.2.4", {1}).elements, 1);
+  });
+}
+
+// The worst headers: of the shortest tensors, of the longest shapes, of one name, of one long list.
+TEST(RunnerMemory, StaysNearTheSizeOfTheHeader) {
+  constexpr size_t kBytes = 4 << 20;
+  std::string many = "{", ranks = "{", nested = R"({"a":{"shape":[)";
+  while (many.size() < kBytes)
+    many += (many.size() == 1 ? "\"" : ",\"") + std::to_string(many.size()) +
+            R"(":{"dtype":"","shape":[],"data_offsets":[0,0]})";
+  while (ranks.size() < kBytes)
+    ranks += (ranks.size() == 1 ? "\"" : ",\"") + std::to_string(ranks.size()) +
+             R"(":{"dtype":"","shape":[0,0,0,0,0,0,0,0],"data_offsets":[0,0]})";
+  while (nested.size() < kBytes) nested += "0,";
+  const std::string name = "{\"" + std::string(kBytes, 'n') + R"(":{"dtype":"","shape":[],"data_offsets":[0,0]}})";
+  for (const std::string& header : {many + "}", ranks + "}", nested, name, "{\"" + name, std::string(kBytes, '[')}) {
+    const std::string text = safetensors(header, "");
+    const std::vector<uint8_t> bytes(text.begin(), text.end());
+    watch = {true, false, 0, 0, 0, 0, 0};
+    try {
+      const Safetensors table("large", bytes);
+      EXPECT_GT(table.size(), 0);
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.status, SIDBEAM_CORRUPT);
+    }
+    watch.on = false;
+    EXPECT_LT(watch.most_bytes, int64_t{6} * kBytes) << header.substr(0, 40);
+  }
+}
+
+}  // namespace
+}  // namespace sidbeam::runner
