@@ -38,7 +38,6 @@ static sidbeam_status use(void* context, sidbeam_error* error) {
   if (status == SIDBEAM_OK) status = run_once(decoder, error);
   sidbeam_draft_decoder_destroy(decoder);
   sidbeam_draft_head_release(head);
-  if (files_in_folder(w->path) != 1) return SIDBEAM_INTERNAL;
   return status;
 }
 
@@ -48,6 +47,7 @@ static void fail_at_every_call(int forever) {
   CHECK_OK(use(&w, &err));
   const int32_t expected = found;
   CHECK(fail_every_allocation(&work) > 30);
+  CHECK_INT(files_in_folder(w.path), 1); /* no litter */
   CHECK_OK(use(&w, &err));
   CHECK_INT(found, expected);
   sidbeam_index_release(w.index);
