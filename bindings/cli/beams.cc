@@ -11,9 +11,23 @@ Json found_json(const Found& found) {
     beams.push_back(
         {{"sid", beam.sid}, {"ordinal", beam.ordinal}, {"score", printable(beam.score)}, {"items", beam.items}});
   }
-  return Json{
-      {"live", found.beams.size()}, {"error", found.bad_row ? Json("bad_row") : Json(nullptr)}, {"beams", beams}};
+  Json json{{"live", found.beams.size()}, {"error", found.bad_row ? Json("bad_row") : Json(nullptr)}, {"beams", beams}};
+  if (found.speculation) {
+    json["rounds"] = found.speculation->rounds;
+    json["target_calls"] = found.speculation->rounds;  // a round is one
+    json["accepted_levels"] = found.speculation->accepted_levels;
+  }
+  return json;
 }
+
+namespace {
+
+std::string speculation_text(const Speculation& speculation) {
+  return ", rounds " + std::to_string(speculation.rounds) + ", accepted levels " +
+         std::to_string(speculation.accepted_levels);
+}
+
+}  // namespace
 
 std::string found_table(const Found& found) {
   Table table{0, {{"rank", "score", "ordinal", "SID", "items"}}};
@@ -24,7 +38,8 @@ std::string found_table(const Found& found) {
                           beam.ordinal < 0 ? "none" : with_commas(beam.ordinal), join(beam.sid), items});
   }
   return "request " + std::to_string(found.number) + ": " + std::to_string(found.beams.size()) + " live" +
-         (found.bad_row ? ", error bad_row" : "") + "\n" + (found.beams.empty() ? "" : table.text());
+         (found.bad_row ? ", error bad_row" : "") + (found.speculation ? speculation_text(*found.speculation) : "") +
+         "\n" + (found.beams.empty() ? "" : table.text());
 }
 
 std::string document(const std::vector<std::string>& requests, bool json) {

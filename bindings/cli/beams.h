@@ -4,6 +4,7 @@
 #define SIDBEAM_CLI_BEAMS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,16 @@ struct Beam {
   std::vector<std::string> items;
 };
 
+// Of a request that a draft model ran ahead of.
+struct Speculation {
+  int32_t rounds, accepted_levels;
+};
+
 struct Found {
   int64_t number;  // of the request
   bool bad_row;
   std::vector<Beam> beams;
+  std::optional<Speculation> speculation = {};
 };
 
 Json found_json(const Found& found);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <system_error>
@@ -31,11 +32,11 @@ int32_t weights_of(const std::string& name) {
   return static_cast<int32_t>(found - kWeights.begin());  // in the order of SIDBEAM_WEIGHTS_*
 }
 
-Model open_model(const RunOptions& o) {
+Model open_model(const std::string& folder, const RunOptions& o) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   config.weights = weights_of(o.weights);
   sidbeam_model* model = nullptr;
-  call_about(o.model, sidbeam_model_open, o.model.c_str(), &config, &model);
+  call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
   return Model(model);
 }
 
@@ -84,7 +85,7 @@ class Runs {
  private:
   void make_runner(const Vocabulary& vocabulary) {
     const std::vector<int32_t> begin = parse_list("--begin-tokens", o_.begin_tokens, 0, INT32_MAX);
-    const Model model = open_model(o_);
+    const Model model = open_model(o_.model, o_), draft = o_.draft.empty() ? nullptr : open_model(o_.draft, o_);
     const Runtime runtime = make_runtime(1);
     sidbeam_constraint_config whole = SIDBEAM_CONSTRAINT_CONFIG_INIT;
     whole.index = const_cast<sidbeam_index*>(index_);
@@ -100,26 +101,32 @@ class Runs {
     config.begin_count = static_cast<int64_t>(begin.size());
     config.normalization = normalization_of(o_.normalize);
     config.max_group = o_.group;
-    config.max_prompt = longest_prompt(model_info(model.get()), config.begin_count);
+    config.max_prompt = longest_prompt(config.begin_count, {{"model", model.get()}, {"draft", draft.get()}});
+    config.draft = draft.get();
+    config.draft_beams = o_.draft_beams;
     config.lanes = lanes_;
     sidbeam_runner* runner = nullptr;
     call(sidbeam_runner_create, runtime.get(), &config, &runner);
     runner_.reset(runner);
   }
 
-  // Refuses a prompt that the model has no room for: the runner would know neither its place nor the option.
-  int64_t longest_prompt(const sidbeam_model_info& model, int64_t begin_count) const {
-    const int64_t after = begin_count + info_.levels - 1;
+  // Refuses a prompt that a model has no room for: the runner would know neither its place nor the option.
+  int64_t longest_prompt(int64_t begin_count, const std::map<std::string, const sidbeam_model*>& models) const {
     int64_t longest = 1;
     for (const Prompt& prompt : prompts_) {
       const int64_t positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
-      if (model.encoder_layers == 0 && model.max_positions > 0 && positions > model.max_positions - after) {
-        throw Failure(prompt.place + ": " + with_commas(positions) + " positions, and " + with_commas(after) +
-                      " follow, but the model has " + with_commas(model.max_positions));
-      }
+      for (const auto& [name, model] : models)
+        if (model != nullptr) check_room(prompt, positions, begin_count + info_.levels - 1, name, model_info(model));
       longest = std::max(longest, positions);
     }
     return longest;
+  }
+
+  static void check_room(const Prompt& prompt, int64_t positions, int64_t after, const std::string& name,
+                         const sidbeam_model_info& model) {
+    if (model.encoder_layers > 0 || model.max_positions == 0 || positions <= model.max_positions - after) return;
+    throw Failure(prompt.place + ": " + with_commas(positions) + " positions, and " + with_commas(after) +
+                  " follow, but the " + name + " has " + with_commas(model.max_positions));
   }
 
   // A thread: takes requests until there are none, one fails or the user has had enough.
@@ -173,6 +180,7 @@ class Runs {
   }
 
   void keep(const sidbeam_result& result, Found& found) const {
+    if (!o_.draft.empty()) found.speculation = {result.rounds, result.accepted_levels};
     for (int32_t m = 0; m < result.live; ++m) {
       const int32_t* sid = result.sids + static_cast<std::ptrdiff_t>(m) * result.levels;
       found.beams.push_back({{sid, std::find(sid, sid + result.levels, -1)}, result.ordinals[m], result.scores[m], {}});

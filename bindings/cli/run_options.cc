@@ -17,7 +17,7 @@ void add_run(Command program) {
       .required()
       .type_name("FOLDER");
   add_index(command, o->index);
-  constexpr const char* kQuestions = "exactly one of";
+  constexpr const char *kQuestions = "exactly one of", *kSpeculation = "speculation";
   const Option tokens = command.add_option("--tokens", o->tokens, "5,9,3: token ids").under(kQuestions);
   const Option history =
       command.add_option("--history", o->history, "ITEM,ITEM: ids of items, oldest first; their SIDs are the prompt")
@@ -42,6 +42,18 @@ void add_run(Command program) {
   command.add_option("--weights", o->weights, "how they are held; int8 is approximate")
       .one_of(kWeights)
       .capture_default_str();
+  const Option draft = command.add_option("--draft", o->draft, "folder of a smaller model that writes levels ahead")
+                           .type_name("FOLDER")
+                           .under(kSpeculation);
+  command.add_option("--speculate", o->speculate, "strict: the items and scores of the model alone; relaxed is refused")
+      .one_of({"strict", "relaxed"})
+      .capture_default_str()
+      .needs(draft)
+      .under(kSpeculation);
+  command.add_option("--draft-beams", o->draft_beams, "N, beams of its search, M or more; default: M")
+      .between(1, SIDBEAM_MAX_BEAMS)
+      .needs(draft)
+      .under(kSpeculation);
   command.add_option("--threads", o->threads, "that requests run on, side by side; default: one per core")
       .between(1, 1024);
   add_json(command, o->json);
@@ -49,7 +61,7 @@ void add_run(Command program) {
       "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
       "Example:\n"
       "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515");
-  command.callback([o, tokens, history, input] {
+  command.callback([o, tokens, history, input, draft] {
     const int given = int{tokens.given()} + int{history.given()} + int{input.given()};
     if (given != 1) {
       throw UsageError("expected exactly one of --tokens, --history and --input, " + std::to_string(given) +
@@ -60,6 +72,12 @@ void add_run(Command program) {
                                    : history.given() ? "--history"
                                                      : "--input") +
                        " is empty");
+    }
+    if (draft.given() && o->draft.empty()) throw UsageError("--draft is empty");
+    if (o->speculate == "relaxed") throw UsageError("--speculate: the runner has no relaxed rounds, expected strict");
+    if (o->draft_beams > 0 && o->draft_beams < o->beams) {
+      throw UsageError("--draft-beams: " + std::to_string(o->draft_beams) + ", expected at least " +
+                       std::to_string(o->beams) + ", --beams");
     }
     run_model(*o);
   });

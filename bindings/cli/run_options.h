@@ -12,8 +12,9 @@ namespace cli {
 
 struct RunOptions {
   std::string model, index, tokens, history, input, start_tokens, begin_tokens, normalize = "full", weights = "stored";
+  std::string draft, speculate = "strict";
   VocabularyOptions vocabulary;
-  int32_t beams = 0, group = 1, threads = 0;
+  int32_t beams = 0, group = 1, threads = 0, draft_beams = 0;
   bool json = false;
 };
 

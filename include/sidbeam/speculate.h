@@ -93,9 +93,10 @@ typedef struct sidbeam_speculation_stats {
   int64_t drafted_levels;  /* that became part of a tree */
   int64_t accepted_levels; /* of these, whose beams held all of the target's that must be fed */
   int64_t nodes;           /* logits rows of the target */
+  int64_t memory_bytes;    /* memory that the speculation holds, without its sessions */
 } sidbeam_speculation_stats;
 #define SIDBEAM_SPECULATION_STATS_INIT \
-  { (uint32_t)sizeof(sidbeam_speculation_stats), 0, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(sidbeam_speculation_stats), 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a speculation and all its memory.
  * Errors: INVALID_ARGUMENT (config; sessions that do not fit each other: the message says in what), UNSUPPORTED

@@ -64,7 +64,7 @@ inline constexpr size_t kFirstBytes<sidbeam_speculation_tree> = 120;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_speculation_verify_args> = 24;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_speculation_stats> = 48;
+inline constexpr size_t kFirstBytes<sidbeam_speculation_stats> = 56;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_draw_args> = 56;
 template <>

@@ -63,6 +63,19 @@ void take_arrays(sidbeam_speculation& speculation, const Allocator& allocator) {
   arrays.draft_nodes = ints(slots * shape.width);
 }
 
+int64_t memory_of(const sidbeam_speculation& speculation) {
+  const TreeArrays& arrays = speculation.arrays;
+  int64_t bytes = speculation.named.memory_bytes() + speculation.slots.bytes() + speculation.trees.memory_bytes() +
+                  arrays.node_offsets.bytes() + arrays.tokens.bytes();
+  for (const Buffer<int32_t>* array :
+       {&speculation.list, &speculation.target_nodes, &speculation.draft_nodes, &speculation.root_beams,
+        &speculation.paths, &speculation.new_paths, &speculation.new_nodes, &speculation.going, &speculation.going_at,
+        &speculation.row_map, &arrays.codes, &arrays.positions, &arrays.parents, &arrays.places, &arrays.ancestors,
+        &arrays.draft_slots, &arrays.draft_nodes})
+    bytes += array->bytes();
+  return bytes;
+}
+
 // A slot that was just started has one beam, which no step has made.
 bool is_fresh(const sidbeam_beams& beams, int32_t slot) {
   return beams.live[slot] == 1 && beams.parents[int64_t{slot} * beams.beams] == -1;
@@ -144,6 +157,7 @@ std::unique_ptr<sidbeam_speculation> create_speculation(sidbeam_runtime* runtime
   speculation->place_stride = speculation->shape.places();
   check_range("slots * place_stride", speculation->place_stride * config.target->slots, 0, INT32_MAX);
   take_arrays(*speculation, runtime->allocator);
+  speculation->stats.memory_bytes = memory_of(*speculation);
   return speculation;
 }
 

@@ -45,6 +45,7 @@ class SpeculationTrees {
   SpeculationTrees() = default;
   SpeculationTrees(const Allocator& allocator, const TreeShape& shape);
   SlotTree of(int64_t slot);
+  int64_t memory_bytes() const { return codes_.bytes() + parents_.bytes() + firsts_.bytes() + edges_.bytes(); }
 
  private:
   TreeShape shape_;

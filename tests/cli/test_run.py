@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import unittest
@@ -12,6 +13,7 @@ import support
 from support import CATALOGUE, Case
 
 TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
+VOCABULARY_OF_50 = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
 OFFSETS = ["--offsets", "16,24,32"]
 
 
@@ -122,6 +124,64 @@ class Answers(Run):
         report = self.json("run", self.model, index, "--history", "1,2", "--end-column", 9, "--beams", 5)
         self.assertEqual(sorted(beam["sid"] for beam in report["requests"][0]["beams"]), [[1], [1, 0], [1, 2]])
         self.fails("--end-column: expected, since the SIDs of", "run", self.model, index, "--tokens", "1", "--beams", 2)
+
+
+class Speculation(Run):
+    """A draft of one layer less, or the model itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.draft = self.path("draft")
+        shutil.copytree(self.model, self.draft)
+        self.change(num_hidden_layers=1)
+
+    def change(self, **settings):
+        path = os.path.join(self.draft, "config.json")
+        with open(path) as file:
+            config = json.load(file)
+        with open(path, "w") as file:
+            json.dump(dict(config, **settings), file)
+
+    def test_items_and_scores_are_the_models_own(self):
+        lines = "".join('{"tokens": [%d, %d, %d]}\n' % (i % 64, i * 7 % 64, i * 11 % 64) for i in range(60))
+        path = self.write("in.jsonl", lines)
+        for beams in 1, 3, 7:  # the first level has four codes
+            plain = self.requests("--input", path, "--beams", beams)
+            for draft in [self.draft], [self.draft, "--draft-beams", 9, "--speculate", "strict"], [self.model]:
+                saved = 0
+                for own, request in zip(plain, self.requests("--input", path, "--beams", beams, "--draft", *draft)):
+                    calls, accepted = request.pop("target_calls"), request.pop("accepted_levels")
+                    self.assertEqual(request.pop("rounds"), calls)
+                    self.assertEqual(calls + accepted, 3)
+                    self.assertEqual(request, own)
+                    saved += accepted
+                self.assertGreater(saved, 0)
+                if draft == [self.model]:
+                    self.assertEqual(saved, 2 * len(plain))
+
+    def test_json_and_table(self):
+        ask = ["--tokens", "19,25,34", "--beams", 2, "--draft", self.model]
+        self.assertEqual(list(self.one(*ask)),
+                         ["live", "error", "beams", "rounds", "target_calls", "accepted_levels"])
+        out = self.ok("run", self.model, self.x, *OFFSETS, *ask)
+        self.assertEqual(out.splitlines()[0], "request 0: 2 live, rounds 1, accepted levels 2")
+
+    def test_wrong_usage(self):
+        ask = ["run", "m", "x", "--tokens", "1", "--beams", 4]
+        self.misused("--draft-beams: 3, expected at least 4, --beams", *ask, "--draft", "y", "--draft-beams", 3)
+        self.misused("--speculate: the runner has no relaxed rounds, expected strict", *ask, "--draft", "y",
+                     "--speculate", "relaxed")
+        self.misused("loose not in {strict,relaxed}", *ask, "--draft", "y", "--speculate", "loose")
+        self.misused("--draft-beams requires --draft", *ask, "--draft-beams", 5)
+        self.misused("--speculate requires --draft", *ask, "--speculate", "strict")
+        self.misused("--draft is empty", *ask, "--draft", "")
+
+    def test_drafts_that_do_not_fit(self):
+        ask = [*OFFSETS, "--tokens", "1,2,3", "--draft"]
+        self.fails_run("config.draft has a vocabulary of 50 tokens, expected 64, as config.model", *ask, VOCABULARY_OF_50)
+        self.fails_run("No such file", *ask, self.path("none"))
+        self.change(max_position_embeddings=4)
+        self.fails_run("--tokens: 3 positions, and 2 follow, but the draft has 4", *ask, self.draft)
 
 
 class Input(Run):

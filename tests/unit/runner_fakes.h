@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -166,7 +167,12 @@ struct Found {
   std::vector<int64_t> ordinals;
 
   bool operator==(const Found& other) const {
-    return status == other.status && sids == other.sids && scores == other.scores && ordinals == other.ordinals;
+    return status == other.status && sids == other.sids && bits() == other.bits() && ordinals == other.ordinals;
+  }
+  std::vector<uint32_t> bits() const {
+    std::vector<uint32_t> all;
+    for (const float score : scores) all.push_back(std::bit_cast<uint32_t>(score));
+    return all;
   }
 };
 

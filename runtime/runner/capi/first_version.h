@@ -21,17 +21,17 @@ inline constexpr size_t kFirstBytes<sidbeam_model_config> = 24;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_model_info> = 80;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_runner_config> = 176;
+inline constexpr size_t kFirstBytes<sidbeam_runner_config> = 192;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_shared_kv> = 40;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_request> = 72;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_result> = 88;
+inline constexpr size_t kFirstBytes<sidbeam_result> = 104;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_level> = 104;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_runner_stats> = 208;
+inline constexpr size_t kFirstBytes<sidbeam_runner_stats> = 256;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_attention_args> = 192;
 template <>

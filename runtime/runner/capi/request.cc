@@ -96,6 +96,9 @@ sidbeam_request complete_request(const Service& service, const sidbeam_request* 
   if (request.group == 0) request.group = 1;
   if (request.constraint == nullptr) request.constraint = service.constraint.get();
   if (request.shared_kv != nullptr) {
+    if (service.draft)
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "request.shared_kv is given, expected NULL: the runner has a draft, which reads the prompt itself");
     shared_kv = capi::read_struct(request.shared_kv, "request.shared_kv");
     request.shared_kv = &shared_kv;
     check_shared_kv(service, shared_kv);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runner/capi/first_version.h"
+#include "runner/capi/speculation.h"
 #include "runner/math/workers.h"
 #include "support/arguments.h"
 #include "support/cpu_target.h"
@@ -73,22 +74,32 @@ int64_t most_prompt(const sidbeam_model_info& info, int64_t begin_count, int32_t
   return info.max_positions - begin_count - (levels - 1);
 }
 
+// The prompt is read by the draft as well, if there is one.
+const Model& shorter_model(const Service& service, int64_t begin_count) {
+  const int32_t levels = service.shape.levels;
+  const bool draft = service.draft && most_prompt(service.draft->info(), begin_count, levels) <
+                                          most_prompt(service.model->info(), begin_count, levels);
+  return draft ? *service.draft : *service.model;
+}
+
 void set_prompt(Service& service, const sidbeam_runner_config& config) {
-  const sidbeam_model_info& info = service.model->info();
+  const Model& model = shorter_model(service, config.begin_count);
+  const sidbeam_model_info& info = model.info();
+  const char* const whose = &model == service.model.get() ? "model" : "draft";
   const int64_t most = most_prompt(info, config.begin_count, service.shape.levels);
   if (most < 1)
     fail(SIDBEAM_INVALID_ARGUMENT,
-         "config.begin_count is %lld: no position is left for a prompt, since the model has %lld and %d codes follow",
-         static_cast<long long>(config.begin_count), static_cast<long long>(info.max_positions),
+         "config.begin_count is %lld: no position is left for a prompt, since the %s has %lld and %d codes follow",
+         static_cast<long long>(config.begin_count), whose, static_cast<long long>(info.max_positions),
          service.shape.levels - 1);
   service.begin_count = config.begin_count;
   service.max_prompt = or_default(config.max_prompt, std::min(kDefaultPrompt, most));
   service.max_group = or_default(config.max_group, 1);
   if (service.max_prompt > most)
     fail(SIDBEAM_INVALID_ARGUMENT,
-         "config.max_prompt is %lld, expected at most %lld: the model has %lld positions, and %lld begin tokens and %d "
+         "config.max_prompt is %lld, expected at most %lld: the %s has %lld positions, and %lld begin tokens and %d "
          "codes follow",
-         static_cast<long long>(service.max_prompt), static_cast<long long>(most),
+         static_cast<long long>(service.max_prompt), static_cast<long long>(most), whose,
          static_cast<long long>(info.max_positions), static_cast<long long>(config.begin_count),
          service.shape.levels - 1);
   for (int64_t i = 0; i < config.begin_count; ++i)
@@ -166,6 +177,7 @@ std::unique_ptr<Service> make_service(sidbeam_runtime* runtime, const sidbeam_ru
   check_numbers(config);
   check_temperature(config);
   check_combinations(config);
+  const int32_t draft_beams = draft_beams_of(config);
   capi::require(config.model, "config.model");
   capi::require(config.constraint, "config.constraint");
   const Allocator allocator = capi::read_allocator(config.allocator, "config.allocator");
@@ -180,18 +192,29 @@ std::unique_ptr<Service> make_service(sidbeam_runtime* runtime, const sidbeam_ru
   if (sidbeam_constraint_get_info(config.constraint, &service->shape, &error) != SIDBEAM_OK)
     fail(error.code, "%s", error.message);
   service->beams = config.beams;
+  service->draft_beams = draft_beams;
+  if (config.draft != nullptr) {
+    service->draft = Ref<Model>::share(reinterpret_cast<Model*>(config.draft));
+    check_draft(*service);
+    check_trees({service->shape.levels, config.beams, draft_beams}, or_default(config.batch_requests, 1));
+  }
   set_prompt(*service, config);
   const int32_t lane_count = or_default(config.lanes, 1);
   const RunnerConfig scheduling = runner_config(allocator, *service, config);
   most_requests(scheduling, lane_count);  // before memory is taken for them
   const Workers workers = workers_of(*service, config);
-  service->output = service->model->make_output(
-      allocator, output_config(*service, config, config.vocabulary != nullptr ? &vocabulary : nullptr));
+  const OutputConfig output = output_config(*service, config, config.vocabulary != nullptr ? &vocabulary : nullptr);
+  service->output = service->model->make_output(allocator, output);
+  if (service->draft) service->draft_output = service->draft->make_output(allocator, output);
   std::vector<std::unique_ptr<Lane>> lanes;
-  for (int32_t i = 0; i < lane_count; ++i)
-    lanes.push_back(make_lane(
-        allocator, lane_config(runtime, *service, config),
-        service->model->make_forward(allocator, *service->output, forward_limits(*service, config), workers)));
+  for (int32_t i = 0; i < lane_count; ++i) {
+    const LaneConfig lane = lane_config(runtime, *service, config);
+    const ForwardLimits limits = forward_limits(*service, config);
+    lanes.push_back(
+        service->draft
+            ? make_draft_lane(allocator, *service, lane, limits, workers)
+            : make_lane(allocator, lane, service->model->make_forward(allocator, *service->output, limits, workers)));
+  }
   service->runner = std::make_unique<Runner>(scheduling, std::move(lanes));
   return service;
 }

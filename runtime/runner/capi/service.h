@@ -17,14 +17,14 @@ using ConstraintRef = std::unique_ptr<sidbeam_constraint, ConstraintDeleter>;
 
 // Members are destroyed from the last to the first: the lanes before what they use.
 struct Service {
-  Ref<Model> model;
+  Ref<Model> model, draft;  // draft: empty without speculation
   ConstraintRef constraint;
   sidbeam_constraint_info shape = SIDBEAM_CONSTRAINT_INFO_INIT;  // of the constraint
-  int32_t beams = 0;
+  int32_t beams = 0, draft_beams = 0;
   int64_t max_prompt = 0, begin_count = 0;
   int32_t max_group = 0;
   std::unique_ptr<Executor> executor;  // nullptr: a request has one thread
-  std::unique_ptr<Output> output;
+  std::unique_ptr<Output> output, draft_output;
   std::unique_ptr<Runner> runner;
 };
 

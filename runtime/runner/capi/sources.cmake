@@ -7,4 +7,5 @@ target_sources(sidbeam_runner_core PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/request.cc
   ${CMAKE_CURRENT_LIST_DIR}/runner.cc
   ${CMAKE_CURRENT_LIST_DIR}/service.cc
+  ${CMAKE_CURRENT_LIST_DIR}/speculation.cc
 )

@@ -25,12 +25,24 @@ int64_t decoder_prompt(const ModelConfig& config, const ForwardLimits& limits) {
   return begin_tokens(config, limits) + (config.encoder_layers > 0 ? 0 : limits.max_prompt);
 }
 
-int64_t beam_rows(const ForwardLimits& limits) { return int64_t{limits.requests} * limits.beams; }
+int64_t beam_rows(const ForwardLimits& limits) {
+  return limits.requests * std::max<int64_t>(limits.beams, limits.tree_rows);
+}
+
+// Unshared slots of a request that its beams write.
+int64_t beam_slots(const ForwardLimits& limits) {
+  return limits.tree_slots > 0 ? limits.tree_slots : int64_t{limits.beams} * (limits.levels - 1);
+}
+
+// Most parts of a pass: a prompt of every request, and what a tree has of each depth.
+int64_t most_parts(const ForwardLimits& limits) {
+  return limits.requests * (limits.tree_rows > 0 ? int64_t{limits.levels} : 1);
+}
 
 int64_t most_rows(const ModelConfig& config, const ForwardLimits& limits) {
   const int64_t prompts = limits.prompt_rows > 0 ? limits.prompt_rows : limits.requests * limits.max_prompt;
-  const int64_t begins = limits.requests * begin_tokens(config, limits);
-  return std::max(config.encoder_layers > 0 ? std::max(prompts, begins) : prompts + begins, beam_rows(limits));
+  const int64_t roots = limits.requests * (begin_tokens(config, limits) + limits.tree_rows);
+  return std::max(config.encoder_layers > 0 ? std::max(prompts, roots) : prompts + roots, beam_rows(limits));
 }
 
 // Positions that the decoder sees in all.
@@ -43,6 +55,7 @@ int64_t rope_positions(const ModelConfig& config, const ForwardLimits& limits) {
 }
 
 int64_t most_logits(const OutputColumns& columns, const ForwardLimits& limits) {
+  if (limits.tree_rows > 0) return checked_bytes(beam_rows(limits), columns.most_columns());
   int64_t most = limits.requests * columns.columns(0);
   for (int32_t level = 1; level < columns.levels(); ++level)
     most = std::max(most, checked_bytes(beam_rows(limits), columns.columns(level)));
@@ -61,16 +74,17 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
       begin_(allocator, begin_tokens(config_, limits)),
       layers_(allocator, config_, most_rows(config_, limits), rope_positions(config_, limits), workers),
       attention_(allocator, head_shape(config_), attention_scale(config_),
-                 std::max<int64_t>(limits.max_prompt + begin_tokens(config_, limits), limits.beams), workers),
+                 std::max({limits.max_prompt + begin_tokens(config_, limits), int64_t{limits.beams}, limits.tree_rows}),
+                 workers),
       self_(allocator, head_shape(config_), config_.layers, limits.requests, decoder_prompt(config_, limits),
-            begin_slot() + (encodes() ? begin_count() : 0)),
+            beam_slots(limits) + (encodes() ? begin_count() : 0)),
       x_(Buffer<float>::zeroed(allocator, checked_bytes(most_rows(config_, limits), config_.hidden))),
       final_(Buffer<float>::zeroed(allocator, checked_bytes(beam_rows(limits), config_.hidden))),
       logits_(Buffer<float>::zeroed(allocator, most_logits(output.columns(), limits))),
       tokens_(Buffer<int32_t>::zeroed(allocator, checked_bytes(most_rows(config_, limits), limits.max_group))),
       positions_(Buffer<int32_t>::zeroed(allocator, most_rows(config_, limits))),
-      parts_(allocator, limits.requests),
-      calls_(allocator, limits.requests),
+      parts_(allocator, most_parts(limits)),
+      calls_(allocator, most_parts(limits)),
       lengths_(allocator, limits.requests) {
   if (limits.begin_count > 0) std::copy_n(limits.begin_tokens, limits.begin_count, begin_.data());
   if (!encodes()) return;
@@ -85,53 +99,99 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
   lists_ = Buffer<int32_t>::zeroed(allocator, checked_bytes(beam_rows(limits), begin_count() + limits.levels - 1));
 }
 
+int64_t CpuForward::begin_slot() const { return beam_slots(limits_); }
+
 void CpuForward::prefill(const Prompt* prompts, int32_t count) {
+  if (encodes()) encode(prompts, count);
   parts_count_ = rows_ = 0;
-  if (encodes()) {
-    encode(prompts, count);
-    parts_count_ = rows_ = 0;
-  }
-  for (int32_t i = 0; i < count; ++i) {
-    const bool continues = !encodes() && prompts[i].shared_kv != nullptr;
-    if (continues) take_shared(*prompts[i].shared_kv, 0, i, self_);
-    const int64_t before = continues ? prompts[i].shared_kv->length : 0;
-    add_part(i, (encodes() ? 0 : prompts[i].positions) + begin_count(), before);
-    lengths_[i] = before + parts_[i].rows;
-  }
-  embed_prompts(prompts, count, !encodes(), true);
+  for (int32_t i = 0; i < count; ++i) add_prompt(prompts[i], i);
+  embed_parts(prompts, nullptr, !encodes(), true);
   run_decoder(nullptr);
 }
 
 void CpuForward::decode(const DecodeRows& beams) {
   parts_count_ = rows_ = 0;
-  for (int32_t from = 0, to = 0; from < beams.rows; from = to) {
-    const int32_t request = beams.requests[from];
-    for (to = from; to < beams.rows && beams.requests[to] == request;) ++to;
-    add_part(request, to - from, lengths_[request] + beams.depth - 1);
-    std::fill_n(positions_.data() + from, to - from, static_cast<int32_t>(parts_[parts_count_ - 1].position));
-  }
+  for (int32_t from = 0; from < beams.rows;) from = add_beams(beams, from);
   if (encodes()) list_ancestors(beams);
   embed(workers_, model_.weights().embedding, beams.tokens, 1, x(rows_));
   run_decoder(&beams);
 }
 
+void CpuForward::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
+  int32_t begun = 0;  // prompts
+  for (int32_t row = 0; row < nodes.rows; ++row)
+    if (nodes.depths[row] == 0) begun = nodes.requests[row] + 1;
+  if (encodes() && begun > 0) encode(prompts, begun);
+  parts_count_ = rows_ = 0;
+  for (int32_t from = 0; from < nodes.rows;) {
+    if (nodes.depths[from] > 0) {
+      from = add_beams(nodes, from);
+    } else {
+      add_prompt(prompts[nodes.requests[from]], nodes.requests[from]);
+      ++from;
+    }
+  }
+  if (encodes()) list_ancestors(nodes);
+  embed_parts(prompts, &nodes, !encodes(), true);
+  run_decoder(&nodes);
+}
+
 float* CpuForward::logits(int32_t level) {
-  const Rows out(logits_.data(), rows_, columns(level));
-  multiply(workers_, ConstRows(final_.data(), rows_, config_.hidden), output_.matrix(level), out);
+  write_logits(level, 0, {logits_.data(), rows_, columns(level)});
+  return logits_.data();
+}
+
+float* CpuForward::tree_logits(const int32_t* depths) {
+  const OutputColumns& all = output_.columns();
+  const int64_t stride = all.most_columns();
+  for (int64_t from = 0, to = 0; from < rows_; from = to) {
+    for (to = from + 1; to < rows_ && all.like(depths[to]) == all.like(depths[from]);) ++to;
+    write_logits(depths[from], from, {logits_.data() + from * stride, to - from, columns(depths[from]), stride});
+  }
+  return logits_.data();
+}
+
+// Of rows from `first_row` on.
+void CpuForward::write_logits(int32_t level, int64_t first_row, Rows out) {
+  const ConstRows final(final_.data(), rows_, config_.hidden);
+  multiply(workers_, final.rows(first_row, first_row + out.count), output_.matrix(level), out);
   for (const int32_t column : output_.holes(level))
-    for (int64_t row = 0; row < rows_; ++row) out[row][column] = -std::numeric_limits<float>::infinity();
-  return out.data;
+    for (int64_t row = 0; row < out.count; ++row) out[row][column] = -std::numeric_limits<float>::infinity();
 }
 
-void CpuForward::add_part(int64_t request, int64_t rows, int64_t position) {
-  parts_[parts_count_++] = {request, rows_, rows, position};
+CpuForward::Part& CpuForward::add_part(int64_t request, int64_t rows, int64_t position) {
+  std::iota(positions_.data() + rows_, positions_.data() + rows_ + rows, static_cast<int32_t>(position));
+  Part& part = parts_[parts_count_++];
+  part = {request, rows_, rows, position};
   rows_ += rows;
+  return part;
 }
 
-// The parts' rows: the prompts' tokens, the begin tokens, or both.
-void CpuForward::embed_prompts(const Prompt* prompts, int32_t count, bool history, bool begin) {
+void CpuForward::add_prompt(const Prompt& prompt, int64_t request) {
+  const bool continues = !encodes() && prompt.shared_kv != nullptr;
+  if (continues) take_shared(*prompt.shared_kv, 0, request, self_);
+  const int64_t before = continues ? prompt.shared_kv->length : 0;
+  lengths_[request] = before + add_part(request, (encodes() ? 0 : prompt.positions) + begin_count(), before).rows;
+}
+
+// A T5's bias depends on the depth, which all rows of a part then share.
+int32_t CpuForward::add_beams(const DecodeRows& beams, int32_t from) {
+  const int32_t request = beams.requests[from], depth = beams.depth_of(from);
+  int32_t to = from + 1;
+  while (to < beams.rows && beams.requests[to] == request && (!encodes() || beams.depth_of(to) == depth)) ++to;
+  Part& part = add_part(request, to - from, lengths_[request] + depth - 1);
+  part.depth = depth;
+  part.first_beam = from;
+  int32_t* positions = positions_.data() + part.first_row;
+  for (int32_t row = from; row < to; ++row)
+    *positions++ = static_cast<int32_t>(lengths_[request] + beams.depth_of(row) - 1);
+  return to;
+}
+
+void CpuForward::embed_parts(const Prompt* prompts, const DecodeRows* beams, bool history, bool begin) {
   int64_t group = 1;
-  for (int32_t i = 0; i < count && history; ++i) group = std::max<int64_t>(group, prompts[i].group);
+  for (int64_t i = 0; i < parts_count_ && history; ++i)
+    if (parts_[i].depth == 0) group = std::max<int64_t>(group, prompts[parts_[i].request].group);
   int32_t* out = tokens_.data();
   const auto write = [&](const int32_t* tokens, int64_t positions, int64_t given) {
     for (int64_t p = 0; p < positions; ++p, out += group) {
@@ -139,19 +199,24 @@ void CpuForward::embed_prompts(const Prompt* prompts, int32_t count, bool histor
       std::fill(out + given, out + group, -1);
     }
   };
-  for (int32_t i = 0; i < count; ++i) {
-    if (history) write(prompts[i].tokens, prompts[i].positions, prompts[i].group);
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    const Part& part = parts_[i];
+    if (part.depth > 0) {
+      write(beams->tokens + part.first_beam, part.rows, 1);
+      continue;
+    }
+    const Prompt& prompt = prompts[part.request];
+    if (history) write(prompt.tokens, prompt.positions, prompt.group);
     if (begin) write(begin_.data(), begin_count(), 1);
-    for (int64_t row = 0; row < parts_[i].rows; ++row)
-      positions_[parts_[i].first_row + row] = static_cast<int32_t>(parts_[i].position + row);
   }
   embed(workers_, model_.weights().embedding, tokens_.data(), group, x(rows_));
 }
 
 void CpuForward::encode(const Prompt* prompts, int32_t count) {
+  parts_count_ = rows_ = 0;
   for (int32_t i = 0; i < count; ++i) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
   if (rows_ > 0) {
-    embed_prompts(prompts, count, true, false);
+    embed_parts(prompts, nullptr, true, false);
     for (const LayerWeights& layer : model_.weights().encoder.layers) encode_layer(layer);
   }
   const Rows encoded = layers_.normed(x(rows_), model_.weights().encoder.norm);
@@ -184,13 +249,14 @@ void CpuForward::take_shared(const sidbeam_shared_kv& given, int64_t first_layer
   }
 }
 
-// To the positions of each part.
+// To the positions of each prompt.
 void CpuForward::write_prompt(KvCache& kv, int64_t layer, ConstRows key_values) {
   for (int64_t i = 0; i < parts_count_; ++i) {
     const Part& part = parts_[i];
     const float* keys = key_values[part.first_row];
     const KvRows rows{keys, keys + layers_.key_width(), key_values.stride, SIDBEAM_DTYPE_F32};
-    if (part.rows > 0) write_rows(kv.shared(layer, part.request), workers_.target, part.position, part.rows, rows);
+    if (part.depth == 0 && part.rows > 0)
+      write_rows(kv.shared(layer, part.request), workers_.target, part.position, part.rows, rows);
   }
 }
 
@@ -203,14 +269,17 @@ void CpuForward::write_slot(int64_t layer, int64_t request, int64_t slot, const 
 
 void CpuForward::write_begins(int64_t layer, ConstRows key_values) {
   for (int64_t i = 0; i < parts_count_; ++i)
-    for (int64_t row = 0; row < parts_[i].rows; ++row)
+    for (int64_t row = 0; row < parts_[i].rows && parts_[i].depth == 0; ++row)
       write_slot(layer, parts_[i].request, begin_slot() + row, key_values[parts_[i].first_row + row]);
 }
 
 // To the slot of each beam.
 void CpuForward::write_beams(int64_t layer, ConstRows key_values, const DecodeRows& beams) {
-  for (int32_t row = 0; row < beams.rows; ++row)
-    write_slot(layer, beams.requests[row], beams.slots[row], key_values[row]);
+  for (int64_t i = 0; i < parts_count_; ++i) {
+    const Part& part = parts_[i];
+    for (int64_t row = 0; row < part.rows && part.depth > 0; ++row)
+      write_slot(layer, part.request, beams.slots[part.first_beam + row], key_values[part.first_row + row]);
+  }
 }
 
 // A T5's begin tokens become the first ancestors of every row: so few keys would cost more as a shared stage.
@@ -222,15 +291,14 @@ void CpuForward::list_ancestors(const DecodeRows& beams) {
   }
 }
 
-// `beams`: nullptr for the prompts.
+// `beams`: nullptr for prompts alone.
 void CpuForward::run_decoder(const DecodeRows* beams) {
   for (int32_t i = 0; i < config_.layers; ++i) {
     const LayerWeights& layer = model_.weights().decoder.layers[static_cast<size_t>(i)];
     Rows normed = layers_.normed(x(rows_), layer.self.norm);
     const Rows key_values = layers_.key_values(layer.self, normed, positions_.data());
-    if (beams != nullptr) {
-      write_beams(i, key_values, *beams);
-    } else {
+    if (beams != nullptr) write_beams(i, key_values, *beams);
+    if (has_prompts()) {
       write_prompt(self_, i, key_values);
       if (encodes()) write_begins(i, key_values);
       // Nothing else of the last layer is needed of the positions before the last.
@@ -246,18 +314,21 @@ void CpuForward::run_decoder(const DecodeRows* beams) {
   if (config_.output_scale != 1.0F) scale(workers_, config_.output_scale, final);
 }
 
-// Parts of many rows become parts of their last one; its place is never before those of the earlier parts.
+// Prompts become their last rows; the place of a row is never before those of earlier parts.
 Rows CpuForward::keep_last_rows(Rows normed) {
   const auto bytes = static_cast<size_t>(config_.hidden) * sizeof(float);
+  int64_t kept = 0;
   for (int64_t i = 0; i < parts_count_; ++i) {
     Part& part = parts_[i];
-    const int64_t last = part.first_row + part.rows - 1;
-    std::memmove(x(rows_)[i], x(rows_)[last], bytes);
-    std::memmove(normed[i], normed[last], bytes);
-    part = {part.request, i, 1, part.position + part.rows - 1};
-    positions_[i] = static_cast<int32_t>(part.position);
+    const int64_t first = kept, skipped = part.depth == 0 ? part.rows - 1 : 0;
+    for (int64_t row = part.first_row + skipped; row < part.first_row + part.rows; ++row, ++kept) {
+      std::memmove(x(rows_)[kept], x(rows_)[row], bytes);
+      std::memmove(normed[kept], normed[row], bytes);
+      positions_[kept] = positions_[row];
+    }
+    part.first_row = first, part.rows -= skipped, part.position += skipped;
   }
-  rows_ = parts_count_;
+  rows_ = kept;
   return {normed.data, rows_, normed.columns, normed.stride};
 }
 
@@ -282,20 +353,20 @@ void CpuForward::attend_self(int64_t layer, ConstRows queries, const DecodeRows*
     AttentionCall& call = calls_[i];
     call.shared = &self_.shared(layer, part.request);
     call.first_position = part.position;
-    if (beams == nullptr) {
+    if (part.depth == 0) {
       call.causal = true;
       if (encodes()) call.relative_bias = bias_.at_zero(), call.relative_bias_stride = bias_.stride();
       continue;
     }
     call.depth = beams->depth;
-    call.ancestors = beams->ancestors + part.first_row * call.depth;
+    call.ancestors = beams->ancestors + int64_t{part.first_beam} * call.depth;
     call.unshared_keys = self_.unshared_keys(layer, part.request);
     call.unshared_values = self_.unshared_values(layer, part.request);
     if (!encodes()) continue;
     call.shared = nullptr;
     call.depth += static_cast<int32_t>(begin_count());
-    call.ancestors = lists_.data() + part.first_row * call.depth;
-    call.ancestor_bias = bias_.at_zero() + 1 - call.depth;
+    call.ancestors = lists_.data() + int64_t{part.first_beam} * call.depth;
+    call.ancestor_bias = bias_.at_zero() + 1 - begin_count() - part.depth;  // the last ancestor is at distance 0
     call.ancestor_bias_stride = bias_.stride();
   }
   attention_.run(calls());

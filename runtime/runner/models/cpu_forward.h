@@ -14,13 +14,15 @@
 
 namespace sidbeam::runner {
 
-class CpuForward final : public Forward {
+class CpuForward final : public TreeForward {
  public:
   CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput& output, const ForwardLimits& limits,
              const Workers& workers);
   void prefill(const Prompt* prompts, int32_t count) override;
   void decode(const DecodeRows& beams) override;
   float* logits(int32_t level) override;
+  void run_tree(const Prompt* prompts, const DecodeRows& nodes) override;
+  float* tree_logits(const int32_t* depths) override;
   int64_t columns(int32_t level) const override { return output_.columns().columns(level); }
   int64_t memory_bytes() const override;
 
@@ -28,18 +30,24 @@ class CpuForward final : public Forward {
   // One request's rows of the pass: consecutive rows of the stack.
   struct Part {
     int64_t request = 0, first_row = 0, rows = 0;
-    int64_t position = 0;  // of the first row
+    int64_t position = 0;    // of the first row
+    int32_t depth = 0;       // codes of its first row; 0: a prompt
+    int32_t first_beam = 0;  // of DecodeRows, unless a prompt
   };
 
   bool encodes() const { return config_.encoder_layers > 0; }
   int64_t begin_count() const { return begin_.size(); }
   // A T5's begin tokens are in slots, too, behind those of the beams.
-  int64_t begin_slot() const { return int64_t{limits_.beams} * (limits_.levels - 1); }
+  int64_t begin_slot() const;
   Rows x(int64_t rows) { return {x_.data(), rows, config_.hidden}; }
   std::span<AttentionCall> calls() { return {calls_.data(), static_cast<size_t>(parts_count_)}; }
 
-  void add_part(int64_t request, int64_t rows, int64_t position);
-  void embed_prompts(const Prompt* prompts, int32_t count, bool history, bool begin);
+  Part& add_part(int64_t request, int64_t rows, int64_t position);
+  void add_prompt(const Prompt& prompt, int64_t request);
+  // A part; returns the beam behind it.
+  int32_t add_beams(const DecodeRows& beams, int32_t from);
+  // The parts' rows: of prompts the tokens, the begin tokens, or both.
+  void embed_parts(const Prompt* prompts, const DecodeRows* beams, bool history, bool begin);
   void encode(const Prompt* prompts, int32_t count);
   void encode_layer(const LayerWeights& layer);
   void run_decoder(const DecodeRows* beams);
@@ -49,10 +57,12 @@ class CpuForward final : public Forward {
   void write_begins(int64_t layer, ConstRows key_values);
   void write_beams(int64_t layer, ConstRows key_values, const DecodeRows& beams);
   void list_ancestors(const DecodeRows& beams);
+  bool has_prompts() const { return parts_[0].depth == 0; }
   Rows keep_last_rows(Rows normed);
   void begin_calls(ConstRows queries);
   void attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams);
   void attend_cross(int64_t layer, const AttentionWeights& weights);
+  void write_logits(int32_t level, int64_t first_row, Rows out);
 
   const CpuModel& model_;
   const ModelConfig& config_;

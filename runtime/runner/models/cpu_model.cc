@@ -77,8 +77,8 @@ void check_begin_tokens(const ModelConfig& config, const ForwardLimits& limits) 
   }
 }
 
-std::unique_ptr<Forward> CpuModel::make_forward(const Allocator& allocator, const Output& output,
-                                                const ForwardLimits& limits, const Workers& workers) const {
+std::unique_ptr<TreeForward> CpuModel::make_tree_forward(const Allocator& allocator, const Output& output,
+                                                         const ForwardLimits& limits, const Workers& workers) const {
   check_begin_tokens(config_, limits);
   return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput&>(output), limits, workers);
 }

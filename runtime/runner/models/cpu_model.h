@@ -13,7 +13,11 @@ class CpuModel final : public Model {
   std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const override;
   void check_shared_kv(const sidbeam_shared_kv& kv) const override;
   std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output, const ForwardLimits& limits,
-                                        const Workers& workers) const override;
+                                        const Workers& workers) const override {
+    return make_tree_forward(allocator, output, limits, workers);
+  }
+  std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
+                                                 const ForwardLimits& limits, const Workers& workers) const override;
 
   const ModelConfig& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }

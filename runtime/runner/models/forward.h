@@ -27,21 +27,28 @@ struct ForwardLimits {
   int32_t max_group = 1;
   int64_t max_prompt = 1;   // positions of a prompt, those of its shared_kv included, begin tokens excluded
   int64_t prompt_rows = 0;  // positions of a batch's prompts together, counted likewise; 0: requests * max_prompt
+  // Most nodes of a request in a pass over trees, and the unshared slots that its trees have; 0: no trees.
+  int64_t tree_rows = 0, tree_slots = 0;
   // Tokens between the prompt and the first code; of a T5 the first of the decoder. Copied. Empty: of a T5 the
   // decoder_start_token, else none.
   const int32_t* begin_tokens = nullptr;
   int64_t begin_count = 0;
 };
 
-// Beams that are fed at one level. All requests of a batch are at the same one.
+// Beams that are fed at one level. All requests of a batch are at the same one. Or nodes of trees, at several.
 struct DecodeRows {
   int32_t rows = 0;                    // 1 .. requests * beams
-  int32_t depth = 0;                   // codes that a beam has: 1 .. levels - 1
+  int32_t depth = 0;                   // codes that a beam has: 1 .. levels - 1; of nodes the most
   const int32_t* requests = nullptr;   // [rows] rising: the prompt's number within the batch
   const int32_t* tokens = nullptr;     // [rows] of the last code
   const int32_t* slots = nullptr;      // [rows] unshared slot of the request that the row writes
   const int32_t* ancestors = nullptr;  // [rows, depth] slots of the request that it reads, in order of depth; the last
-                                       // is its own
+                                       // is its own, behind which a node of less depth has -1
+  // [rows] codes that a node has, rising within a request; nullptr: beams. 0: the root of a tree that begins with the
+  // prompt, whose last position is the row; of its tokens, slots and ancestors nothing is read.
+  const int32_t* depths = nullptr;
+
+  int32_t depth_of(int32_t row) const { return depths != nullptr ? depths[row] : depth; }
 };
 
 // Slots of a request: one per beam and level but the last, whose codes are not fed.
@@ -62,6 +69,15 @@ class Forward {
   virtual float* logits(int32_t level) = 0;
   virtual int64_t columns(int32_t level) const = 0;
   virtual int64_t memory_bytes() const = 0;
+};
+
+// One that takes trees as well (speculation): the CPU's.
+class TreeForward : public Forward {
+ public:
+  // Nodes, in one pass. A batch begins with a pass that has the roots of all its prompts, which are read in it.
+  virtual void run_tree(const Prompt* prompts, const DecodeRows& nodes) = 0;
+  // [nodes, most columns of a level], dense: row r has the columns of level depths[r], then zeros or what was there.
+  virtual float* tree_logits(const int32_t* depths) = 0;
 };
 
 }  // namespace sidbeam::runner

@@ -30,6 +30,12 @@ class Model : public RefCounted<Model> {
   // One lane. The model and the output must outlive it.
   virtual std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output,
                                                 const ForwardLimits& limits, const Workers& workers) const = 0;
+  // One that takes trees as well; nullptr: this model has none.
+  virtual std::unique_ptr<TreeForward> make_tree_forward(const Allocator& /*allocator*/, const Output& /*output*/,
+                                                         const ForwardLimits& /*limits*/,
+                                                         const Workers& /*workers*/) const {
+    return nullptr;
+  }
 };
 
 // What a config says of a model, and how its matrices are held (SIDBEAM_WEIGHTS_*).

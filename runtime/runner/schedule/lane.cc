@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "runner/cuda/cuda_lane.h"
-#include "runner/schedule/lane_session.h"
+#include "runner/schedule/running_slots.h"
 #include "support/float_mode.h"
 
 namespace sidbeam::runner {
@@ -22,32 +22,22 @@ class SessionLane final : public Lane {
   void allocate(const Allocator& allocator);
   int64_t count_bytes() const;
   void run_levels();
-  void drop_cancelled();
   // Rows of the running slots at a level; the beams' tokens and ancestors.
   void list_rows(int32_t level);
   void list_row(int32_t level, int32_t slot, int32_t beam);
   void forward(int32_t level);
   void adjust(int32_t level);
   void step(int32_t level);
-  void harvest(int32_t level);
-
-  Outcome found(int32_t slot);
-  // Ends a running slot.
-  void end(int32_t slot, const Outcome& outcome);
-  // Ends the running slots for which `outcome_of` sets one; the others stay in order.
-  template <class OutcomeOf>
-  void end_where(const OutcomeOf& outcome_of);
 
   std::unique_ptr<Forward> forward_;
   LaneSession session_;
+  RunningSlots running_;
   const LaneConfig& config_;
   const sidbeam_beams& beams_;
   const int32_t levels_;
   int64_t memory_bytes_ = 0;
 
   // The batch.
-  int32_t running_count_ = 0;
-  Buffer<int32_t> running_;     // [requests] rising: slots that have not ended
   Buffer<int32_t> first_row_;   // [requests] of a slot, this level
   Buffer<int32_t> row_counts_;  // [requests] of a slot, this level
 
@@ -60,15 +50,12 @@ class SessionLane final : public Lane {
   // [requests * M, L - 1] slots of unshared KV that each row reads, rows dense; of this level and the one before. Beams
   // find what they wrote by these lists, so that no KV is ever moved.
   Buffer<int32_t> ancestors_, ancestors_before_;
-
-  // Of the results.
-  Buffer<int32_t> sids_;      // [requests, M, L]
-  Buffer<int64_t> ordinals_;  // [requests, M]
 };
 
 SessionLane::SessionLane(const Allocator& allocator, const LaneConfig& config, std::unique_ptr<Forward> forward)
     : forward_(std::move(forward)),
       session_(allocator, config),
+      running_(allocator, session_),
       config_(session_.config()),
       beams_(session_.beams()),
       levels_(session_.levels()) {
@@ -78,7 +65,6 @@ SessionLane::SessionLane(const Allocator& allocator, const LaneConfig& config, s
 
 void SessionLane::allocate(const Allocator& allocator) {
   const int64_t requests = config_.requests, beams = requests * config_.beams;
-  running_ = Buffer<int32_t>::zeroed(allocator, requests);
   first_row_ = Buffer<int32_t>::zeroed(allocator, requests);
   row_counts_ = Buffer<int32_t>::zeroed(allocator, requests);
   for (Buffer<int32_t>* of_beams :
@@ -86,66 +72,33 @@ void SessionLane::allocate(const Allocator& allocator) {
     *of_beams = Buffer<int32_t>::zeroed(allocator, beams);
   ancestors_ = Buffer<int32_t>::zeroed(allocator, beams * (levels_ - 1));
   ancestors_before_ = Buffer<int32_t>::zeroed(allocator, beams * (levels_ - 1));
-  sids_ = Buffer<int32_t>::zeroed(allocator, beams * levels_);
-  ordinals_ = Buffer<int64_t>::zeroed(allocator, beams);
 }
 
 int64_t SessionLane::count_bytes() const {
-  int64_t bytes = forward_->memory_bytes() + session_.memory_bytes() + ordinals_.bytes();
-  for (const Buffer<int32_t>* buffer :
-       {&running_, &first_row_, &row_counts_, &row_slots_, &row_beams_, &row_tokens_, &row_kv_, &beam_rows_,
-        &beam_rows_before_, &row_map_, &ancestors_, &ancestors_before_, &sids_})
+  int64_t bytes = forward_->memory_bytes() + session_.memory_bytes() + running_.memory_bytes();
+  for (const Buffer<int32_t>* buffer : {&first_row_, &row_counts_, &row_slots_, &row_beams_, &row_tokens_, &row_kv_,
+                                        &beam_rows_, &beam_rows_before_, &row_map_, &ancestors_, &ancestors_before_})
     bytes += buffer->bytes();
   return bytes;
 }
 
 void SessionLane::run(const Job* jobs, int32_t count, Ended& ended) noexcept {
   const DefaultFloatMode mode;  // the thread may be the host's
-  running_count_ = session_.start(jobs, count, ended);
-  for (int32_t slot = 0; slot < running_count_; ++slot) running_[slot] = slot;
-  const auto end_all = [&](const Outcome& failed) {
-    end_where([&](int32_t, Outcome& outcome) {
-      outcome = failed;
-      return true;
-    });
-  };
-  run_batch([&] { run_levels(); }, end_all);
+  running_.start(jobs, count, ended);
+  run_batch([&] { run_levels(); }, [&](const Outcome& failed) { running_.end_all(failed); });
 }
 
 void SessionLane::run_levels() {
   for (int32_t level = 0; level < levels_; ++level) {
-    if (level > 0) drop_cancelled();
-    if (running_count_ == 0) return;
+    if (level > 0) running_.drop_cancelled();
+    if (running_.count() == 0) return;
     list_rows(level);
     forward(level);
     if (config_.adjust != nullptr) adjust(level);
-    if (running_count_ == 0) return;
+    if (running_.count() == 0) return;
     step(level);
-    harvest(level);
+    running_.harvest();
   }
-}
-
-template <class OutcomeOf>
-void SessionLane::end_where(const OutcomeOf& outcome_of) {
-  int32_t kept = 0;
-  const int32_t count = running_count_;
-  for (int32_t i = 0; i < count; ++i) {
-    const int32_t slot = running_[i];
-    Outcome outcome;
-    if (outcome_of(slot, outcome)) {
-      end(slot, outcome);
-    } else {
-      running_[kept++] = slot;
-    }
-  }
-  running_count_ = kept;
-}
-
-void SessionLane::drop_cancelled() {
-  end_where([this](int32_t slot, Outcome& outcome) {
-    outcome = kCancelled;
-    return session_.is_cancelled(slot);
-  });
 }
 
 void SessionLane::list_row(int32_t level, int32_t slot, int32_t beam) {
@@ -169,7 +122,7 @@ void SessionLane::list_rows(int32_t level) {
   std::swap(beam_rows_, beam_rows_before_);
   std::swap(ancestors_, ancestors_before_);
   rows_ = 0;
-  for (int32_t i = 0; i < running_count_; ++i) {
+  for (int32_t i = 0; i < running_.count(); ++i) {
     const int32_t slot = running_[i];
     first_row_[slot] = rows_;
     row_counts_[slot] = 0;
@@ -197,14 +150,14 @@ void SessionLane::forward(int32_t level) {
     beams.ancestors = ancestors_.data();
     forward_->decode(beams);
   } else {
-    forward_->prefill(session_.prompts(), running_count_);
+    forward_->prefill(session_.prompts(), running_.count());
   }
   logits_ = forward_->logits(level);
 }
 
 void SessionLane::adjust(int32_t level) {
   const int64_t columns = forward_->columns(level);
-  end_where([&](int32_t slot, Outcome& outcome) {
+  running_.end_where([&](int32_t slot, Outcome& outcome) {
     const int32_t first = first_row_[slot];
     outcome = kEndedByAdjust;
     return !session_.adjust(level, slot,
@@ -213,37 +166,9 @@ void SessionLane::adjust(int32_t level) {
 }
 
 void SessionLane::step(int32_t level) {
-  for (int32_t i = 0; i < running_count_; ++i)
+  for (int32_t i = 0; i < running_.count(); ++i)
     std::copy_n(beam_rows_.data() + running_[i] * config_.beams, config_.beams, row_map_.data() + i * config_.beams);
-  session_.step(running_.data(), running_count_, {logits_, rows_, forward_->columns(level)}, row_map_.data());
-}
-
-// Slots that are complete, in error or without candidates end, and leave the rows.
-void SessionLane::harvest(int32_t level) {
-  end_where([&](int32_t slot, Outcome& outcome) {
-    if (beams_.errors[slot] != 0) {
-      outcome = kBadLogits;
-      return true;
-    }
-    if (beams_.active[slot] > 0 && level + 1 < levels_) return false;
-    outcome = found(slot);
-    return true;
-  });
-}
-
-Outcome SessionLane::found(int32_t slot) {
-  const int64_t first = int64_t{slot} * config_.beams;
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.ordinals = ordinals_.data() + first;
-  items.sids = sids_.data() + first * levels_;
-  if (sidbeam_session_get_items(session_.get(), &slot, 1, &items, nullptr) != SIDBEAM_OK)
-    return {SIDBEAM_INTERNAL, "the session did not give its items"};
-  return {SIDBEAM_OK, "", beams_.live[slot], items.sids, beams_.scores + first, items.ordinals};
-}
-
-void SessionLane::end(int32_t slot, const Outcome& outcome) {
-  session_.end(slot, outcome);
-  session_.stop(&slot, 1);
+  session_.step(running_.slots(), running_.count(), {logits_, rows_, forward_->columns(level)}, row_map_.data());
 }
 
 }  // namespace

@@ -23,6 +23,15 @@ struct Job {
   const std::atomic<bool>* cancelled = nullptr;  // looked at between levels
 };
 
+// What rounds of speculation did for a request.
+struct Rounds {
+  int32_t count = 0;   // each a call of the target's model
+  int32_t levels = 0;  // that they gained
+  int32_t drafted_levels = 0, accepted_levels = 0;
+  int64_t nodes = 0;       // logits rows of the target
+  int64_t draft_time = 0;  // nanoseconds
+};
+
 // How a request ended. Pointers are into the lane's memory.
 struct Outcome {
   sidbeam_status status = SIDBEAM_OK;
@@ -31,6 +40,7 @@ struct Outcome {
   const int32_t* sids = nullptr;      // [live, L]
   const float* scores = nullptr;      // [live]
   const int64_t* ordinals = nullptr;  // [live]
+  Rounds rounds = {};
 };
 
 class Ended {

@@ -44,6 +44,8 @@ bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   args.count = 1;
   args.constraints = &job.constraint;
   args.widths = &job.beams;
+  args.inverse_temperatures = &config_.inverse_temperature;
+  args.soft_caps = &config_.soft_cap;
   args.stream = stream_;
   return sidbeam_session_start(session_.get(), &args, &error) == SIDBEAM_OK;
 }
@@ -64,6 +66,15 @@ int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
     }
   }
   return running;
+}
+
+void LaneSession::start_beside(const LaneSession& other, int32_t count) {
+  for (int32_t slot = 0; slot < count; ++slot) {
+    Job job = other.jobs_[other.job_[slot]];
+    job.beams += config_.beams - other.config_.beams;
+    sidbeam_error error = SIDBEAM_ERROR_INIT;
+    if (!start(slot, job, error)) fail(error.code, "%s", error.message);
+  }
 }
 
 bool LaneSession::adjust(int32_t level, int32_t slot, const LevelRows& rows) const {
@@ -94,8 +105,6 @@ void LaneSession::step(const int32_t* slots, int32_t count, const LevelRows& row
   args.count = count;
   args.rows = &given;
   args.row_map = row_map;
-  args.inverse_temperature = config_.inverse_temperature;
-  args.soft_cap = config_.soft_cap;
   args.stream = stream_;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   check_status(sidbeam_session_step(session_.get(), &args, &error), error);

@@ -36,6 +36,8 @@ class LaneSession {
   // Gives the jobs that can start the slots 0, 1, ... in order, which are their prompts' numbers, and ends the others:
   // one that cannot start (its index lacks what the strategy needs) touches no other. Returns how many have a slot.
   int32_t start(const Job* jobs, int32_t count, Ended& ended);
+  // Starts the first slots with the jobs that `other` has there, each as much wider as this session is. Throws.
+  void start_beside(const LaneSession& other, int32_t count);
   const Prompt* prompts() const { return prompts_.data(); }
   bool is_cancelled(int32_t slot) const { return is_cancelled(jobs_[job_[slot]]); }
   // The host's callback; whether the request goes on.

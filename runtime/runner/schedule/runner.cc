@@ -236,6 +236,15 @@ void Runner::count(const Outcome& outcome) {
   }
 }
 
+void Runner::count(const Rounds& rounds) {
+  stats_.rounds += rounds.count;
+  stats_.round_levels += rounds.levels;
+  stats_.drafted_levels += rounds.drafted_levels;
+  stats_.accepted_levels += rounds.accepted_levels;
+  stats_.nodes += rounds.nodes;
+  draft_ += rounds.draft_time;
+}
+
 void Runner::leave() {
   if (--outstanding_ == 0) idle_.notify_all();
 }
@@ -247,6 +256,7 @@ sidbeam_runner_stats Runner::stats() const {
   sidbeam_runner_stats stats = stats_;
   stats.queued = queue_.size();
   stats.busy_us = busy_ / 1000;
+  stats.draft_us = draft_ / 1000;
   stats.up_us = (time - created_) / 1000;
   for (int32_t i = 0; i < lane_count_; ++i) {
     const LaneState& lane = lanes_[static_cast<size_t>(i)];

@@ -106,6 +106,7 @@ class Runner {
   void put_back(int32_t entry);
   Waiting waiting_of(const Entry& entry) const;
   void count(const Outcome& outcome);
+  void count(const Rounds& rounds);
   void leave();
   void check_usable() const;
 
@@ -169,7 +170,7 @@ class Runner {
   bool closing_ = false, closed_ = false;
 
   sidbeam_runner_stats stats_ = SIDBEAM_RUNNER_STATS_INIT;  // the counts
-  int64_t busy_ = 0;
+  int64_t busy_ = 0, draft_ = 0;
   Histogram queued_, ran_, total_;
 };
 

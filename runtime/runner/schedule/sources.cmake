@@ -6,5 +6,8 @@ target_sources(sidbeam_runner_core PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/lane_session.cc
   ${CMAKE_CURRENT_LIST_DIR}/queue.cc
   ${CMAKE_CURRENT_LIST_DIR}/runner.cc
+  ${CMAKE_CURRENT_LIST_DIR}/running_slots.cc
+  ${CMAKE_CURRENT_LIST_DIR}/speculative_lane.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tree_rows.cc
   ${CMAKE_CURRENT_LIST_DIR}/worker.cc
 )

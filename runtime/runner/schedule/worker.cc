@@ -212,6 +212,7 @@ void Runner::end_running(int32_t number, const Outcome& outcome, const LaneState
     const std::lock_guard lock(mutex_);
     forget(number);
     count(outcome);
+    count(outcome.rounds);
     --stats_.running;
     if (outcome.status == SIDBEAM_OK) {
       queued_.add(entry.started - entry.arrival);
@@ -239,6 +240,10 @@ void Runner::tell(const sidbeam_request& request, const Outcome& outcome, sidbea
   result.sids = outcome.sids;
   result.scores = outcome.scores;
   result.ordinals = outcome.ordinals;
+  result.rounds = outcome.rounds.count;
+  result.drafted_levels = outcome.rounds.drafted_levels;
+  result.accepted_levels = outcome.rounds.accepted_levels;
+  result.draft_us = outcome.rounds.draft_time / 1000;
   result.constraint = request.constraint;
   if (request.done != nullptr) {
     const WithinCallback within(this);

@@ -25,6 +25,11 @@ void keep(void* context, const sidbeam_result* result) {
   to->live = result->live;
   to->levels = result->levels;
   to->batch = result->batch;
+  to->rounds = result->rounds;
+  to->drafted_levels = result->drafted_levels;
+  to->accepted_levels = result->accepted_levels;
+  to->run_us = result->run_us;
+  to->draft_us = result->draft_us;
   to->request = result->request;
   if (result->live > 0) {
     memcpy(to->sids, result->sids, sizeof(int32_t) * (size_t)(result->live * result->levels));

@@ -17,6 +17,8 @@ typedef struct outcome {
   sidbeam_status status;
   char message[512];
   int32_t live, levels, batch;
+  int32_t rounds, drafted_levels, accepted_levels;
+  int64_t run_us, draft_us;
   int64_t request;
   int32_t sids[BEAMS * LEVELS];
   float scores[BEAMS];

@@ -10,6 +10,7 @@ static const int64_t offsets[LEVELS] = {8, 12, 16};
 static const int32_t history[] = {1, 5, 2, 7, 3};
 
 static int32_t found;
+static int speculates; /* the model is its own draft */
 
 static void count(void* context, const sidbeam_result* result) {
   (void)context;
@@ -26,6 +27,7 @@ static sidbeam_runner_config settings(sidbeam_model* model, sidbeam_constraint* 
   config.max_prompt = 16;
   config.batch_requests = 2;
   config.queue_requests = 4;
+  if (speculates) config.draft = model;
   return config;
 }
 
@@ -76,7 +78,14 @@ static void fail_at_every_call(int forever) {
 static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(0); }
 static void failing_from_any_call_on_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(1); }
 
-static void requests_after_the_first_allocate_nothing(void) {
+static void a_runner_with_a_draft_fails_no_worse(void) {
+  speculates = 1;
+  fail_at_every_call(0);
+  fail_at_every_call(1);
+  speculates = 0;
+}
+
+static void check_that_requests_allocate_nothing(void) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_model* model = make_tiny_model();
@@ -97,10 +106,16 @@ static void requests_after_the_first_allocate_nothing(void) {
   sidbeam_runtime_release(runtime);
 }
 
+static void requests_after_the_first_allocate_nothing(void) {
+  for (speculates = 1; speculates >= 0; --speculates) check_that_requests_allocate_nothing();
+  speculates = 0;
+}
+
 int main(void) {
   const test_case tests[] = {
       TEST(a_failure_at_any_call_is_out_of_memory_and_leaks_nothing),
       TEST(failing_from_any_call_on_is_out_of_memory_and_leaks_nothing),
+      TEST(a_runner_with_a_draft_fails_no_worse),
       TEST(requests_after_the_first_allocate_nothing),
   };
   return RUN_TESTS(tests);

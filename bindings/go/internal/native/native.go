@@ -450,6 +450,8 @@ extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393(void);
 extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393(void);
@@ -1332,6 +1334,22 @@ func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 }
 
 var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
+
+func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393())
+	return swig_r
+}
+
+var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
+
+func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393())
+	return swig_r
+}
+
+var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int

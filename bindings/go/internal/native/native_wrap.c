@@ -3783,6 +3783,30 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393() {
 }
 
 
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SPECULATE_STRICT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_SPECULATE_RELAXED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393() {
   int result;
   intgo _swig_go_result;

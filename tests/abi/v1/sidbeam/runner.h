@@ -23,6 +23,9 @@
  * Scores are log-probabilities, as a session's: `normalization` says over what. SIDBEAM_NORMALIZE_FULL multiplies all
  * of the output layer, LEVEL and VALID only the rows of the level's codes.
  *
+ * With a second, smaller model (sidbeam_runner_config.draft) that writes levels ahead the model is run less often, and
+ * results stay the same to the bit.
+ *
  * attention.h has more functions of this library, runner_api.h all of them in one table, for hosts that dlopen it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNNER_H
@@ -118,6 +121,14 @@ typedef struct sidbeam_level {
   void* stream; /* CUDA stream; NULL on the CPU */
 } sidbeam_level;
 
+/* How a draft's levels are verified (AtSpeed; speculate.h). */
+enum {
+  SIDBEAM_SPECULATE_STRICT = 0, /* results have the bits that the target gives alone, whatever the draft */
+  /* By draws from the target's distribution. The runner refuses it (UNSUPPORTED): sidbeam_relaxed_draw() and
+   * sidbeam_relaxed_verify() are for hosts with models of their own. */
+  SIDBEAM_SPECULATE_RELAXED = 1
+};
+
 typedef struct sidbeam_runner_config {
   uint32_t struct_size; /* sizeof(sidbeam_runner_config) */
   int32_t beams;        /* M: 1 .. SIDBEAM_MAX_BEAMS, the most that a request may ask for */
@@ -172,11 +183,22 @@ typedef struct sidbeam_runner_config {
   const sidbeam_allocator* allocator; /* copied; of the runner's arrays on the CPU. NULL: that of the C library */
   /* Instruction set of the model's arithmetic on the CPU, as in sidbeam_runtime_config; NULL: the best there is. */
   const char* cpu_target;
+
+  /* Speculation: a smaller model of the same vocabulary, held, on the CPU as `model`; NULL: none. In a round it writes
+   * all levels that are left but the last by beam search of its own, and one pass of `model` checks them; the first
+   * round's passes read the prompt as well. The requests of a batch go through rounds together. `adjust` must be NULL,
+   * requests have no shared_kv, and a running request that is cancelled ends at its next round. */
+  sidbeam_model* draft;
+  int32_t speculate; /* SIDBEAM_SPECULATE_* */
+  /* N, M .. SIDBEAM_MAX_BEAMS: beams of the draft's search; 0: M. A request of fewer beams than M drafts as many fewer
+   * than N. More of them cost the target more rows, and make it more likely that a level is accepted. */
+  int32_t draft_beams;
 } sidbeam_runner_config;
-#define SIDBEAM_RUNNER_CONFIG_INIT                                                                                   \
-  {                                                                                                                  \
-    (uint32_t)sizeof(sidbeam_runner_config), 1, NULL, NULL, NULL, NULL, 0, SIDBEAM_NORMALIZE_FULL,                   \
-        SIDBEAM_STRATEGY_TRIE, 0.0f, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL \
+#define SIDBEAM_RUNNER_CONFIG_INIT                                                                                    \
+  {                                                                                                                   \
+    (uint32_t)sizeof(sidbeam_runner_config), 1, NULL, NULL, NULL, NULL, 0, SIDBEAM_NORMALIZE_FULL,                    \
+        SIDBEAM_STRATEGY_TRIE, 0.0f, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+        NULL, SIDBEAM_SPECULATE_STRICT, 0                                                                             \
   }
 
 /* Keys and values that the host computed: of the first positions of a prompt (after RoPE, before the group's
@@ -211,7 +233,11 @@ typedef struct sidbeam_result {
   sidbeam_constraint* constraint; /* that the request ran under: of its index are the ordinals' items */
   int64_t queued_us, run_us;      /* waiting, and running until done() */
   int32_t batch;                  /* requests that ran with it, itself included */
-  int32_t unused;
+  /* With a draft, otherwise 0: rounds, each a pass of the target. Without one the target passes `levels` times. */
+  int32_t rounds;
+  int32_t drafted_levels;  /* that became part of a round's tree */
+  int32_t accepted_levels; /* of these, whose beams held all of the target's that must be fed: passes saved */
+  int64_t draft_us;        /* of run_us, of the draft's model and search: its batch's in these rounds */
 } sidbeam_result;
 
 typedef struct sidbeam_request {
@@ -249,13 +275,20 @@ typedef struct sidbeam_runner_stats {
   int64_t batches, batch_requests, batch_rows;
   int64_t busy_us, up_us; /* of all lanes together; since creation. Use of lanes: busy / (up * lanes) */
   int64_t queued_us[4], run_us[4], total_us[4];
-  int64_t memory_bytes; /* that the runner holds, without the model */
+  int64_t memory_bytes; /* that the runner holds, without the models */
+  /* Speculation, summed over the requests that were run: the results' own numbers, the levels that the rounds gained,
+   * and the logits rows that they asked of the target. Passes of the target saved: round_levels - rounds. */
+  int64_t rounds, round_levels, drafted_levels, accepted_levels, nodes, draft_us;
 } sidbeam_runner_stats;
-#define SIDBEAM_RUNNER_STATS_INIT \
-  { (uint32_t)sizeof(sidbeam_runner_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0 }
+#define SIDBEAM_RUNNER_STATS_INIT                                                                                      \
+  {                                                                                                                    \
+    (uint32_t)sizeof(sidbeam_runner_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, \
+        0                                                                                                              \
+  }
 
-/* Makes a runner, its lanes' memory and its threads. It holds the runtime, the model and the constraint.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED, MISSING_SECTION (as sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
+/* Makes a runner, its lanes' memory and its threads. It holds the runtime, the models and the constraint.
+ * Errors: INVALID_ARGUMENT (also a draft of another vocabulary, or of fewer beams than M), UNSUPPORTED (also a draft
+ * where one of the models is on CUDA), MISSING_SECTION (as sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(
     sidbeam_runtime* runtime, const sidbeam_runner_config* config, sidbeam_runner** out, sidbeam_error* err);
 /* Runs one request on this thread, as soon as it is its turn and a lane is free, and calls done() before it returns;

@@ -1,0 +1,20 @@
+// What a runner's config says about speculation. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/capi/service.h"
+#include "runner/schedule/tree_rows.h"
+
+namespace sidbeam::runner {
+
+// N; throws for numbers that do not fit the others of the config. Without a draft there must be none, and it is 0.
+int32_t draft_beams_of(const sidbeam_runner_config& config);
+// Throws for a draft that the service's model cannot work with.
+void check_draft(const Service& service);
+// Throws where the trees of a batch have more rows or places than can be counted.
+void check_trees(const TreeSize& size, int64_t requests);
+// A lane for the service's two models, `limits` being those of the target without trees. Throws UNSUPPORTED where one
+// of them is on CUDA.
+std::unique_ptr<Lane> make_draft_lane(const Allocator& allocator, const Service& service, const LaneConfig& config,
+                                      ForwardLimits limits, const Workers& workers);
+
+}  // namespace sidbeam::runner

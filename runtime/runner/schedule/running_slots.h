@@ -1,0 +1,61 @@
+// The slots of a lane on the CPU that have not ended, and how they end. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/schedule/lane_session.h"
+#include "support/memory.h"
+
+namespace sidbeam::runner {
+
+class RunningSlots {
+ public:
+  RunningSlots(const Allocator& allocator, LaneSession& session);
+
+  // Starts a batch: all jobs that can start run.
+  void start(const Job* jobs, int32_t count, Ended& ended);
+  int32_t count() const { return count_; }
+  const int32_t* slots() const { return running_.data(); }  // [count] rising
+  int32_t operator[](int32_t i) const { return running_[i]; }
+  // What the outcome of a slot will say; zeros at the start.
+  Rounds& rounds(int32_t slot) { return rounds_[slot]; }
+  int64_t memory_bytes() const { return running_.bytes() + rounds_.bytes() + sids_.bytes() + ordinals_.bytes(); }
+
+  // Ends the running slots for which `outcome_of` sets one; the others stay in order.
+  template <class OutcomeOf>  // bool(int32_t slot, Outcome& outcome)
+  void end_where(const OutcomeOf& outcome_of);
+  void end_all(const Outcome& outcome);
+  void drop_cancelled();
+  // Slots that are complete, in error or without candidates end.
+  void harvest();
+
+ private:
+  Outcome found(int32_t slot);
+
+  LaneSession& session_;
+  const sidbeam_beams& beams_;
+  int32_t count_ = 0;
+  Buffer<int32_t> running_;  // [requests]
+  Buffer<Rounds> rounds_;    // [requests]
+  // Of the results.
+  Buffer<int32_t> sids_;      // [requests, M, L]
+  Buffer<int64_t> ordinals_;  // [requests, M]
+};
+
+template <class OutcomeOf>
+void RunningSlots::end_where(const OutcomeOf& outcome_of) {
+  int32_t kept = 0;
+  const int32_t count = count_;
+  for (int32_t i = 0; i < count; ++i) {
+    const int32_t slot = running_[i];
+    Outcome outcome;
+    if (outcome_of(slot, outcome)) {
+      outcome.rounds = rounds_[slot];
+      session_.end(slot, outcome);
+      session_.stop(&slot, 1);
+    } else {
+      running_[kept++] = slot;
+    }
+  }
+  count_ = kept;
+}
+
+}  // namespace sidbeam::runner

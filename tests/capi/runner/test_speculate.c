@@ -1,0 +1,162 @@
+/* A runner with a draft model: the items and scores of the model alone, what results and counts say of rounds, and what
+ * is refused. SPDX-License-Identifier: Apache-2.0 */
+#include "runner_rig.h"
+
+#define CONFIG(layers, positions)                                                                                     \
+  "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 16,\n"                     \
+  " \"intermediate_size\": 24, \"num_hidden_layers\": " layers                                                        \
+  ", \"num_attention_heads\": 4, \"num_key_value_heads\": 2,\n"                                                       \
+  " \"head_dim\": 4, \"vocab_size\": 24, \"hidden_act\": \"silu\", \"rms_norm_eps\": 1e-05, \"rope_theta\": 10000.0," \
+  " \"max_position_embeddings\": " positions                                                                          \
+  ", \"tie_word_embeddings\": true, \"attention_bias\": false, \"mlp_bias\": false}\n"
+
+static sidbeam_model* open_folder(const char* folder) {
+  sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
+  sidbeam_model* opened = NULL;
+  CHECK_OK(sidbeam_model_open(folder, &config, &opened, &err));
+  return opened;
+}
+
+/* The tiny model under another config.json. */
+static sidbeam_model* variant(const char* config) {
+  tiny_damage damage = {0};
+  damage.config = config;
+  return open_folder(write_tiny_model("variant", &damage));
+}
+
+static void a_draft_changes_no_bit(void) {
+  sidbeam_runner_config config = settings();
+  make_runner(&config);
+  const outcome expected = run_once();
+  CHECK_INT(expected.rounds + expected.drafted_levels + expected.accepted_levels + expected.draft_us, 0);
+  CHECK_INT(stats_of().rounds, 0);
+  sidbeam_runner_destroy(runner);
+  sidbeam_model* shallow = variant(CONFIG("1", "64"));
+  sidbeam_model* const drafts[] = {model, shallow};
+  for (size_t i = 0; i < COUNT(drafts); ++i) {
+    for (config.draft_beams = 0; config.draft_beams <= BEAMS + 3; config.draft_beams += BEAMS + 3) {
+      config.draft = drafts[i];
+      make_runner(&config);
+      const outcome got = run_once();
+      check_same(&got, &expected);
+      CHECK(got.rounds >= 1 && got.rounds + got.accepted_levels == LEVELS);
+      CHECK(got.accepted_levels <= got.drafted_levels);
+      CHECK(got.draft_us >= 0 && got.draft_us <= got.run_us);
+      if (i == 0 && config.draft_beams == 0) CHECK_INT(got.rounds, 1);
+      sidbeam_runner_destroy(runner);
+      runner = NULL;
+    }
+  }
+  sidbeam_model_release(shallow);
+}
+
+/* The runner holds its draft, and counts what the results say. */
+static void rounds_are_counted(void) {
+  sidbeam_runner_config config = settings();
+  config.draft = variant(CONFIG("1", "64"));
+  make_runner(&config);
+  sidbeam_model_release(config.draft);
+  const outcome first = run_once(), second = run_once();
+  check_same(&second, &first);
+  const sidbeam_runner_stats stats = stats_of();
+  CHECK_INT(stats.rounds, first.rounds + second.rounds);
+  CHECK_INT(stats.round_levels, 2 * LEVELS);
+  CHECK_INT(stats.drafted_levels, first.drafted_levels + second.drafted_levels);
+  CHECK_INT(stats.accepted_levels, first.accepted_levels + second.accepted_levels);
+  CHECK_INT(stats.round_levels - stats.rounds, stats.accepted_levels);
+  CHECK(stats.nodes > stats.rounds);
+  CHECK(stats.draft_us >= first.draft_us + second.draft_us && stats.draft_us <= stats.busy_us + 1);
+}
+
+static void no_way_of_running_changes_a_bit(void) {
+  outcome got[6];
+  sidbeam_runner_config config = settings();
+  make_runner(&config);
+  const outcome expected = run_once();
+  const int64_t memory = stats_of().memory_bytes;
+  sidbeam_runner_destroy(runner);
+  config.draft = model;
+  config.draft_beams = BEAMS + 2;
+  make_runner(&config);
+  CHECK(stats_of().memory_bytes > memory);
+  sidbeam_runner_destroy(runner);
+  config.lane_threads = 1;
+  config.lanes = 2;
+  config.batch_requests = 3;
+  config.wait_us = 1000;
+  make_runner(&config);
+  for (size_t i = 0; i < COUNT(got); ++i) {
+    sidbeam_request request = ask(&got[i]);
+    request.beams = i % 2 == 0 ? 0 : 1;
+    CHECK_OK(sidbeam_runner_submit(runner, &request, NULL, &err));
+  }
+  drain();
+  for (size_t i = 0; i < COUNT(got); i += 2) check_same(&got[i], &expected);
+  for (size_t i = 3; i < COUNT(got); i += 2) check_same(&got[i], &got[1]);
+  CHECK_INT(got[1].live, 1);
+}
+
+static int32_t adjust(void* context, const sidbeam_level* level) {
+  (void)context, (void)level;
+  return 0;
+}
+
+static void drafts_that_make_no_sense_are_refused(void) {
+  const sidbeam_runner_config good = settings();
+  sidbeam_model *other = open_folder(T5), *shorter = variant(CONFIG("2", "16"));
+#define BAD(change, status, ...)                                                              \
+  do {                                                                                        \
+    sidbeam_runner_config config = good;                                                      \
+    config.draft = model;                                                                     \
+    change;                                                                                   \
+    CHECK_FAILS(sidbeam_runner_create(runtime, &config, &runner, &err), status, __VA_ARGS__); \
+    CHECK(runner == NULL);                                                                    \
+  } while (0)
+  BAD(config.draft = other, SIDBEAM_INVALID_ARGUMENT,
+      "config.draft has a vocabulary of 50 tokens, expected 24, as config.model");
+  BAD(config.draft_beams = BEAMS - 1, SIDBEAM_INVALID_ARGUMENT,
+      "config.draft_beams is 3, expected at least 4, config.beams");
+  BAD(config.draft_beams = -1, SIDBEAM_INVALID_ARGUMENT, "config.draft_beams is -1, expected 0..4096");
+  BAD(config.draft_beams = SIDBEAM_MAX_BEAMS + 1, SIDBEAM_INVALID_ARGUMENT, "config.draft_beams is 4097");
+  BAD((config.draft = NULL, config.draft_beams = 5), SIDBEAM_INVALID_ARGUMENT,
+      "config.draft is NULL, expected a model, since config.draft_beams is 5");
+  BAD((config.draft = NULL, config.speculate = SIDBEAM_SPECULATE_RELAXED), SIDBEAM_INVALID_ARGUMENT,
+      "config.draft is NULL, expected a model, since config.speculate is 1");
+  BAD(config.speculate = SIDBEAM_SPECULATE_RELAXED, SIDBEAM_UNSUPPORTED,
+      "config.speculate is SIDBEAM_SPECULATE_RELAXED, 1, expected SIDBEAM_SPECULATE_STRICT, 0: runners have no relaxed "
+      "rounds");
+  BAD(config.speculate = 2, SIDBEAM_INVALID_ARGUMENT, "config.speculate is 2, expected 0..1");
+  BAD(config.adjust = adjust, SIDBEAM_INVALID_ARGUMENT, "config.adjust is given, expected NULL beside config.draft");
+  BAD(config.draft = shorter, SIDBEAM_INVALID_ARGUMENT,
+      "config.max_prompt is 16, expected at most 14: the draft has 16 positions");
+  BAD((config.batch_requests = 1 << 18, config.draft_beams = SIDBEAM_MAX_BEAMS), SIDBEAM_INVALID_ARGUMENT,
+      "config.batch_requests * (config.beams + (L - 1) * config.draft_beams) is 2148532224, expected 1..2147483647");
+  sidbeam_model_release(other);
+  sidbeam_model_release(shorter);
+}
+
+static void keys_and_values_of_the_host_are_refused(void) {
+  sidbeam_runner_config config = settings();
+  const sidbeam_shared_kv kv = SIDBEAM_SHARED_KV_INIT;
+  outcome got;
+  config.draft = model;
+  make_runner(&config);
+  sidbeam_request request = ask(&got);
+  request.shared_kv = &kv;
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT,
+              "request.shared_kv is given, expected NULL: the runner has a draft, which reads the prompt itself");
+  CHECK_INT(got.calls, 0);
+  CHECK_INT(run_once().status, SIDBEAM_OK); /* nothing was spoilt */
+}
+
+int main(void) {
+  static const test_case tests[] = {
+      TEST(a_draft_changes_no_bit),
+      TEST(rounds_are_counted),
+      TEST(no_way_of_running_changes_a_bit),
+      TEST(drafts_that_make_no_sense_are_refused),
+      TEST(keys_and_values_of_the_host_are_refused),
+  };
+  after_test = clean_up;
+  return RUN_TESTS(tests);
+}

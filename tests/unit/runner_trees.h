@@ -1,0 +1,142 @@
+// What tests of speculation run without models: passes over trees whose logits are a hash of a node's path.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "runner/schedule/speculative_lane.h"
+#include "runner_fakes.h"
+
+namespace sidbeam::runner::trees {
+
+using fakes::Codes, fakes::World;
+
+// How the logits come from the target's.
+enum class Kind { kSame, kNear, kOther, kInverted, kConstant, kNothing, kBroken };
+inline constexpr int32_t kKinds = 7;
+
+inline float changed(Kind kind, float logit, int64_t column) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (kind == Kind::kNear) return logit + static_cast<float>(column % 3) * 0.5F;
+  if (kind == Kind::kOther) return static_cast<float>((column * 7919 + static_cast<int64_t>(logit * 4)) % 17) * 0.25F;
+  if (kind == Kind::kInverted) return logit == -kInfinity ? logit : -logit;
+  if (kind == Kind::kConstant) return 1;
+  if (kind == Kind::kNothing) return -kInfinity;
+  if (kind == Kind::kBroken) return column % 5 == 0 ? std::numeric_limits<float>::quiet_NaN() : logit;
+  return logit;
+}
+
+// Checks what it is given: that a node reads only what this model has written, and writes no place twice.
+class FakeTrees final : public TreeForward {
+ public:
+  using OnPass = std::function<void(float* logits)>;  // called at the end of each pass
+
+  FakeTrees(const World& world, const ForwardLimits& limits, Kind kind, OnPass on_pass)
+      : world_(world), limits_(limits), kind_(kind), on_pass_(std::move(on_pass)) {}
+
+  void run_tree(const Prompt* prompts, const DecodeRows& nodes) override {
+    ASSERT_TRUE(nodes.rows >= 1 && nodes.rows <= limits_.requests * limits_.tree_rows);
+    if (nodes.depths[0] == 0) kv_.clear(), prompts_.clear();
+    for (int32_t row = 0; row < nodes.rows; ++row) take(prompts, nodes, row);
+    paths_.clear();
+    for (int32_t row = 0; row < nodes.rows; ++row) paths_.push_back({nodes.requests[row], path_of(nodes, row)});
+  }
+  float* tree_logits(const int32_t* depths) override {
+    const int64_t stride = world_.output->most_columns();
+    logits_.assign(paths_.size() * static_cast<size_t>(stride), 0.0F);
+    for (size_t row = 0; row < paths_.size(); ++row) {
+      const auto& [request, path] = paths_[row];
+      EXPECT_EQ(depths[row], static_cast<int32_t>(path.size()));
+      for (int64_t column = 0; column < columns(depths[row]); ++column)
+        logits_[row * static_cast<size_t>(stride) + static_cast<size_t>(column)] =
+            changed(kind_, world_.element(prompts_.at(request), path, depths[row], column), column);
+    }
+    if (on_pass_) on_pass_(logits_.data());
+    return logits_.data();
+  }
+
+  void prefill(const Prompt*, int32_t) override { ADD_FAILURE() << "speculation runs trees alone"; }
+  void decode(const DecodeRows&) override { ADD_FAILURE() << "speculation runs trees alone"; }
+  float* logits(int32_t) override { return nullptr; }
+  int64_t columns(int32_t level) const override { return world_.output->columns(level); }
+  int64_t memory_bytes() const override { return 1000; }
+
+ private:
+  void take(const Prompt* prompts, const DecodeRows& nodes, int32_t row) {
+    const int32_t request = nodes.requests[row], depth = nodes.depths[row];
+    ASSERT_TRUE(row == 0 || request > nodes.requests[row - 1] ||
+                (request == nodes.requests[row - 1] && depth >= nodes.depths[row - 1]))
+        << "rows are not in order";
+    ASSERT_TRUE(depth >= 0 && depth < world_.levels());
+    if (depth == 0) {
+      const Prompt& prompt = prompts[request];
+      ASSERT_TRUE(prompts_.emplace(request, Codes(prompt.tokens, prompt.tokens + prompt.positions)).second)
+          << "a tree has two roots";
+      return;
+    }
+    ASSERT_TRUE(nodes.slots[row] >= 0 && nodes.slots[row] < limits_.tree_slots);
+    ASSERT_TRUE(kv_.emplace(std::pair(request, nodes.slots[row]), nodes.tokens[row]).second) << "written twice";
+  }
+
+  Codes path_of(const DecodeRows& nodes, int32_t row) {
+    const int32_t* ancestors = nodes.ancestors + int64_t{row} * nodes.depth;
+    const int32_t depth = nodes.depths[row];
+    Codes path;
+    for (int32_t d = 0; d < nodes.depth; ++d) {
+      if (d >= depth) {
+        EXPECT_EQ(ancestors[d], -1);
+        continue;
+      }
+      const auto found = kv_.find({nodes.requests[row], ancestors[d]});
+      EXPECT_NE(found, kv_.end()) << "nothing was written there";
+      path.push_back(found == kv_.end() ? -1 : found->second);
+      const int64_t code = path.back() - world_.offsets[static_cast<size_t>(d)];
+      EXPECT_TRUE(code >= 0 && code < world_.codes[static_cast<size_t>(d)]) << "an ended beam is fed";
+    }
+    if (depth > 0) {
+      EXPECT_EQ(ancestors[depth - 1], nodes.slots[row]);
+    }
+    return path;
+  }
+
+  const World& world_;
+  ForwardLimits limits_;
+  Kind kind_;
+  OnPass on_pass_;
+  std::map<int32_t, Codes> prompts_;
+  std::map<std::pair<int32_t, int32_t>, int32_t> kv_;  // of a request's slot: the token
+  std::vector<std::pair<int32_t, Codes>> paths_;       // of the rows of the last pass
+  std::vector<float> logits_;
+};
+
+// A lane whose draft searches with `width` beams, and is of a kind.
+inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, int32_t width, Kind kind,
+                                       FakeTrees::OnPass on_target = {}, FakeTrees::OnPass on_draft = {}) {
+  LaneConfig config;
+  config.runtime = world.runtime.get();
+  config.constraint = world.constraint.get();
+  config.output = world.output.get();
+  config.requests = requests;
+  config.beams = world.beams;
+  config.strategy = world.strategy;
+  config.normalization = world.normalization;
+  const TreeSize size{world.levels(), world.beams, width};
+  ForwardLimits limits;
+  limits.requests = requests, limits.tree_rows = size.rows(), limits.tree_slots = size.slots();
+  LaneModels models;
+  models.target = std::make_unique<FakeTrees>(world, limits, Kind::kSame, std::move(on_target));
+  limits.tree_rows = width;
+  models.draft = std::make_unique<FakeTrees>(world, limits, kind, std::move(on_draft));
+  return make_speculative_lane(default_allocator(), config, width, std::move(models));
+}
+
+}  // namespace sidbeam::runner::trees
