@@ -6,7 +6,6 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import json
 import pathlib
 import sys
 
@@ -22,6 +21,7 @@ import export
 import model
 import nezha
 import train
+import train_cases
 import walks
 
 CODES = 8
@@ -30,21 +30,7 @@ FORMS = ["a", "b", "n"]
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> data.Dataset:
-    random = np.random.default_rng(7)
-    folder = tmp_path_factory.mktemp("data")
-    numbers = np.sort(random.choice(CODES**3, 60, replace=False))
-    sids = [[int(n) // 64, int(n) // 8 % 8, int(n) % 8] for n in numbers]
-    (folder / "X.index.json").write_text(
-        json.dumps({str(i): [f"<{'abc'[l]}_{code}>" for l, code in enumerate(sid)] for i, sid in enumerate(sids)}))
-    for kind, users in (("valid", 40), ("test", 20)):
-        with open(folder / f"X.{kind}.jsonl", "w") as file:
-            for user in range(users):
-                first = random.integers(60)
-                taken = [(first + step) % 60 for step in range(random.integers(3, 14))]
-                for end in (len(taken) - 1, len(taken)):  # two windows, which overlap
-                    row = [sids[i] for i in taken[max(0, end - 11) : end]]
-                    print(json.dumps({"user": f"{kind}{user}", "history": row[:-1], "target": row[-1]}), file=file)
-    return data.read(folder / "X.index.json", CODES)
+    return data.read(train_cases.write(tmp_path_factory.mktemp("data"), CODES), CODES)
 
 
 def shape(form: str) -> model.Shape:

@@ -163,15 +163,15 @@ def valid_tokens(constraints: ConstraintSet, codes: Tensor) -> Tensor:
     """``[..., L, V]`` bool: the columns that may follow each prefix of SIDs, of no code up to all but the last.
 
     - ``constraints``: on the CPU; V is its number of columns.
-    - ``codes``: ``[..., L]`` integers, -1 after the end of a shorter SID, or where there is none: nothing may follow
-      then, and the row does not count.
+    - ``codes``: ``[..., L]`` integers, -1 after the end of a shorter SID, and throughout where there is none: nothing
+      may follow those, so that the rows do not count.
     """
     levels = codes.shape[-1]
     rows = codes.reshape(-1, 1, levels).expand(-1, levels, -1).reshape(-1, levels).cpu()
     lengths = torch.arange(levels, dtype=torch.int32).repeat(codes.numel() // max(1, levels))
     gone = (rows < 0) & (torch.arange(levels) < lengths[:, None])
     states = constraints.prefixes(rows.clamp(min=0).int().numpy(), lengths.numpy())
-    states[gone.any(-1).numpy()] = -1
+    states[(gone.any(-1) | (rows[:, 0] < 0)).numpy()] = -1
     mask = torch.zeros(len(rows), constraints.columns)
     constraints.mask(mask.numpy(), states)
     return (mask == 0).view(*codes.shape, -1).to(codes.device)
