@@ -2,7 +2,8 @@
 
 As in include/sidbeam/speculate.h: the draft goes on from the target's beams by at most --levels levels, never to the
 last one; a level is accepted if the draft's N beams hold all of the target's K; the target's own beams after the
-accepted levels end the round. Its calls are one per round, against one per level in plain search. PyTorch searches both.
+accepted levels end the round. Its calls are one per round, against one per level in plain search. Both searches are
+PyTorch's.
 
   python accepted.py X.index.json --target build/target --draft build/draft --beams 1,3,5,10,20 --draft-beams 40
 
