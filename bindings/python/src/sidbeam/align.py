@@ -67,7 +67,7 @@ def atspeed_s(
     q and p normalized over the K columns, and p(y_K) as a factor of the entropy instead.
     A column of the sum where p is 0 makes the loss infinite.
     """
-    log_q, log_p, share = _distributions(draft, target, valid, weights)
+    (log_q, log_p), share = _distributions([draft, target.detach()], valid, weights)
     if density and kth is None:
         raise InvalidArgument("kth is None, expected log p(y_K) of each row, or density=False")
     among = _best(log_q, top_k)
@@ -91,7 +91,7 @@ def atspeed_r(
 
     ``top_k``: p' and q' are normalized over the K columns that the target likes best; None: over all of the row.
     """
-    log_q, log_p, share = _distributions(draft, target, valid, weights)
+    (log_q, log_p), share = _distributions([draft, target.detach()], valid, weights)
     if top_k is not None:
         among = _best(log_p, top_k)
         log_q, log_p = (F.log_softmax(part.gather(-1, among), -1) for part in (log_q, log_p))
@@ -108,7 +108,7 @@ def word_kd(
     reduction: str = "mean",
 ) -> Tensor:
     """Word-level distillation: forward KL, the sum of p log(p / q); the baseline has it over the whole vocabulary."""
-    log_q, log_p, share = _distributions(draft, target, valid, weights)
+    (log_q, log_p), share = _distributions([draft, target.detach()], valid, weights)
     terms = log_p.exp() * torch.where(log_p > -torch.inf, log_p - log_q, 0)
     return _reduced(terms.sum(-1), share, reduction)
 
@@ -139,7 +139,7 @@ def seq_kd(
     """
     _same("tokens", tokens, draft.shape[:-1])
     known = (tokens >= 0).to(torch.float32)
-    log_q, _, share = _distributions(draft, draft, valid, known if weights is None else known * weights)
+    (log_q,), share = _distributions([draft], valid, known if weights is None else known * weights)
     found = log_q.gather(-1, tokens.clamp(min=0).unsqueeze(-1)).squeeze(-1)
     return _reduced(-found, share, reduction)
 
@@ -153,7 +153,7 @@ def kth_log_probs(target: Tensor, tokens: Tensor, valid: Optional[Tensor] = None
       fewer than K SIDs: the last there is counts.
     """
     _same("tokens", tokens, target.shape[:-1])
-    _, log_p, _ = _distributions(target, target, valid)
+    (log_p,), _ = _distributions([target], valid)
     found = log_p.gather(-1, tokens.clamp(min=0).unsqueeze(-1)).squeeze(-1).masked_fill(tokens < 0, 0)
     last = (tokens[..., 0] >= 0).sum(-1).sub(1).clamp(min=0)
     return found.gather(-2, last[..., None, None].expand(*last.shape, 1, found.shape[-1]))
@@ -183,17 +183,19 @@ def _same(name: str, tensor: Tensor, shape: torch.Size) -> None:
 
 
 def _distributions(
-    draft: Tensor, target: Tensor, valid: Optional[Tensor], weights: Optional[Tensor] = None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """log q and log p, -inf at columns that are not valid, and each row's weight [...]."""
-    _same("target", target, draft.shape)
-    share = torch.ones(draft.shape[:-1], device=draft.device)
+    models: list[Tensor], valid: Optional[Tensor], weights: Optional[Tensor] = None
+) -> tuple[list[Tensor], Tensor]:
+    """Log-probabilities of each model's logits, -inf at columns that are not valid, and each row's weight [...]."""
+    shape = models[0].shape
+    for target in models[1:]:
+        _same("target", target, shape)
+    share = torch.ones(shape[:-1], device=models[0].device)
     if weights is not None:
         share = share * weights.to(share.device)
     if valid is not None:
         if valid.dtype != torch.bool:
             raise InvalidArgument(f"valid has dtype {valid.dtype}, expected torch.bool")
-        _same("valid", valid, draft.shape)
+        _same("valid", valid, shape)
         share = share * valid.any(-1)
     # A row that does not count becomes an ordinary one: NaN or nothing but -inf would spread through the gradients.
     without = (share == 0).unsqueeze(-1)
@@ -205,7 +207,7 @@ def _distributions(
         shown = logits if hidden is None else logits.masked_fill(hidden, -torch.inf)
         return F.log_softmax(shown, -1, dtype=torch.float32 if half else None)
 
-    return log_softmax(draft), log_softmax(target.detach()), share
+    return [log_softmax(logits) for logits in models], share
 
 
 def _best(log_probs: Tensor, top_k: Optional[int]) -> Tensor:
