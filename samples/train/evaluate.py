@@ -44,6 +44,15 @@ class Trie:
         return [torch.from_numpy(np.add.reduceat(weights, start, axis=1)) for start in starts]
 
 
+def select(children: torch.Tensor, score: torch.Tensor, beams: int) -> tuple[torch.Tensor, ...]:
+    """The best of `score` [queries, beams, codes] where `children` (of the same shape) has a node: parents, codes and
+    nodes [queries, beams], -1 where there are no more, and their places in a query's scores."""
+    order = score.masked_fill(children < 0, -torch.inf).flatten(1).sort(dim=1, descending=True, stable=True)
+    best = order.indices[:, :beams]  # ties: parent, then code, rising
+    nodes = children.flatten(1).gather(1, best).masked_fill(order.values[:, :beams] == -torch.inf, -1)
+    return best // score.shape[2], best % score.shape[2], nodes, best
+
+
 @torch.no_grad()
 def search(trie: Trie, beams: int, decoder: Decoder | None, histories: torch.Tensor,
            masses: list[torch.Tensor] | None, share: float) -> torch.Tensor:
@@ -67,11 +76,7 @@ def search(trie: Trie, beams: int, decoder: Decoder | None, histories: torch.Ten
             mass = masses[level + 1].gather(1, child.clamp(min=0).flatten(1)).view(child.shape)
             model = share * score.exp() if share > 0 else 0
             score = torch.log(model + (1 - share) * mass)
-        flat = score.masked_fill(child < 0, -torch.inf).flatten(1)
-        order = flat.sort(dim=1, descending=True, stable=True)  # ties: parent, then code, rising
-        best = order.indices[:, :beams]
-        parents, codes = best // child.shape[2], best % child.shape[2]
-        node = child.flatten(1).gather(1, best).masked_fill(order.values[:, :beams] == -torch.inf, -1)
+        parents, codes, node, best = select(child, score, beams)
         joint = following.flatten(1).gather(1, best)
     return node
 

@@ -4,6 +4,7 @@ Token l * codes + t is code t of level l; the last token begins every sequence. 
   a  a position per code: BOS a0 b0 c0 a1 b1 c1 ...
   b  a position per item, the sum of its codes' embeddings, and behind any prefix of them the codes of the next item,
      one per position: BOS (a0+b0+c0) (a1+b1+c1) ... a b
+  n  the same with a placeholder per level behind the prefix, for NEZHA's head (nezha.py): BOS (a0+b0+c0) ... P0 P1 P2
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -30,15 +31,22 @@ class Shape:
     epsilon: float = 1e-6
     theta: float = 10000.0
     max_items: int = 10  # of a prompt
+    input: str = "both"  # of NEZHA's head (form n): "both", "hidden" or "state",
+    transition: str = "gru"  # and "rnn", "gru", "add" or "none", as sidbeam.draft has them
 
     @property
     def begin(self) -> int:
         return self.levels * self.codes
 
     @property
+    def vocabulary(self) -> int:
+        """Tokens: the codes, the begin, and, of form n, the placeholders."""
+        return self.begin + 1 + (self.levels if self.form == "n" else 0)
+
+    @property
     def group(self) -> int:
         """Tokens per position of a prompt."""
-        return self.levels if self.form == "b" else 1
+        return 1 if self.form == "a" else self.levels
 
     @property
     def max_positions(self) -> int:
@@ -50,7 +58,7 @@ class Layout(NamedTuple):
 
     positions: Tensor  # [T] place in the sequence, which RoPE counts
     mask: Tensor  # [T, T] whether a row sees a column
-    outputs: Tensor  # [n, levels] the row that writes each code
+    outputs: Tensor  # [n, levels] the row that writes each code; of form n [n, 1 + levels], the rows of h_0 .. h_L
 
 
 def layout(shape: Shape, items: int) -> Layout:
@@ -58,10 +66,11 @@ def layout(shape: Shape, items: int) -> Layout:
     if shape.form == "a":
         rows = torch.arange(items * levels)
         return Layout(rows, rows[:, None] >= rows, rows.view(items, levels))
-    # The begin and all items but the last, causal; then per item its codes but the last, which see what precedes the
-    # item and each other.
-    after = torch.arange(items).repeat_interleave(levels - 1)  # prefix that each code's row continues
-    depth = torch.arange(1, levels).repeat(items)
+    # The begin and all items but the last, causal; then per item its codes but the last (or the placeholders), which
+    # see what precedes the item and each other.
+    behind = levels - 1 if shape.form == "b" else levels
+    after = torch.arange(items).repeat_interleave(behind)  # prefix that each code's row continues
+    depth = torch.arange(1, behind + 1).repeat(items)
     context = torch.arange(items)
     positions = torch.cat([context, after + depth])
     prefix = torch.cat([context, after])
@@ -69,8 +78,8 @@ def layout(shape: Shape, items: int) -> Layout:
     mask = torch.zeros(len(positions), len(positions), dtype=torch.bool)
     mask[:, :items] = prefix[:, None] >= context
     mask[items:, items:] = own
-    codes = items + torch.arange(items * (levels - 1)).view(items, levels - 1)
-    return Layout(positions, mask, torch.cat([context[:, None], codes], 1))
+    rows = items + torch.arange(items * behind).view(items, behind)
+    return Layout(positions, mask, torch.cat([context[:, None], rows], 1))
 
 
 class Norm(nn.Module):
@@ -146,7 +155,7 @@ class Layer(nn.Module):
 class Backbone(nn.Module):
     def __init__(self, shape: Shape):
         super().__init__()
-        self.embed_tokens = nn.Embedding(shape.begin + 1, shape.hidden)
+        self.embed_tokens = nn.Embedding(shape.vocabulary, shape.hidden)
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.norm = Norm(shape)
 
@@ -217,16 +226,25 @@ class Decoder(nn.Module):
         first = level * self.shape.codes
         return F.linear(hidden, self.model.embed_tokens.weight[first : first + self.shape.codes])
 
-    def forward(self, items: Tensor, lost: Tensor | None = None) -> list[Tensor]:
-        """Per level the logits [B, n, codes] of every item of `items` [B, n] (-1 at the end of a shorter sequence)
-        after those before it and its own earlier codes. `lost` [B, n]: items that are not to be seen as context."""
+    def behind(self, items: Tensor) -> Tensor:
+        """[B, T] tokens of the rows behind the prefixes of items [B, n] (form b)."""
+        return self.tokens(items)[..., :-1].flatten(1)
+
+    def states(self, items: Tensor, lost: Tensor | None = None) -> Tensor:
+        """[B, n, rows, hidden]: the states of Layout.outputs."""
         places = layout(self.shape, items.shape[1])
         seen = items if lost is None else items.masked_fill(lost, -1)
         tokens = self.prompt(seen)[:, :-1]
-        if self.shape.form == "b":
-            tokens = torch.cat([tokens, self.alone(self.tokens(items)[..., :-1].flatten(1))], 1)
+        if self.shape.form != "a":
+            tokens = torch.cat([tokens, self.alone(self.behind(items))], 1)
         hidden, _ = self.hidden(self.drop(self.embed(tokens)), places.positions, places.mask)
-        return [self.logits(hidden[:, places.outputs[:, level]], level) for level in range(self.shape.levels)]
+        return hidden[:, places.outputs]
+
+    def forward(self, items: Tensor, lost: Tensor | None = None) -> list[Tensor]:
+        """Per level the logits [B, n, codes] of every item of `items` [B, n] (-1 at the end of a shorter sequence)
+        after those before it and its own earlier codes. `lost` [B, n]: items that are not to be seen as context."""
+        states = self.states(items, lost)
+        return [self.logits(states[:, :, level], level) for level in range(self.shape.levels)]
 
     def prefill(self, items: Tensor) -> tuple[Tensor, State]:
         """Logits [B, 1, codes] of the first code after histories [B, n]."""

@@ -1,6 +1,6 @@
 """Trains a decoder on the histories of X.valid.jsonl and writes it for the runner and for transformers.
 
-  python train.py ../../../shared/data/minionerec/Office_Products.index.json --out build/office [--form b] [--seed 1]
+  python train.py ../../../shared/data/minionerec/Office_Products.index.json --out build/office [--form b|n] [--seed 1]
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -25,6 +25,7 @@ import data
 from evaluate import evaluate, report
 from export import load, save
 from model import Decoder, Shape
+from nezha import decoder_of
 from walks import Transitions
 
 
@@ -121,7 +122,7 @@ def train(dataset: data.Dataset, shape: Shape, recipe: Recipe, seed: int,
     random = np.random.default_rng(seed)
     torch.manual_seed(seed)
     sequences, transitions = data.sequences(dataset.train), Transitions(dataset)
-    decoder = Decoder(shape, recipe.dropout).with_sids(dataset.sids).train()
+    decoder = decoder_of(shape, recipe.dropout).with_sids(dataset.sids).train()
     average = Average(decoder, recipe.average)
     steps = recipe.epochs * math.ceil((1 + recipe.walks) * len(sequences) / recipe.batch)
     optimizer, schedule = optimizer_of(decoder, recipe, steps)
@@ -149,7 +150,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("index", help="X.index.json, beside X.valid.jsonl and X.test.jsonl")
     parser.add_argument("--out", required=True, help="folder for config.json and model.safetensors")
-    parser.add_argument("--form", choices=["a", "b"], default="a", help="a position per code, or per item (model.py)")
+    parser.add_argument("--form", choices=["a", "b", "n"], default="a",
+                        help="a position per code, or per item, or NEZHA's (model.py)")
+    parser.add_argument("--input", choices=["both", "hidden", "state"], default=Shape.input, help="of NEZHA's head")
+    parser.add_argument("--transition", choices=["rnn", "gru", "add", "none"], default=Shape.transition)
     parser.add_argument("--codes", type=int, default=256, help="codes per level")
     parser.add_argument("--hidden", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
@@ -163,7 +167,8 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     dataset = data.read(args.index, args.codes)
-    shape = Shape(dataset.levels, args.codes, args.form, args.hidden, args.layers, args.heads, args.ffn)
+    shape = Shape(dataset.levels, args.codes, args.form, args.hidden, args.layers, args.heads, args.ffn,
+                  input=args.input, transition=args.transition)
     cpu, wall = time.process_time(), time.monotonic()
     decoder = train(dataset, shape, Recipe(epochs=args.epochs), args.seed, lambda line: print(line, flush=True))
     save(decoder, args.out)

@@ -76,6 +76,9 @@ stack torch torch torch
 stack transformers transformers torch transformers
 stack transformers_sampling transformers torch transformers
 stack train torch torch transformers
+stack align torch torch
+stack align_draft torch torch transformers
+stack nezha torch torch transformers
 stack runner transformers torch transformers
 stack jax jax jax
 stack vllm vllm torch transformers vllm

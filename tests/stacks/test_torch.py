@@ -337,6 +337,7 @@ def test_cuda_graph() -> None:
     "module, absent, message",
     [
         ("torch", "torch", "sidbeam.torch needs PyTorch: pip install torch"),
+        ("align", "torch", "sidbeam.align needs PyTorch: pip install torch"),
         ("transformers", "torch", 'sidbeam.transformers needs both: pip install torch "transformers>=5"'),
         ("jax", "jax", "sidbeam.jax needs JAX: pip install jax"),
     ],
