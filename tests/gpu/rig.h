@@ -41,11 +41,14 @@ class Rig {
   // New logits, then a step on each of the three: the same afterwards, and returned.
   std::vector<differential::Snapshot> step(uint64_t round);
   // What the three are at, which must be the same: on the CPU the same bits where no floating-point sum differs, and
-  // otherwise near. Stochastic beams that are near may differ in order; they are compared until they do.
+  // otherwise near. Stochastic beams have the same bits, log_masses apart; without noise those that are near may differ
+  // in order, and are compared until they do.
   std::vector<differential::Snapshot> compare(const std::string& what);
-  // Slots of stochastic beams that went other ways on the device and on the CPU, and steps that were compared with it.
+  // Slots without noise that went other ways on the device and on the CPU, steps that were compared with it, and those
+  // of them that had to have the same bits, log_masses of stochastic beams apart.
   int64_t strayed() const { return strayed_; }
   int64_t compared() const { return compared_; }
+  int64_t same_bits() const { return same_bits_; }
 
  private:
   bool has_bits_of_the_cpu(size_t slot) const;
@@ -58,8 +61,8 @@ class Rig {
   differential::World world_;
   bool listed_;
   int mode_;
-  std::vector<bool> truncated_, astray_;  // of each slot
-  int64_t strayed_ = 0, compared_ = 0;
+  std::vector<bool> truncated_, silent_, astray_;  // of each slot
+  int64_t strayed_ = 0, compared_ = 0, same_bits_ = 0;
   differential::Runtime runtime_;
   differential::Place here_;
   DevicePlace device_;

@@ -25,7 +25,7 @@ struct Options {
 };
 
 struct Tally {
-  int64_t steps = 0, strayed = 0, live = 0, errors = 0;
+  int64_t steps = 0, same_bits = 0, strayed = 0, live = 0, errors = 0;
 };
 
 // A case of the differential test, as a session that samples takes it. Emulated threads are slow.
@@ -36,7 +36,7 @@ Case sampled_case(uint64_t seed, int mode) {
   if (mode == SIDBEAM_MODE_STOCHASTIC && c.strategy > SIDBEAM_STRATEGY_SORTED)
     c.strategy = static_cast<int64_t>(draw(1) % 2);
   if (mode == SIDBEAM_MODE_STOCHASTIC && draw(2) % 2 == 0) {
-    c.normalization = SIDBEAM_NORMALIZE_VALID;
+    c.normalization = static_cast<int64_t>(draw(5) % 4);
     c.given_lse = 1 + static_cast<int64_t>(draw(3) % 3);
   }
   c.shorter = c.promised = 0;
@@ -105,6 +105,7 @@ void live_through(const Case& c, int mode, Tally* tally) {
   }
   tally->steps += rig.compared();
   tally->strayed += rig.strayed();
+  tally->same_bits += rig.same_bits();
 }
 
 void lives_of_mode(const Options& options, int mode) {
@@ -122,14 +123,36 @@ void lives_of_mode(const Options& options, int mode) {
     }
   }
   std::cout << "        " << options.cases << " lives from seed " << options.seed << ": " << tally.steps
-            << " steps of slots compared with the CPU, " << tally.strayed << " strayed, " << tally.errors
-            << " in error, " << tally.live << " live beams\n";
+            << " steps of slots compared with the CPU, " << tally.same_bits << " of them bit for bit, " << tally.strayed
+            << " strayed, " << tally.errors << " in error, " << tally.live << " live beams\n";
   expect(tally.live >= 8 * options.cases, "only ", tally.live, " live beams were compared");
   expect(tally.strayed * 100 <= tally.steps, tally.strayed, " of ", tally.steps, " steps strayed");
 }
 
 void draws_are_those_of_the_cpu(const Options& options) { lives_of_mode(options, SIDBEAM_MODE_SAMPLE); }
 void stochastic_beams_are_those_of_the_cpu(const Options& options) { lives_of_mode(options, SIDBEAM_MODE_STOCHASTIC); }
+
+// With noise, and whatever the normalization: no sum over the children depends on their order.
+void noise_has_the_bits_of_the_cpu_under_every_normalization(const Options& /*options*/) {
+  constexpr int32_t kLevels = 3;
+  for (int64_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_NONE; ++normalization) {
+    for (int64_t given = 0; given < (normalization == SIDBEAM_NORMALIZE_NONE ? 1 : 2); ++given) {
+      Case c;
+      c.seed = 41;
+      c.levels = kLevels;
+      c.codes = 500;
+      c.sids = 20000;
+      c.beams = 20;
+      c.normalization = normalization;
+      c.given_lse = given;
+      Rig rig(c, false, SIDBEAM_MODE_STOCHASTIC);
+      rig.start(0, 0, 20, {}, {}, {6, 7, {}, 0, 1, 1});
+      for (uint64_t round = 1; round <= kLevels; ++round) rig.step(round);
+      expect(rig.same_bits() == kLevels, "normalization ", normalization, ", lse given ", given, ": ", rig.same_bits(),
+             " of ", kLevels, " steps had to have the bits of the CPU");
+    }
+  }
+}
 
 // Many children, so that a share of them has several, and as many draws as there can be.
 void four_thousand_and_ninety_six_draws_of_one_row(const Options& /*options*/) {
@@ -328,6 +351,7 @@ struct Test {
   { #function, function }
 constexpr Test kTests[] = {GPU_TEST(draws_are_those_of_the_cpu),
                            GPU_TEST(stochastic_beams_are_those_of_the_cpu),
+                           GPU_TEST(noise_has_the_bits_of_the_cpu_under_every_normalization),
                            GPU_TEST(stateless_draws_are_those_of_the_cpu),
                            GPU_TEST(four_thousand_and_ninety_six_draws_of_one_row),
                            GPU_TEST(the_best_candidate_that_is_left_out_is_the_threshold),

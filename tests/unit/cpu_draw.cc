@@ -66,6 +66,21 @@ TEST(Draw, WeightsAreExpToFourTenMillionths) {
   }
 }
 
+// The largest x and n others, all at one distance below it, so that the errors of their weights add up.
+TEST(Draw, LogarithmsOfWeightsAreThoseOfSumsToAMillionth) {
+  Random random(4);
+  for (int round = 0; round < 200000; ++round) {
+    const uint64_t n = uint64_t{1} << random.below(21);
+    const auto largest = static_cast<float>(static_cast<double>(random.below(60000000)) * 1e-6 - 30.0);
+    const auto x = largest - static_cast<float>(static_cast<double>(random.below(34000000)) * 1e-6);
+    const LogSum log = log_of_weights((uint64_t{1} << kWeightBits) + n * weight_of(x, largest), largest);
+    const double top = static_cast<double>(largest);
+    const double exact = top + std::log1p(static_cast<double>(n) * std::exp(static_cast<double>(x) - top));
+    ASSERT_NEAR(static_cast<double>(log.ref) + static_cast<double>(log.rest), exact, 1e-6)
+        << n << " others at " << x << ", the largest at " << largest;
+  }
+}
+
 TEST(Draw, EveryTargetWeighsAlike) {
   on_every_target([](const Kernels& kernels) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {

@@ -3,25 +3,31 @@
 
 namespace sidbeam::cpu {
 
+RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
+                          WeighedChildren& weighed) {
+  const RowOutcome outcome = outcome_of_largest(children.largest);
+  if (outcome != RowOutcome::kReady) return outcome;
+  weighed.total = kernels.weigh(workspace.x.data(), children.count, children.largest, workspace.draw.powers.data(),
+                                workspace.draw.cumulative.data());
+  weighed.log = log_of_weights(weighed.total, children.largest);
+  return outcome;
+}
+
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                     ListedRow& listed) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const RowOutcome outcome = list_children(plan, task, workspace, counters, listed.children);
+  RowOutcome outcome = list_children(plan, task, workspace, counters, listed.children);
   if (outcome != RowOutcome::kReady) return outcome;
-  const float* x = workspace.x.data();
-  const int32_t count = listed.children.count;
-  const float largest = listed.children.largest;
-  if (largest == kInfinity) return RowOutcome::kBad;
-  if (largest == -kInfinity) return RowOutcome::kEmpty;
-  listed.total = plan.kernels->weigh(x, count, largest, workspace.draw.powers.data(), workspace.draw.cumulative.data());
-  const LogSum valid = log_of_weights(listed.total, largest);
+  WeighedChildren weighed;
+  outcome = weigh_children(*plan.kernels, listed.children, workspace, weighed);
+  if (outcome != RowOutcome::kReady) return outcome;
+  listed.total = weighed.total;
   listed.row = task.row;
   if (plan.normalizer == Normalizer::kChildren) {
-    listed.row.normalizer = valid;
+    listed.row.normalizer = weighed.log;
     listed.row.clamp = true;
   }
-  listed.log_mass = log_mass_of(listed.row, valid);
-  return RowOutcome::kReady;
+  listed.log_mass = log_mass_of(listed.row, weighed.log);
+  return outcome;
 }
 
 Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, uint64_t bits) {

@@ -15,12 +15,21 @@ struct ListedRow {
   float log_mass = 0.0F;
 };
 
+// The sum of the weights of a row's children, and its logarithm.
+struct WeighedChildren {
+  uint64_t total = 0;
+  LogSum log;
+};
+
 struct Drawn {
   int32_t child = 0;
   uint32_t code = 0;
   float log_prob = 0.0F, log_mass = 0.0F;
 };
 
+// Weighs children that are listed in the workspace. Nothing is weighed unless the outcome is kReady.
+RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
+                          WeighedChildren& weighed);
 // Lists and weighs a row's children. kEmpty: no draw from it lives.
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                     ListedRow& listed);

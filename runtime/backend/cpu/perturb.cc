@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "backend/cpu/draw.h"
 #include "backend/cpu/group.h"
 #include "backend/noise.h"
 
@@ -11,6 +12,23 @@ namespace sidbeam::cpu {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Normalises a row's children over themselves. With noise by integer weights: with sums of floats, whose order is
+// another on a device, beams of near scores changed places. Without noise as the search under VALID, whose bits are
+// promised.
+RowOutcome normalize_over(const Group& group, const RowChildren& children, RowScore& row) {
+  RowWorkspace& workspace = group.lane.workspace;
+  const Kernels& kernels = *group.plan.kernels;
+  if (group.slot.sampling.noise_scale == 0.0F) {
+    row.normalizer = log_of(sum_of(kernels, {workspace.x.data(), SIDBEAM_DTYPE_F32}, children.count));
+    return use_computed(row);
+  }
+  WeighedChildren weighed;
+  const RowOutcome outcome = weigh_children(kernels, children, workspace, weighed);
+  row.normalizer = weighed.log;
+  row.clamp = true;
+  return outcome;
+}
 
 // Lists a row's children, normalises them over themselves, and keeps what winners need of the row.
 RowOutcome list_and_normalize(const Group& group, int32_t i, RowTask& task, int32_t& count) {
@@ -28,11 +46,8 @@ RowOutcome list_and_normalize(const Group& group, int32_t i, RowTask& task, int3
   row.log_mass = 0.0F;
   const bool over_valid = group.job.normalization == SIDBEAM_NORMALIZE_VALID;
   if (over_valid && group.job.lse != nullptr)
-    return is_bad_value(task.row, group.plan.kernels->largest(workspace.x.data(), count)) ? RowOutcome::kBad
-                                                                                          : RowOutcome::kReady;
-  const Elements children{workspace.x.data(), SIDBEAM_DTYPE_F32, 1.0F, 0.0F};
-  row.score.normalizer = log_of(sum_of(*group.plan.kernels, children, count));
-  const RowOutcome normalized = use_computed(row.score);
+    return is_bad_value(task.row, listed.largest) ? RowOutcome::kBad : RowOutcome::kReady;
+  const RowOutcome normalized = normalize_over(group, listed, row.score);
   if (normalized == RowOutcome::kReady && !over_valid) row.log_mass = log_mass_of(task.row, row.score.normalizer);
   return normalized;
 }

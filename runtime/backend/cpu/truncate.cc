@@ -63,7 +63,7 @@ struct RowToTruncate {
   }
 };
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity(), kLowest = std::numeric_limits<float>::lowest();
+constexpr float kLowest = std::numeric_limits<float>::lowest();
 constexpr int64_t kFew = 128;  // elements that are sorted
 
 // What the kept elements must reach.
@@ -188,8 +188,8 @@ Kept truncate_row(const SlotPlan& plan, const void* data) {
   const Truncation& truncation = plan.truncation;
   const RowToTruncate row{plan, data};
   const float largest = row.largest();
-  if (largest == -kInfinity) return {RowOutcome::kEmpty, {}, {}};
-  if (!(largest < kInfinity)) return {RowOutcome::kBad, {}, {}};
+  const RowOutcome outcome = outcome_of_largest(largest);
+  if (outcome != RowOutcome::kReady) return {outcome, {}, {}};
   const Search search{row, largest};
   Found found;
   Bracket bracket;
@@ -203,7 +203,7 @@ Kept truncate_row(const SlotPlan& plan, const void* data) {
   bracket = {};
   if (truncation.top_p < 1.0F && find_bracket(search, by_mass, bracket))
     found = find_boundary(search, by_mass, bracket);
-  return {RowOutcome::kReady, found.boundary, log_of_weights(found.mass, largest)};
+  return {outcome, found.boundary, log_of_weights(found.mass, largest)};
 }
 
 }  // namespace sidbeam::cpu

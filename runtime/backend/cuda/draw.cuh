@@ -27,16 +27,29 @@ struct ChoiceShared {
 struct Larger {
   __device__ float operator()(float a, float b) const { return a > b ? a : b; }
 };
+struct Add {
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
+};
 
 // The largest x of the children, +inf where one is NaN. x(i) is that of child i < count, -inf if it is no candidate.
 template <int kThreads, class X>
-__device__ __forceinline__ float largest_of(uint32_t count, const X& x, ChoiceShared<kThreads>& shared) {
+__device__ __forceinline__ float largest_of(uint32_t count, const X& x,
+                                            typename BlockFold<float, kThreads>::Storage& fold) {
   float own = -kInfinity;
   for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) {
     const float value = x(i);
     if (!(value <= own)) own = value == value ? value : kInfinity;
   }
-  return BlockFold<float, kThreads>::all(own, Larger(), shared.fold);
+  return BlockFold<float, kThreads>::all(own, Larger(), fold);
+}
+
+// The sum of the children's weights, where none of them is to be chosen.
+template <int kThreads, class X>
+__device__ __forceinline__ uint64_t total_weight(uint32_t count, float largest, const X& x,
+                                                 typename BlockFold<uint64_t, kThreads>::Storage& fold) {
+  uint64_t own = 0;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) own += weight_of(x(i), largest);
+  return BlockFold<uint64_t, kThreads>::all(own, Add(), fold);
 }
 
 struct Weights {

@@ -65,7 +65,7 @@ __device__ __forceinline__ RowOutcome list_row(int32_t normalization, int32_t to
                                                DrawShared<kThreads>& shared) {
   RowScore score = shared.row.beam.score;
   if (thread_id() == 0) shared.kept = {};
-  const RowOutcome outcome = normalize_draw<kThreads>(normalization, top_k, room, shared, score);
+  RowOutcome outcome = normalize_draw<kThreads>(normalization, top_k, room, shared, score);
   if (outcome != RowOutcome::kReady) return outcome;
   __syncthreads();  // before the choice takes the memory of the truncation
   if (thread_id() == 0) {
@@ -74,9 +74,9 @@ __device__ __forceinline__ RowOutcome list_row(int32_t normalization, int32_t to
   }
   const uint32_t count = shared.row.children.count;
   const auto x = [&](uint32_t i) { return x_of_child(shared, i); };
-  const float largest = largest_of<kThreads>(count, x, shared.choice);
-  if (largest == kInfinity) return RowOutcome::kBad;
-  if (largest == -kInfinity) return RowOutcome::kEmpty;
+  const float largest = largest_of<kThreads>(count, x, shared.choice.fold);
+  outcome = outcome_of_largest(largest);
+  if (outcome != RowOutcome::kReady) return outcome;
   const Weights weights = weigh<kThreads>(count, largest, x, shared.choice);
   if (thread_id() == 0) {
     const LogSum valid = log_of_weights(weights.total, largest);

@@ -16,6 +16,7 @@ struct PerturbBlock {
   NodeNoise noise;
   float log_mass;
   typename BlockFold<float, kThreads>::Storage fold;
+  typename BlockFold<uint64_t, kThreads>::Storage weights;
   RowShared<kThreads> row;  // last: the launch adds to its end
 };
 template <int kThreads, int kMostBeams>
@@ -27,6 +28,22 @@ static_assert(sizeof(FinishBlock<kManyThreads, SIDBEAM_MAX_BEAMS>) <= kSharedByt
 struct Less {
   __device__ float operator()(float a, float b) const { return a < b ? a : b; }
 };
+
+// The normaliser of children over themselves; x(i) is as in sum_values(). With noise it is made of integer weights, so
+// that it has the bits that the CPU gives it: with sums of floats, whose order is another here, beams of near scores
+// changed places. Without noise it is that of the search under VALID, whose bits are promised.
+template <int kThreads, class X>
+__device__ __forceinline__ RowOutcome normalize_over(const X& x, PerturbBlock<kThreads>& shared, RowScore& score) {
+  RowShared<kThreads>& row = shared.row;
+  const uint32_t count = row.children.count;
+  if (shared.noise.scale == 0.0F) return use_sum(sum_values<kThreads>(count, x, row), score);
+  const float largest = largest_of<kThreads>(count, x, shared.fold);
+  const RowOutcome outcome = outcome_of_largest(largest);
+  if (outcome != RowOutcome::kReady) return outcome;
+  score.normalizer = log_of_weights(total_weight<kThreads>(count, largest, x, shared.weights), largest);
+  score.clamp = true;
+  return outcome;
+}
 
 // Normalises the children of the row over themselves, after the row as P wants it. Leaves the former in row.beam.score,
 // and what lies between in shared.log_mass.
@@ -51,9 +68,8 @@ __device__ __forceinline__ RowOutcome normalize_children(int32_t normalization, 
       bad = bad || is_bad_value(row.beam.score, x(i));
     return __syncthreads_or(bad) != 0 ? RowOutcome::kBad : RowOutcome::kReady;
   }
-  const PartialSum sum = sum_values<kThreads>(row.children.count, x, row);
   score = row.beam.score;
-  outcome = use_sum(sum, score);
+  outcome = normalize_over<kThreads>(x, shared, score);
   if (outcome != RowOutcome::kReady) return outcome;
   __syncthreads();
   if (thread_id() == 0) {

@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "backend/cuda/draw.cuh"
 #include "backend/cuda/row_scan.cuh"
 #include "backend/truncation.h"
 
@@ -19,9 +20,6 @@ struct JoinSeen {
   __device__ Seen operator()(const Seen& a, const Seen& b) const {
     return {a.largest > b.largest ? a.largest : b.largest, a.finite + b.finite};
   }
-};
-struct Add {
-  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
 };
 
 // Masses of bins: the low halves are SelectStorage's bins.
@@ -169,8 +167,8 @@ __device__ __forceinline__ RowOutcome truncate_row(const Truncation& truncation,
   };
   const Seen seen = see_row<kThreads>(x, n, over_level ? beam.columns.offset : 0,
                                       over_level && beam.columns.map != nullptr ? 0 : inner, room, row, shared);
-  if (seen.largest == -kInfinity) return RowOutcome::kEmpty;
-  if (!(seen.largest < kInfinity)) return RowOutcome::kBad;
+  const RowOutcome outcome = outcome_of_largest(seen.largest);
+  if (outcome != RowOutcome::kReady) return outcome;
   const auto keys = [&](const auto& visit) {
     for (int64_t at = thread_id(); at < n; at += kThreads) visit(code_key(x(at), static_cast<uint32_t>(at)));
   };

@@ -28,7 +28,7 @@ from kernels import common_faults, compiler, parse, read_kernels, verdict
 LOADS = 4
 TABLE = pathlib.Path(__file__).with_name("table.md")
 READS_ROWS = ("row_kernel", "step_kernel", "topk_kernel", "draw_kernel", "perturb_kernel", "sample_kernel")
-CHOICES = {"chosen_child", "truncation_keys", "perturbed_child", "root_noise"}
+CHOICES = {"chosen_child", "truncation_keys", "weight_of_children", "perturbed_child", "root_noise"}
 
 
 def registers_of(instruction):
@@ -81,9 +81,10 @@ def rows_of_choices(kernels):
     lines = [
         "",
         "What chooses in the modes that sample, from random bits to a child, is in `choices.cu` as kernels of its own,",
-        "made of the functions that the kernels above call. There the log-sum-exp (ex2), divisions and logarithms in",
-        "double have special-function instructions (MUFU) too, which move log-probabilities by their rounding; none of",
-        "them is on the way to a choice.",
+        "made of the functions that the kernels above call. There the log-sum-exp (ex2) has special-function",
+        "instructions (MUFU) too, which move log-probabilities under P by their rounding, and are not on the way to a",
+        "choice; so do divisions in double, of which one is on that of stochastic beams, in the logarithm of the",
+        "children's weights: it begins with such an instruction and ends rounded correctly, as on the CPU.",
         "",
         "| choice | instructions | special functions | fused multiply-adds |",
         "|---|---|---|---|",

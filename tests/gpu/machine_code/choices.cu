@@ -14,10 +14,22 @@ __global__ void __launch_bounds__(kThreads) chosen_child(const float* x, uint32_
                                                          const int64_t* draws, int32_t level, uint32_t* out) {
   auto& shared = shared_memory<ChoiceShared<kThreads>>();
   const auto x_of = [&](uint32_t i) { return x[i]; };
-  const float largest = largest_of<kThreads>(count, x_of, shared);
+  const float largest = largest_of<kThreads>(count, x_of, shared.fold);
   const Weights weights = weigh<kThreads>(count, largest, x_of, shared);
   const int i = thread_id();
   out[i] = choose(weights, draw_bits(seed, request, draws[i], RandomUse::kCode, level), shared.through, x_of);
+}
+
+// Stochastic beams: the sum of the children's weights, which their normaliser is made of.
+__global__ void __launch_bounds__(kThreads) weight_of_children(const float* x, uint32_t count, uint64_t* out) {
+  struct Folds {
+    BlockFold<float, kThreads>::Storage largest;
+    BlockFold<uint64_t, kThreads>::Storage sum;
+  };
+  auto& folds = shared_memory<Folds>();
+  const auto x_of = [&](uint32_t i) { return x[i]; };
+  const float largest = largest_of<kThreads>(count, x_of, folds.largest);
+  out[thread_id()] = total_weight<kThreads>(count, largest, x_of, folds.sum);
 }
 
 // Truncation: the order of an element, its weight, and the mass that top-p keeps.
