@@ -191,115 +191,115 @@ typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef long long swig_type_163;
 typedef _goslice_ swig_type_164;
-typedef _goslice_ swig_type_165;
+typedef long long swig_type_165;
 typedef _goslice_ swig_type_166;
-typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
+typedef long long swig_type_167;
+typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
 typedef _goslice_ swig_type_170;
-typedef long long swig_type_171;
-typedef long long swig_type_172;
-typedef long long swig_type_173;
-typedef _goslice_ swig_type_174;
+typedef _goslice_ swig_type_171;
+typedef _goslice_ swig_type_172;
+typedef _goslice_ swig_type_173;
+typedef long long swig_type_174;
 typedef _goslice_ swig_type_175;
 typedef _goslice_ swig_type_176;
-typedef _goslice_ swig_type_177;
-typedef _goslice_ swig_type_178;
-typedef _goslice_ swig_type_179;
-typedef long long swig_type_180;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
+typedef long long swig_type_179;
+typedef _goslice_ swig_type_180;
 typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
-typedef long long swig_type_183;
-typedef long long swig_type_184;
+typedef _goslice_ swig_type_183;
+typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
-typedef _goslice_ swig_type_186;
+typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
-typedef _goslice_ swig_type_189;
-typedef _goslice_ swig_type_190;
+typedef _goslice_ swig_type_188;
+typedef long long swig_type_189;
+typedef long long swig_type_190;
 typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
 typedef _goslice_ swig_type_193;
-typedef _goslice_ swig_type_194;
+typedef long long swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef long long swig_type_196;
+typedef _goslice_ swig_type_196;
 typedef _goslice_ swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
-typedef long long swig_type_200;
+typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef long long swig_type_202;
 typedef _goslice_ swig_type_203;
-typedef long long swig_type_204;
+typedef _goslice_ swig_type_204;
 typedef _goslice_ swig_type_205;
-typedef _goslice_ swig_type_206;
+typedef long long swig_type_206;
 typedef _goslice_ swig_type_207;
-typedef _goslice_ swig_type_208;
+typedef long long swig_type_208;
 typedef _goslice_ swig_type_209;
 typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef long long swig_type_212;
+typedef _goslice_ swig_type_212;
 typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
-typedef _goslice_ swig_type_216;
-typedef long long swig_type_217;
+typedef long long swig_type_216;
+typedef _goslice_ swig_type_217;
 typedef long long swig_type_218;
-typedef long long swig_type_219;
-typedef long long swig_type_220;
-typedef long long swig_type_221;
+typedef _goslice_ swig_type_219;
+typedef _goslice_ swig_type_220;
+typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
-typedef _goslice_ swig_type_223;
-typedef _goslice_ swig_type_224;
+typedef long long swig_type_223;
+typedef long long swig_type_224;
 typedef long long swig_type_225;
 typedef long long swig_type_226;
-typedef _goslice_ swig_type_227;
-typedef long long swig_type_228;
+typedef long long swig_type_227;
+typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
 typedef _goslice_ swig_type_230;
-typedef _goslice_ swig_type_231;
-typedef _goslice_ swig_type_232;
-typedef long long swig_type_233;
+typedef long long swig_type_231;
+typedef long long swig_type_232;
+typedef _goslice_ swig_type_233;
 typedef long long swig_type_234;
-typedef long long swig_type_235;
-typedef long long swig_type_236;
+typedef _goslice_ swig_type_235;
+typedef _goslice_ swig_type_236;
 typedef _goslice_ swig_type_237;
 typedef _goslice_ swig_type_238;
-typedef _goslice_ swig_type_239;
+typedef long long swig_type_239;
 typedef long long swig_type_240;
-typedef _goslice_ swig_type_241;
-typedef _goslice_ swig_type_242;
+typedef long long swig_type_241;
+typedef long long swig_type_242;
 typedef _goslice_ swig_type_243;
 typedef _goslice_ swig_type_244;
-typedef long long swig_type_245;
+typedef _goslice_ swig_type_245;
 typedef long long swig_type_246;
-typedef long long swig_type_247;
-typedef long long swig_type_248;
+typedef _goslice_ swig_type_247;
+typedef _goslice_ swig_type_248;
 typedef _goslice_ swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef _goslice_ swig_type_251;
-typedef _goslice_ swig_type_252;
-typedef _goslice_ swig_type_253;
-typedef _goslice_ swig_type_254;
+typedef long long swig_type_251;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
+typedef long long swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
 typedef _goslice_ swig_type_258;
-typedef long long swig_type_259;
+typedef _goslice_ swig_type_259;
 typedef _goslice_ swig_type_260;
-typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _goslice_ swig_type_261;
+typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
-typedef long long swig_type_264;
-typedef _goslice_ swig_type_265;
+typedef _goslice_ swig_type_264;
+typedef long long swig_type_265;
 typedef _goslice_ swig_type_266;
 typedef long long swig_type_267;
-typedef _goslice_ swig_type_268;
+typedef long long swig_type_268;
 typedef _goslice_ swig_type_269;
-typedef _goslice_ swig_type_270;
+typedef long long swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
-typedef _goslice_ swig_type_273;
+typedef long long swig_type_273;
 typedef _goslice_ swig_type_274;
 typedef _goslice_ swig_type_275;
 typedef _goslice_ swig_type_276;
@@ -309,400 +309,521 @@ typedef _goslice_ swig_type_279;
 typedef _goslice_ swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef _goslice_ swig_type_282;
-typedef long long swig_type_283;
+typedef _goslice_ swig_type_283;
 typedef _goslice_ swig_type_284;
-typedef long long swig_type_285;
+typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
 typedef _goslice_ swig_type_287;
 typedef _goslice_ swig_type_288;
-typedef _goslice_ swig_type_289;
-typedef _gostring_ swig_type_290;
-typedef _goslice_ swig_type_291;
+typedef long long swig_type_289;
+typedef _goslice_ swig_type_290;
+typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
-typedef _goslice_ swig_type_296;
+typedef _gostring_ swig_type_296;
 typedef _goslice_ swig_type_297;
 typedef _goslice_ swig_type_298;
-typedef long long swig_type_299;
+typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
 typedef _goslice_ swig_type_302;
-typedef long long swig_type_303;
+typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef long long swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
-typedef long long swig_type_308;
+typedef _goslice_ swig_type_308;
 typedef long long swig_type_309;
 typedef _goslice_ swig_type_310;
 typedef long long swig_type_311;
 typedef _goslice_ swig_type_312;
-typedef long long swig_type_313;
-typedef _goslice_ swig_type_314;
+typedef _goslice_ swig_type_313;
+typedef long long swig_type_314;
 typedef long long swig_type_315;
 typedef _goslice_ swig_type_316;
-typedef _goslice_ swig_type_317;
+typedef long long swig_type_317;
 typedef _goslice_ swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef _gostring_ swig_type_320;
-typedef _goslice_ swig_type_321;
-typedef long long swig_type_322;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
+typedef long long swig_type_321;
+typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
 typedef _goslice_ swig_type_325;
-typedef _goslice_ swig_type_326;
-typedef _gostring_ swig_type_327;
-typedef _goslice_ swig_type_328;
+typedef _gostring_ swig_type_326;
+typedef _goslice_ swig_type_327;
+typedef long long swig_type_328;
 typedef _goslice_ swig_type_329;
 typedef _goslice_ swig_type_330;
 typedef _goslice_ swig_type_331;
-typedef _gostring_ swig_type_332;
-typedef _goslice_ swig_type_333;
+typedef _goslice_ swig_type_332;
+typedef _gostring_ swig_type_333;
 typedef _goslice_ swig_type_334;
 typedef _goslice_ swig_type_335;
-typedef long long swig_type_336;
-typedef long long swig_type_337;
-typedef long long swig_type_338;
-typedef long long swig_type_339;
-typedef long long swig_type_340;
+typedef _goslice_ swig_type_336;
+typedef _goslice_ swig_type_337;
+typedef _gostring_ swig_type_338;
+typedef _goslice_ swig_type_339;
+typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef _goslice_ swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
-typedef _goslice_ swig_type_346;
-typedef _goslice_ swig_type_347;
+typedef long long swig_type_342;
+typedef long long swig_type_343;
+typedef long long swig_type_344;
+typedef long long swig_type_345;
+typedef long long swig_type_346;
+typedef long long swig_type_347;
 typedef _goslice_ swig_type_348;
-extern void _wrap_Swig_free_native_620402ab6d27b393(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_620402ab6d27b393(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393(void);
-extern swig_type_1 _wrap_sidbeam_version_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_620402ab6d27b393(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_620402ab6d27b393(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_620402ab6d27b393(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DISC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_620402ab6d27b393(void);
-extern void _wrap_flat_close_native_620402ab6d27b393(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_free_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_620402ab6d27b393(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_620402ab6d27b393(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_flat_log_take_native_620402ab6d27b393(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_620402ab6d27b393(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_620402ab6d27b393(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_620402ab6d27b393(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_620402ab6d27b393(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_620402ab6d27b393(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_620402ab6d27b393(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_620402ab6d27b393(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_flat_returned_loans_native_620402ab6d27b393(swig_type_43 arg1);
-extern uintptr_t _wrap_flat_index_open_native_620402ab6d27b393(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_620402ab6d27b393(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_index_peek_native_620402ab6d27b393(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
-extern void _wrap_flat_index_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
-extern void _wrap_flat_index_verify_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
-extern void _wrap_flat_index_get_section_native_620402ab6d27b393(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
-extern void _wrap_flat_index_get_metadata_native_620402ab6d27b393(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
-extern swig_type_67 _wrap_flat_index_codebook_native_620402ab6d27b393(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
-extern void _wrap_flat_index_sids_native_620402ab6d27b393(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
-extern void _wrap_flat_index_find_sids_native_620402ab6d27b393(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
-extern void _wrap_flat_index_ordinals_native_620402ab6d27b393(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
-extern swig_type_82 _wrap_flat_index_children_native_620402ab6d27b393(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
-extern void _wrap_flat_index_upload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
-extern void _wrap_flat_index_get_upload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_unload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_620402ab6d27b393(uintptr_t arg1, swig_type_94 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_620402ab6d27b393(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_plan_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
-extern void _wrap_flat_plan_get_section_native_620402ab6d27b393(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_constraint_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_flat_index_item_rows_native_620402ab6d27b393(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_item_ordinals_native_620402ab6d27b393(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
-extern void _wrap_flat_index_item_ids_native_620402ab6d27b393(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
-extern swig_type_119 _wrap_flat_index_item_names_native_620402ab6d27b393(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_flat_index_find_item_native_620402ab6d27b393(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
-extern uintptr_t _wrap_flat_session_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
-extern void _wrap_flat_session_start_native_620402ab6d27b393(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
-extern void _wrap_flat_session_step_native_620402ab6d27b393(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_session_get_beams_native_620402ab6d27b393(uintptr_t arg1, swig_type_165 arg2, swig_type_166 arg3);
-extern void _wrap_flat_session_fetch_native_620402ab6d27b393(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4);
-extern void _wrap_flat_session_get_items_native_620402ab6d27b393(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_type_173 arg5, swig_type_174 arg6, swig_type_175 arg7, swig_type_176 arg8, swig_type_177 arg9, swig_type_178 arg10, swig_type_179 arg11, swig_type_180 arg12, swig_type_181 arg13);
-extern void _wrap_flat_session_stop_native_620402ab6d27b393(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4, swig_type_185 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_session_get_stats_native_620402ab6d27b393(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393(void);
-extern swig_type_188 _wrap_flat_session_get_counters_native_620402ab6d27b393(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3, swig_type_191 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_type_194 arg4, swig_type_195 arg5, swig_type_196 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_197 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_type_203 arg7, swig_type_204 arg8, swig_type_205 arg9);
-extern void _wrap_flat_constraint_set_advance_native_620402ab6d27b393(uintptr_t arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5, swig_type_210 arg6, swig_type_211 arg7, swig_type_212 arg8, swig_type_213 arg9);
-extern void _wrap_flat_constraint_set_mask_native_620402ab6d27b393(uintptr_t arg1, swig_type_214 arg2, swig_type_215 arg3, swig_type_216 arg4, swig_type_217 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_218 arg9, swig_type_219 arg10, swig_type_220 arg11, swig_type_221 arg12, swig_type_222 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8);
-extern void _wrap_flat_constraint_set_topk_native_620402ab6d27b393(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_234 arg9, swig_type_235 arg10, swig_type_236 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_237 arg14, swig_type_238 arg15, swig_type_239 arg16, swig_type_240 arg17, swig_type_241 arg18);
-extern void _wrap_flat_constraint_set_sample_native_620402ab6d27b393(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_type_244 arg4, swig_type_245 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_246 arg9, swig_type_247 arg10, swig_type_248 arg11, swig_intgo arg12, swig_type_249 arg13, swig_type_250 arg14, swig_type_251 arg15, swig_type_252 arg16, swig_type_253 arg17, swig_type_254 arg18, swig_type_255 arg19, swig_type_256 arg20, swig_type_257 arg21, swig_type_258 arg22, swig_type_259 arg23, swig_type_260 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_261 arg7, swig_type_262 arg8, swig_type_263 arg9);
-extern swig_type_264 _wrap_flat_disc_next_native_620402ab6d27b393(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3);
-extern void _wrap_flat_disc_add_native_620402ab6d27b393(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, swig_type_271 arg6, swig_type_272 arg7);
-extern void _wrap_flat_disc_get_native_620402ab6d27b393(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7, swig_type_279 arg8, swig_type_280 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_flat_events_next_native_620402ab6d27b393(uintptr_t arg1, swig_type_281 arg2, swig_type_282 arg3);
-extern void _wrap_flat_adjust_answer_native_620402ab6d27b393(uintptr_t arg1, swig_type_283 arg2, swig_intgo arg3, swig_type_284 arg4);
-extern void _wrap_flat_result_take_native_620402ab6d27b393(swig_type_285 arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_type_289 arg5);
-extern uintptr_t _wrap_flat_model_open_native_620402ab6d27b393(swig_type_290 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_291 arg5);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393(void);
-extern void _wrap_flat_model_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393(void);
-extern uintptr_t _wrap_flat_runner_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_295 arg4, float arg5, float arg6, swig_type_296 arg7, swig_type_297 arg8, swig_type_298 arg9, swig_type_299 arg10, swig_type_300 arg11, swig_type_301 arg12);
-extern uintptr_t _wrap_flat_runner_events_native_620402ab6d27b393(uintptr_t arg1, swig_type_302 arg2);
-extern void _wrap_flat_runner_run_native_620402ab6d27b393(uintptr_t arg1, swig_type_303 arg2, swig_type_304 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_305 arg8, swig_type_306 arg9, swig_type_307 arg10);
-extern swig_type_308 _wrap_flat_runner_submit_native_620402ab6d27b393(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9);
-extern void _wrap_flat_runner_cancel_native_620402ab6d27b393(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_620402ab6d27b393(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_runner_get_stats_native_620402ab6d27b393(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3);
-extern void _wrap_flat_runner_close_native_620402ab6d27b393(uintptr_t arg1, swig_type_319 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_620402ab6d27b393(swig_type_320 arg1, swig_type_321 arg2);
-extern swig_type_322 _wrap_flat_draft_head_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3, swig_type_325 arg4, swig_type_326 arg5);
-extern void _wrap_flat_draft_head_write_native_620402ab6d27b393(swig_type_327 arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_type_331 arg5, swig_type_332 arg6, swig_type_333 arg7);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_334 arg9);
-extern void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(uintptr_t arg1, swig_type_335 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_336 arg6, swig_type_337 arg7, swig_type_338 arg8, swig_type_339 arg9, swig_type_340 arg10, swig_type_341 arg11, swig_type_342 arg12, swig_type_343 arg13, swig_type_344 arg14, swig_type_345 arg15, swig_type_346 arg16, swig_type_347 arg17, swig_type_348 arg18);
+typedef _goslice_ swig_type_349;
+typedef _goslice_ swig_type_350;
+typedef _goslice_ swig_type_351;
+typedef _goslice_ swig_type_352;
+typedef _goslice_ swig_type_353;
+typedef _goslice_ swig_type_354;
+typedef _goslice_ swig_type_355;
+typedef _goslice_ swig_type_356;
+typedef long long swig_type_357;
+typedef long long swig_type_358;
+typedef long long swig_type_359;
+typedef long long swig_type_360;
+typedef _goslice_ swig_type_361;
+typedef _goslice_ swig_type_362;
+typedef long long swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
+typedef _goslice_ swig_type_366;
+typedef long long swig_type_367;
+typedef long long swig_type_368;
+typedef long long swig_type_369;
+typedef long long swig_type_370;
+typedef long long swig_type_371;
+typedef long long swig_type_372;
+typedef _goslice_ swig_type_373;
+typedef _goslice_ swig_type_374;
+typedef _goslice_ swig_type_375;
+typedef _goslice_ swig_type_376;
+typedef _goslice_ swig_type_377;
+typedef _goslice_ swig_type_378;
+typedef _goslice_ swig_type_379;
+typedef _goslice_ swig_type_380;
+typedef long long swig_type_381;
+typedef _goslice_ swig_type_382;
+typedef long long swig_type_383;
+typedef _goslice_ swig_type_384;
+typedef _goslice_ swig_type_385;
+typedef _goslice_ swig_type_386;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
+typedef long long swig_type_389;
+typedef _goslice_ swig_type_390;
+typedef _goslice_ swig_type_391;
+typedef long long swig_type_392;
+typedef long long swig_type_393;
+typedef long long swig_type_394;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef long long swig_type_397;
+typedef _goslice_ swig_type_398;
+typedef _goslice_ swig_type_399;
+typedef _goslice_ swig_type_400;
+typedef _goslice_ swig_type_401;
+typedef _goslice_ swig_type_402;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
+typedef _goslice_ swig_type_405;
+typedef _goslice_ swig_type_406;
+typedef _goslice_ swig_type_407;
+typedef _goslice_ swig_type_408;
+typedef _goslice_ swig_type_409;
+typedef long long swig_type_410;
+typedef long long swig_type_411;
+typedef _goslice_ swig_type_412;
+typedef _goslice_ swig_type_413;
+typedef _goslice_ swig_type_414;
+extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8(void);
+extern swig_type_1 _wrap_sidbeam_version_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_77dbbda3972740c8(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_77dbbda3972740c8(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DISC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_77dbbda3972740c8(void);
+extern void _wrap_flat_close_native_77dbbda3972740c8(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_free_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_77dbbda3972740c8(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_flat_log_take_native_77dbbda3972740c8(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_77dbbda3972740c8(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_77dbbda3972740c8(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_77dbbda3972740c8(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_43 arg1);
+extern uintptr_t _wrap_flat_index_open_native_77dbbda3972740c8(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_77dbbda3972740c8(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_index_peek_native_77dbbda3972740c8(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
+extern void _wrap_flat_index_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
+extern void _wrap_flat_index_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
+extern void _wrap_flat_index_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
+extern void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
+extern swig_type_67 _wrap_flat_index_codebook_native_77dbbda3972740c8(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
+extern void _wrap_flat_index_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
+extern void _wrap_flat_index_find_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
+extern void _wrap_flat_index_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
+extern swig_type_82 _wrap_flat_index_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
+extern void _wrap_flat_index_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
+extern void _wrap_flat_index_get_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
+extern void _wrap_flat_index_unload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_77dbbda3972740c8(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_77dbbda3972740c8(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_plan_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
+extern void _wrap_flat_plan_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_105 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
+extern void _wrap_flat_index_item_rows_native_77dbbda3972740c8(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
+extern swig_type_119 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
+extern swig_type_123 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
+extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
+extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
+extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
+extern swig_type_165 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_166 arg2, swig_type_167 arg3, swig_intgo arg4, swig_type_168 arg5, swig_type_169 arg6, swig_type_170 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3);
+extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4);
+extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_type_178 arg4, swig_type_179 arg5, swig_type_180 arg6, swig_type_181 arg7, swig_type_182 arg8, swig_type_183 arg9, swig_type_184 arg10, swig_type_185 arg11, swig_type_186 arg12, swig_type_187 arg13);
+extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_type_190 arg4, swig_type_191 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8(void);
+extern swig_type_194 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_203 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, swig_type_206 arg4, swig_type_207 arg5, swig_type_208 arg6, swig_type_209 arg7, swig_type_210 arg8, swig_type_211 arg9);
+extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_type_214 arg4, swig_type_215 arg5, swig_type_216 arg6, swig_type_217 arg7, swig_type_218 arg8, swig_type_219 arg9);
+extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4, swig_type_223 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_224 arg9, swig_type_225 arg10, swig_type_226 arg11, swig_type_227 arg12, swig_type_228 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6, swig_type_234 arg7, swig_type_235 arg8);
+extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_243 arg14, swig_type_244 arg15, swig_type_245 arg16, swig_type_246 arg17, swig_type_247 arg18);
+extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_type_251 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9, swig_type_253 arg10, swig_type_254 arg11, swig_intgo arg12, swig_type_255 arg13, swig_type_256 arg14, swig_type_257 arg15, swig_type_258 arg16, swig_type_259 arg17, swig_type_260 arg18, swig_type_261 arg19, swig_type_262 arg20, swig_type_263 arg21, swig_type_264 arg22, swig_type_265 arg23, swig_type_266 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_267 arg7, swig_type_268 arg8, swig_type_269 arg9);
+extern swig_type_270 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3);
+extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7);
+extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4, swig_type_282 arg5, swig_type_283 arg6, swig_type_284 arg7, swig_type_285 arg8, swig_type_286 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
+extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_289 arg2, swig_intgo arg3, swig_type_290 arg4);
+extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5);
+extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
+extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_301 arg4, float arg5, float arg6, swig_type_302 arg7, swig_type_303 arg8, swig_type_304 arg9, swig_type_305 arg10, swig_type_306 arg11, swig_type_307 arg12);
+extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_308 arg2);
+extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9, swig_type_313 arg10);
+extern swig_type_314 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_317 arg8, swig_type_318 arg9);
+extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3);
+extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_325 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_326 arg1, swig_type_327 arg2);
+extern swig_type_328 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4, swig_type_332 arg5);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_333 arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5, swig_type_338 arg6, swig_type_339 arg7);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_340 arg9);
+extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_343 arg7, swig_type_344 arg8, swig_type_345 arg9, swig_type_346 arg10, swig_type_347 arg11, swig_type_348 arg12, swig_type_349 arg13, swig_type_350 arg14, swig_type_351 arg15, swig_type_352 arg16, swig_type_353 arg17, swig_type_354 arg18, swig_type_355 arg19);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_356 arg1, swig_type_357 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_358 arg6, swig_type_359 arg7, swig_type_360 arg8, swig_type_361 arg9, float arg10, swig_intgo arg11, swig_type_362 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_363 arg4, swig_type_364 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_368 arg8, swig_type_369 arg9, swig_type_370 arg10, swig_type_371 arg11, swig_type_372 arg12, swig_type_373 arg13, swig_type_374 arg14, float arg15, swig_type_375 arg16, swig_type_376 arg17);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_380 arg5);
+extern swig_type_381 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_387 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_388 arg2, swig_type_389 arg3, swig_type_390 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_391 arg2, swig_type_392 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_393 arg7, swig_type_394 arg8, swig_type_395 arg9, swig_type_396 arg10, swig_type_397 arg11, swig_type_398 arg12, swig_type_399 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_400 arg2, swig_type_401 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_402 arg2, float arg3, swig_intgo arg4, swig_type_403 arg5, swig_type_404 arg6, swig_intgo arg7, swig_type_405 arg8, swig_type_406 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4, float arg5, swig_intgo arg6, swig_type_410 arg7, swig_type_411 arg8, swig_intgo arg9, swig_type_412 arg10, swig_type_413 arg11, swig_type_414 arg12);
 #undef intgo
 */
 import "C"
@@ -730,13 +851,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_620402ab6d27b393(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -747,7 +868,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -755,7 +876,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -763,7 +884,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -771,7 +892,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -779,7 +900,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -787,7 +908,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -795,7 +916,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -803,7 +924,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -811,7 +932,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -819,7 +940,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -827,7 +948,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -835,7 +956,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -843,7 +964,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -851,7 +972,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -859,7 +980,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -867,7 +988,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -875,7 +996,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -883,7 +1004,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -891,7 +1012,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -899,7 +1020,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -907,7 +1028,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -915,7 +1036,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -923,7 +1044,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -931,7 +1052,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -939,7 +1060,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -947,7 +1068,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -955,7 +1076,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -963,7 +1084,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_620402ab6d27b393()
+	swig_r_p := C._wrap_sidbeam_version_native_77dbbda3972740c8()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -972,14 +1093,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_620402ab6d27b393())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_77dbbda3972740c8())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_620402ab6d27b393(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -988,7 +1109,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_620402ab6d27b393()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_77dbbda3972740c8()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -997,7 +1118,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_620402ab6d27b393())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1005,7 +1126,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1013,7 +1134,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1021,7 +1142,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1029,7 +1150,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1037,7 +1158,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1045,7 +1166,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1053,7 +1174,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1061,7 +1182,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1069,7 +1190,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1077,7 +1198,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1085,7 +1206,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1093,7 +1214,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1101,7 +1222,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1109,7 +1230,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1117,7 +1238,7 @@ var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1125,7 +1246,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1133,7 +1254,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1141,7 +1262,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1149,7 +1270,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1157,7 +1278,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1165,7 +1286,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1173,7 +1294,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1181,7 +1302,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1189,7 +1310,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1197,7 +1318,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1205,7 +1326,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1213,7 +1334,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1221,7 +1342,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1229,7 +1350,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1237,7 +1358,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1245,7 +1366,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1253,7 +1374,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1261,7 +1382,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1269,7 +1390,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1277,7 +1398,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1285,7 +1406,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1295,7 +1416,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1303,7 +1424,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1311,7 +1432,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1319,7 +1440,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1327,7 +1448,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1335,7 +1456,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1343,7 +1464,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1351,7 +1472,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1359,7 +1480,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1367,7 +1488,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1375,7 +1496,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1383,7 +1504,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1391,7 +1512,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1399,7 +1520,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1407,15 +1528,39 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
 var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
+func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
+
+func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
+
+func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_PRODUCT int = _swig_getSIDBEAM_HIDDEN_PRODUCT()
+
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1423,7 +1568,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1431,7 +1576,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1439,7 +1584,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1447,7 +1592,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1455,7 +1600,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1463,7 +1608,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1471,7 +1616,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1479,7 +1624,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1487,7 +1632,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1495,7 +1640,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1503,7 +1648,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1511,15 +1656,39 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8())
 	return swig_r
 }
 
 var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
+func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
+
+func _swig_getFLAT_HIDDEN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
+
+func _swig_getFLAT_SPECULATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_620402ab6d27b393())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1527,25 +1696,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_620402ab6d27b393(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1553,12 +1722,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_620402ab6d27b393(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_77dbbda3972740c8(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1566,7 +1735,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1574,7 +1743,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1583,7 +1752,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_620402ab6d27b393(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_77dbbda3972740c8(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1602,7 +1771,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_620402ab6d27b393(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1629,7 +1798,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1646,7 +1815,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1658,7 +1827,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1670,7 +1839,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1698,7 +1867,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1724,7 +1893,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1740,7 +1909,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1753,7 +1922,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1763,7 +1932,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_620402ab6d27b393(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1777,7 +1946,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1795,7 +1964,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1807,7 +1976,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1815,7 +1984,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1823,7 +1992,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1831,7 +2000,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1839,7 +2008,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1847,7 +2016,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1855,7 +2024,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1863,7 +2032,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1871,7 +2040,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1879,7 +2048,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1887,7 +2056,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1895,7 +2064,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1903,7 +2072,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1911,7 +2080,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1919,7 +2088,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1927,7 +2096,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1935,7 +2104,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1943,7 +2112,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1951,7 +2120,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1959,7 +2128,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1967,7 +2136,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1978,7 +2147,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_620402ab6d27b393(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_77dbbda3972740c8(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1998,7 +2167,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2014,7 +2183,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2027,7 +2196,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2049,7 +2218,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2069,7 +2238,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2086,7 +2255,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2108,7 +2277,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2128,7 +2297,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2147,7 +2316,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2172,7 +2341,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2183,7 +2352,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2196,7 +2365,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2206,7 +2375,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2221,7 +2390,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_620402ab6d27b393(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_77dbbda3972740c8(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2233,7 +2402,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2241,7 +2410,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2249,7 +2418,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2257,7 +2426,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2265,7 +2434,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2273,7 +2442,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2281,7 +2450,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2289,7 +2458,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2299,7 +2468,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2315,7 +2484,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2334,7 +2503,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2343,7 +2512,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2351,7 +2520,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2359,7 +2528,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2367,7 +2536,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2375,7 +2544,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2383,7 +2552,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2391,7 +2560,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2402,7 +2571,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2419,7 +2588,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2433,7 +2602,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2451,7 +2620,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2472,7 +2641,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2492,7 +2661,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2520,7 +2689,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2556,7 +2725,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_session_start_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2622,7 +2791,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2646,9 +2815,34 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	}
 }
 
+func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg5 []int64, arg6 []int32, arg7 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_type_167(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
+}
+
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2656,7 +2850,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2664,7 +2858,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2672,7 +2866,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2680,7 +2874,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2688,7 +2882,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2696,7 +2890,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2704,7 +2898,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2712,7 +2906,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2720,7 +2914,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2728,7 +2922,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2736,7 +2930,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2744,7 +2938,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2752,7 +2946,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2760,7 +2954,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2768,7 +2962,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2778,7 +2972,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2792,7 +2986,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_type_168(_swig_i_2), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2815,7 +3009,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_type_171(_swig_i_2), C.swig_type_172(_swig_i_3), C.swig_type_173(_swig_i_4), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_10)), C.swig_type_180(_swig_i_11), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_type_177(_swig_i_2), C.swig_type_178(_swig_i_3), C.swig_type_179(_swig_i_4), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_10)), C.swig_type_186(_swig_i_11), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2848,7 +3042,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), C.swig_type_184(_swig_i_3), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_type_190(_swig_i_3), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2859,7 +3053,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2867,7 +3061,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2875,7 +3069,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2883,7 +3077,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2891,7 +3085,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2899,7 +3093,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2907,7 +3101,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2917,7 +3111,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2928,7 +3122,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2936,7 +3130,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2948,7 +3142,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2972,7 +3166,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_4)), C.swig_type_196(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3001,7 +3195,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), C.swig_type_200(_swig_i_3), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_6)), C.swig_type_204(_swig_i_7), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), C.swig_type_206(_swig_i_3), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_4)), C.swig_type_208(_swig_i_5), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_6)), C.swig_type_210(_swig_i_7), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3029,7 +3223,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_4)), C.swig_type_210(_swig_i_5), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_6)), C.swig_type_212(_swig_i_7), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_4)), C.swig_type_216(_swig_i_5), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_6)), C.swig_type_218(_swig_i_7), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3064,7 +3258,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3)), C.swig_type_217(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_218(_swig_i_8), C.swig_type_219(_swig_i_9), C.swig_type_220(_swig_i_10), C.swig_type_221(_swig_i_11), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_3)), C.swig_type_223(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_224(_swig_i_8), C.swig_type_225(_swig_i_9), C.swig_type_226(_swig_i_10), C.swig_type_227(_swig_i_11), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3088,7 +3282,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), C.swig_type_225(_swig_i_3), C.swig_type_226(_swig_i_4), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_5)), C.swig_type_228(_swig_i_6), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), C.swig_type_231(_swig_i_3), C.swig_type_232(_swig_i_4), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_5)), C.swig_type_234(_swig_i_6), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3122,7 +3316,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_3)), C.swig_type_233(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_234(_swig_i_8), C.swig_type_235(_swig_i_9), C.swig_type_236(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_15)), C.swig_type_240(_swig_i_16), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_type_239(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_240(_swig_i_8), C.swig_type_241(_swig_i_9), C.swig_type_242(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_15)), C.swig_type_246(_swig_i_16), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3171,7 +3365,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_3)), C.swig_type_245(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_246(_swig_i_8), C.swig_type_247(_swig_i_9), C.swig_type_248(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_21)), C.swig_type_259(_swig_i_22), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)), C.swig_type_251(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_252(_swig_i_8), C.swig_type_253(_swig_i_9), C.swig_type_254(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_21)), C.swig_type_265(_swig_i_22), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3227,7 +3421,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_261(_swig_i_6), C.swig_type_262(_swig_i_7), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_267(_swig_i_6), C.swig_type_268(_swig_i_7), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -3239,7 +3433,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3257,7 +3451,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3285,7 +3479,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3314,7 +3508,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3322,7 +3516,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3330,7 +3524,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3338,7 +3532,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3346,7 +3540,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3354,7 +3548,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3362,7 +3556,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3370,7 +3564,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3378,7 +3572,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3386,7 +3580,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3394,7 +3588,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3402,7 +3596,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3410,7 +3604,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3418,7 +3612,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3426,7 +3620,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3434,7 +3628,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3442,7 +3636,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3450,7 +3644,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3458,7 +3652,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3466,7 +3660,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3474,7 +3668,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3482,7 +3676,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3490,7 +3684,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3498,7 +3692,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3506,7 +3700,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3514,7 +3708,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3522,7 +3716,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3530,7 +3724,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3541,7 +3735,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3556,7 +3750,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3568,7 +3762,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_620402ab6d27b393(C.swig_type_285(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3590,7 +3784,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_620402ab6d27b393(*(*C.swig_type_290)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3602,7 +3796,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3610,7 +3804,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3618,7 +3812,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3626,7 +3820,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3634,7 +3828,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3642,7 +3836,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3650,7 +3844,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3658,7 +3852,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3666,7 +3860,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3674,7 +3868,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3682,7 +3876,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3690,7 +3884,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3698,7 +3892,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3709,7 +3903,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3723,7 +3917,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3731,7 +3925,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3739,7 +3933,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3747,7 +3941,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3755,7 +3949,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3763,7 +3957,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3771,7 +3965,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3779,7 +3973,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3787,7 +3981,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3795,7 +3989,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3803,7 +3997,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3811,7 +4005,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3819,7 +4013,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3839,7 +4033,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 []int64, 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.float(_swig_i_5), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_8)), C.swig_type_299(_swig_i_9), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.float(_swig_i_5), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_8)), C.swig_type_305(_swig_i_9), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3865,7 +4059,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3883,7 +4077,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_flat_runner_run_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_303(_swig_i_1), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_305(_swig_i_7), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_9)))
+	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_311(_swig_i_7), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_9)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3906,7 +4100,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_311(_swig_i_7), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_317(_swig_i_7), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3920,7 +4114,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_313(_swig_i_1), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3931,7 +4125,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3940,7 +4134,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3948,7 +4142,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3956,7 +4150,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3964,7 +4158,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3972,7 +4166,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3980,7 +4174,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3988,7 +4182,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3996,7 +4190,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4004,7 +4198,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4012,7 +4206,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4020,7 +4214,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4028,7 +4222,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4036,7 +4230,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4044,7 +4238,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4052,7 +4246,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4060,7 +4254,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4068,7 +4262,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4076,7 +4270,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4084,7 +4278,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4094,7 +4288,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4106,7 +4300,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4114,7 +4308,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4122,7 +4316,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4130,7 +4324,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4138,7 +4332,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4146,7 +4340,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4154,7 +4348,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4162,7 +4356,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4170,7 +4364,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4178,7 +4372,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4186,7 +4380,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4194,7 +4388,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4202,7 +4396,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4212,7 +4406,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_620402ab6d27b393(*(*C.swig_type_320)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_326)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4229,7 +4423,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4253,7 +4447,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_draft_head_write_native_620402ab6d27b393(*(*C.swig_type_327)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_333)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4288,14 +4482,14 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
 	return swig_r
 }
 
-func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 []int64, arg12 []int32, arg13 []int32, arg14 []int32, arg15 []int32, arg16 []float32, arg17 []int64, arg18 []byte) {
+func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []int64, arg13 []int32, arg14 []int32, arg15 []int32, arg16 []int32, arg17 []float32, arg18 []int64, arg19 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4314,12 +4508,10 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_run_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_336(_swig_i_5), C.swig_type_337(_swig_i_6), C.swig_type_338(_swig_i_7), C.swig_type_339(_swig_i_8), C.swig_type_340(_swig_i_9), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_17)))
+	_swig_i_18 := arg19
+	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), C.swig_type_342(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_343(_swig_i_6), C.swig_type_344(_swig_i_7), C.swig_type_345(_swig_i_8), C.swig_type_346(_swig_i_9), C.swig_type_347(_swig_i_10), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
@@ -4341,5 +4533,546 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg18
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg19
+	}
+}
+
+func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 int64, arg8 int64, arg9 []float32, arg10 float32, arg11 int, arg12 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_356)(unsafe.Pointer(&_swig_i_0)), C.swig_type_357(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_358(_swig_i_5), C.swig_type_359(_swig_i_6), C.swig_type_360(_swig_i_7), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_11))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+	return swig_r
+}
+
+func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_363(_swig_i_3), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
+func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 []float32, arg17 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	_swig_i_15 := arg16
+	_swig_i_16 := arg17
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_2)), C.swig_type_367(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_368(_swig_i_7), C.swig_type_369(_swig_i_8), C.swig_type_370(_swig_i_9), C.swig_type_371(_swig_i_10), C.swig_type_372(_swig_i_11), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_16)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg14
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg16
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg17
+	}
+}
+
+func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
+
+func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
+
+func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
+
+func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES()
+
+func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES()
+
+func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_COUNT int = _swig_getFLAT_HIDDEN_STATS_COUNT()
+
+func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
+func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), C.swig_type_383(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
+
+func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
+
+func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
+
+func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
+
+func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
+
+func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
+
+func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
+
+func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
+
+func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
+
+func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
+
+func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
+
+func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
+
+func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
+
+func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
+
+func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
+
+func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_COUNT int = _swig_getFLAT_TREE_COUNT()
+
+func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_1)), C.swig_type_389(_swig_i_2), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []float32, arg13 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), C.swig_type_392(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_393(_swig_i_6), C.swig_type_394(_swig_i_7), C.swig_type_395(_swig_i_8), C.swig_type_396(_swig_i_9), C.swig_type_397(_swig_i_10), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_12)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+}
+
+func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
+
+func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
+
+func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_COUNT int = _swig_getFLAT_SPECULATION_STATS_COUNT()
+
+func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg5 int64, arg6 int64, arg7 int, arg8 []int64, arg9 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_403(_swig_i_4), C.swig_type_404(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_8)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+}
+
+func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
+
+func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
+
+func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
+
+func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_COUNT int = _swig_getFLAT_RELAXED_COUNT()
+
+func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []int64, arg5 float32, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 []int64, arg11 []int32, arg12 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_410(_swig_i_6), C.swig_type_411(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_11)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
 	}
 }
