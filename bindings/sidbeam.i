@@ -25,6 +25,8 @@
 %insert("header") "flat/model.h"
 %insert("header") "flat/runner.h"
 %insert("header") "flat/draft.h"
+%insert("header") "flat/hidden.h"
+%insert("header") "flat/speculate.h"
 
 // SWIG does not know the widths: int32_t and int64_t are the same types in all three languages.
 %include <stdint.i>
@@ -55,6 +57,8 @@
 %include "sidbeam/session.h"
 %include "sidbeam/runner.h"
 %include "sidbeam/draft.h"
+%include "sidbeam/hidden.h"
+%include "sidbeam/speculate.h"
 
 // Of the flat layer: flat_ is for languages, fl_ its own; the types have typemaps.
 %rename($ignore, regexmatch$name="^fl_") "";
@@ -77,3 +81,5 @@
 %include "flat/model.h"
 %include "flat/runner.h"
 %include "flat/draft.h"
+%include "flat/hidden.h"
+%include "flat/speculate.h"

@@ -104,7 +104,8 @@ static inline void flat_constraint_set_mask(flat_handle* set, flat_in_i32 which,
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err))
     return;
   object = fl_share(set, FLAT_CONSTRAINT_SET, err);
@@ -139,7 +140,8 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
       !FLAT_GIVEN(err, codes, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
       !FLAT_NEED(err, next, fl_product(rows, k)))
@@ -169,7 +171,8 @@ static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 whic
   void* object;
   fl_clear(err);
   (void)fl_sampling(seeds, requests, draws, 0, top_ks, top_ps, no_scales, rows, 1, &sampling, err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
       !FLAT_NEED(err, inverse_temperatures, rows) || !FLAT_GIVEN(err, codes, rows) ||
       !FLAT_NEED(err, log_probs, rows) || !FLAT_NEED(err, log_masses, rows) || !FLAT_NEED(err, next, rows))

@@ -152,21 +152,21 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
 
 /* hidden [slots, rows, columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots]
  * or none. live, errors [slots]; sids [slots, M, L]; scores, ordinals [slots, M]. */
-static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int32_t dtype, int32_t device_type,
-                                          int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
-                                          int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints,
-                                          flat_in_i32 widths, flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
-                                          flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
-  sidbeam_rows states = sidbeam_rows_dense(hidden.data, dtype, slots, rows, columns);
+static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
+                                          int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
+                                          int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                          flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
+                                          flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
+                                          flat_out_i64 ordinals, sidbeam_error* err) {
+  sidbeam_rows states = SIDBEAM_ROWS_INIT;
   sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   fl_constraints entered;
   void* object;
   fl_clear(err);
-  states.device_type = device_type;
-  states.device_id = device_id;
-  states.slot_stride = slot_stride;
-  states.row_stride = row_stride;
+  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
+               &states, err))
+    return;
   object = fl_enter(decoder, FLAT_DRAFT_DECODER, err);
   if (object == NULL) return;
   {

@@ -44,4 +44,8 @@
 
 #include "draft.h"
 
+#include "hidden.h"
+
+#include "speculate.h"
+
 #endif

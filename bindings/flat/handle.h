@@ -22,7 +22,10 @@ enum {
   FLAT_RUNNER = 9,
   FLAT_EVENTS = 10,
   FLAT_DRAFT_HEAD = 11,
-  FLAT_DRAFT_DECODER = 12
+  FLAT_DRAFT_DECODER = 12,
+  FLAT_OUTPUT_LAYER = 13,
+  FLAT_HIDDEN = 14,
+  FLAT_SPECULATION = 15
 };
 
 typedef struct flat_handle flat_handle;
@@ -46,9 +49,9 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime",        "builder",    "index",        "constraint", "session",
-                                      "constraint set", "plan",       "disc",         "model",      "runner",
-                                      "events",         "draft head", "draft decoder"};
+  static const char* const names[] = {
+      "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
+      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation"};
   return names[kind];
 }
 
@@ -62,7 +65,10 @@ static inline flat_handle* fl_box(int32_t kind, void* object) {
   return handle;
 }
 
-static inline void fl_destroy_runner(void* object); /* runner.h */
+static inline void fl_destroy_runner(void* object);       /* runner.h */
+static inline void fl_destroy_output_layer(void* object); /* hidden.h */
+static inline void fl_destroy_hidden(void* object);       /* hidden.h */
+static inline void fl_destroy_speculation(void* object);  /* speculate.h */
 struct fl_events;
 static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
@@ -100,6 +106,15 @@ static inline void fl_destroy(int32_t kind, void* object) {
       break;
     case FLAT_DRAFT_DECODER:
       fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+      break;
+    case FLAT_OUTPUT_LAYER:
+      fl_destroy_output_layer(object);
+      break;
+    case FLAT_HIDDEN:
+      fl_destroy_hidden(object);
+      break;
+    case FLAT_SPECULATION:
+      fl_destroy_speculation(object);
       break;
     case FLAT_EVENTS:
       fl_drop_events((struct fl_events*)object);
@@ -143,7 +158,7 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for builders, sessions and discs, which serve one thread at a time. */
+/* The same for what serves one thread at a time: builders, sessions, discs, steps from hidden states, speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -179,12 +194,12 @@ static inline void flat_free(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* A view of the session's arrays begins; it keeps them alive until flat_view_release. */
-static inline void flat_view_retain(flat_handle* session, sidbeam_error* err) {
+/* A view of the arrays of a session or a speculation begins; it keeps them alive until flat_view_release. */
+static inline void flat_view_retain(flat_handle* owner, sidbeam_error* err) {
   fl_clear(err);
-  (void)fl_share(session, FLAT_SESSION, err);
+  (void)fl_share(owner, owner != NULL && owner->kind == FLAT_SPECULATION ? FLAT_SPECULATION : FLAT_SESSION, err);
 }
 
-static inline void flat_view_release(flat_handle* session) { fl_drop_user(session); }
+static inline void flat_view_release(flat_handle* owner) { fl_drop_user(owner); }
 
 #endif

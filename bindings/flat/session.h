@@ -96,6 +96,17 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   fl_leave(session);
 }
 
+/* 1 if what a step has per slot or beam is long enough; `slots` or none for all S. */
+static inline int fl_step_arrays_fit(void* session, flat_in_i32 slots, flat_in_i32 row_map,
+                                     flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, sidbeam_error* err) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t named;
+  (void)!sidbeam_session_get_beams((sidbeam_session*)session, &beams, err);
+  named = fl_slots_named(&beams, slots, slots.data == NULL ? 0 : slots.count);
+  return FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
+         FLAT_NEED(err, soft_caps, named);
+}
+
 /* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one
  * per logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside
  * them. */
@@ -107,12 +118,10 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
                                      sidbeam_error* err) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
-  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  int64_t named;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride, row_stride,
-               &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride,
+               row_stride, &described, err) ||
       !FLAT_NEED(err, lse, fl_product(rows_slots > 0 ? rows_slots : 1, rows)))
     return;
   object = fl_enter(session, FLAT_SESSION, err);
@@ -127,12 +136,30 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
   args.inverse_temperatures = inverse_temperatures.data;
   args.soft_caps = soft_caps.data;
   args.stream = (void*)(intptr_t)stream;
-  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
-  named = fl_slots_named(&beams, slots, args.count);
-  if (FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
-      FLAT_NEED(err, soft_caps, named))
+  if (fl_step_arrays_fit(object, slots, row_map, inverse_temperatures, soft_caps, err))
     (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
   fl_leave(session);
+}
+
+/* slots [count], or none for all S, with count 0 or S; offsets [count * M + 1]. Writes as many columns as fit; returns
+ * how many there are. */
+static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t lse_given,
+                                            flat_out_i64 offsets, flat_out_i32 columns, sidbeam_error* err) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t all, found = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, slots, count)) return 0;
+  object = fl_enter(session, FLAT_SESSION, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  all = fl_product(fl_slots_named(&beams, slots, count), beams.beams);
+  if (FLAT_GIVEN(err, offsets, all + 1) &&
+      sidbeam_session_children((sidbeam_session*)object, slots.data, count, lse_given, columns.count, offsets.data,
+                               columns.data, err) == SIDBEAM_OK)
+    found = offsets.data[all];
+  fl_leave(session);
+  return found;
 }
 
 /* Where a session's arrays are, and their shapes, in an array of FLAT_BEAMS_COUNT. */

@@ -58,11 +58,11 @@ static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
 }
 
 /* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. Strides
- * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. */
-static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
-                          int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                          sidbeam_rows* out, sidbeam_error* err) {
-  out->data = logits.data;
+ * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. `name` is for messages. */
+static inline int fl_rows(const char* name, flat_memory memory, int64_t elements, int32_t dtype, int32_t device_type,
+                          int32_t device_id, int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                          int64_t row_stride, sidbeam_rows* out, sidbeam_error* err) {
+  out->data = memory.data;
   out->dtype = dtype;
   out->device_type = device_type;
   out->device_id = device_id;
@@ -73,9 +73,9 @@ static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, i
   out->row_stride = row_stride;
   if (elements >= 0 && rows > 0 && columns > 0 && !fl_rows_fit(out, elements)) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
-            "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
+            "%s has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
             " columns with strides %" PRId64 " and %" PRId64,
-            elements, slots, rows, columns, slot_stride, row_stride);
+            name, elements, slots, rows, columns, slot_stride, row_stride);
     return 0;
   }
   return 1;

@@ -194,15 +194,15 @@ static int py_rows_of(PyObject* object, const char* name, int writable, py_rows*
 }
 
 /* The dtype that the caller names, or -1, and what the array is must agree. */
-static int py_settle_dtype(sidbeam_rows* rows, int32_t dtype, sidbeam_error* err) {
+static int py_settle_dtype(sidbeam_rows* rows, const char* name, int32_t dtype, sidbeam_error* err) {
   static const char* const names[] = {"f32", "f16", "bf16"};
   fl_clear(err);
   if (rows->dtype < 0 && (dtype == SIDBEAM_DTYPE_F16 || dtype == SIDBEAM_DTYPE_BF16)) rows->dtype = dtype;
   if (rows->dtype < 0) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "logits are uint16, expected dtype=\"bf16\" or \"f16\" beside them");
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s are uint16, expected dtype=\"bf16\" or \"f16\" beside them", name);
   } else if (dtype >= 0 && dtype != rows->dtype) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "dtype is %s, expected that of the logits, %s",
-            dtype > SIDBEAM_DTYPE_BF16 ? "unknown" : names[dtype], names[rows->dtype]);
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "dtype is %s, expected that of the %s, %s",
+            dtype > SIDBEAM_DTYPE_BF16 ? "unknown" : names[dtype], name, names[rows->dtype]);
   }
   return err->code == 0;
 }

@@ -59,9 +59,23 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %ignore flat_constraint_set_topk;
 %ignore flat_constraint_set_sample;
 %ignore flat_draft_decoder_run;
+%ignore flat_output_layer_create;
+%ignore flat_hidden_step;
+%ignore flat_speculation_verify;
 %ignore flat_free;         // the capsule calls it
 %ignore flat_view_retain;  // view calls it
 %ignore flat_view_release;
+
+%{
+/* 1 if there is no lse, or one per logits row. */
+static int py_lse_fits(const sidbeam_rows* rows, flat_in_f32 lse, sidbeam_error* err) {
+  const int64_t expected = fl_product(rows->slots > 0 ? rows->slots : 1, rows->rows);
+  if (lse.data != NULL && lse.count != expected)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "lse has %" PRId64 " elements, expected %" PRId64 ", one per logits row",
+            lse.count, expected);
+  return err->code == 0;
+}
+%}
 
 %inline %{
 /* flat_session_step; rows of two dimensions without a row map belong to one slot. */
@@ -70,14 +84,10 @@ static void session_step(flat_handle* session, flat_in_i32 slots, py_rows logits
                          flat_in_f32 soft_caps, int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &logits.rows;
   flat_memory memory;
-  if (!py_settle_dtype(r, dtype, err)) return;
+  if (!py_settle_dtype(r, "logits", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
-  if (lse.data != NULL && lse.count != fl_product(r->slots > 0 ? r->slots : 1, r->rows)) {
-    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "lse has %" PRId64 " elements, expected %" PRId64 ", one per logits row",
-            lse.count, fl_product(r->slots > 0 ? r->slots : 1, r->rows));
-    return;
-  }
+  if (!py_lse_fits(r, lse, err)) return;
   flat_session_step(session, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
                     r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, soft_cap,
                     inverse_temperatures, soft_caps, stream, err);
@@ -87,7 +97,7 @@ static void set_mask(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py
                      int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &writable_logits.rows;
   flat_memory memory;
-  if (!py_settle_dtype(r, dtype, err)) return;
+  if (!py_settle_dtype(r, "logits", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   flat_constraint_set_mask(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
                            r->columns, r->row_stride, stream, err);
@@ -98,7 +108,7 @@ static void set_topk(flat_handle* set, flat_in_i32 which, flat_in_i64 states, py
                      int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &logits.rows;
   flat_memory memory;
-  if (!py_settle_dtype(r, dtype, err)) return;
+  if (!py_settle_dtype(r, "logits", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   flat_constraint_set_topk(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
                            r->columns, r->row_stride, normalization, k, codes, log_probs, next, stream, err);
@@ -111,7 +121,7 @@ static void set_sample(flat_handle* set, flat_in_i32 which, flat_in_i64 states, 
                        int64_t stream, sidbeam_error* err) {
   sidbeam_rows* r = &logits.rows;
   flat_memory memory;
-  if (!py_settle_dtype(r, dtype, err)) return;
+  if (!py_settle_dtype(r, "logits", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   flat_constraint_set_sample(set, which, states, memory, -1, r->dtype, r->device_type, r->device_id, r->rows,
                              r->columns, r->row_stride, normalization, inverse_temperatures, seeds, requests, draws,
@@ -123,11 +133,47 @@ static void draft_run(flat_handle* decoder, py_rows hidden, int32_t dtype, flat_
                       flat_out_i64 ordinals, sidbeam_error* err) {
   sidbeam_rows* r = &hidden.rows;
   flat_memory memory;
-  if (!py_settle_dtype(r, dtype, err)) return;
+  if (!py_settle_dtype(r, "hidden states", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0) r->slots = 1;
-  flat_draft_decoder_run(decoder, memory, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+  flat_draft_decoder_run(decoder, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
                          r->slot_stride, r->row_stride, constraints, widths, live, errors, sids, scores, ordinals, err);
+}
+
+static flat_handle* layer_create(py_rows weights, int32_t dtype, flat_in_f32 bias, float soft_cap, sidbeam_error* err) {
+  sidbeam_rows* r = &weights.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, "weights", dtype, err)) return NULL;
+  if (r->slots != 0) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "weights have three dimensions, expected [columns, width]");
+    return NULL;
+  }
+  memory.data = (void*)(uintptr_t)r->data;
+  return flat_output_layer_create(memory, -1, r->dtype, r->device_type, r->device_id, r->rows, r->columns,
+                                  r->row_stride, bias, soft_cap, 0, err);
+}
+
+/* flat_hidden_step, with rows and lse as session_step has them. */
+static void hidden_step(flat_handle* step, flat_in_i32 slots, py_rows hidden, flat_in_i32 row_map, flat_in_f32 lse,
+                        float inverse_temperature, flat_in_f32 inverse_temperatures, sidbeam_error* err) {
+  sidbeam_rows* r = &hidden.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, "hidden states", -1, err)) return;
+  memory.data = (void*)(uintptr_t)r->data;
+  if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
+  if (!py_lse_fits(r, lse, err)) return;
+  flat_hidden_step(step, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+                   r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, inverse_temperatures, err);
+}
+
+static void speculation_verify(flat_handle* speculation, py_rows logits, int32_t dtype, flat_in_f32 lse,
+                               sidbeam_error* err) {
+  sidbeam_rows* r = &logits.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, "logits", dtype, err) || !py_lse_fits(r, lse, err)) return;
+  memory.data = (void*)(uintptr_t)r->data;
+  flat_speculation_verify(speculation, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows,
+                          r->columns, r->slot_stride, r->row_stride, lse, err);
 }
 
 /* The set itself, for handlers of JAX, which run without Python: good as long as the caller keeps it open. */
@@ -148,7 +194,7 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
-/* view(session) -> an object that keeps the session's memory, also after close. */
+/* view(owner) -> an object that keeps the memory of a session or a speculation, also after close. */
 static PyObject* py_view(PyObject* self, PyObject* args) {
   sidbeam_error err;
   PyObject *object, *capsule;

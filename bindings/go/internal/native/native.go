@@ -191,115 +191,115 @@ typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef long long swig_type_163;
 typedef _goslice_ swig_type_164;
-typedef _goslice_ swig_type_165;
+typedef long long swig_type_165;
 typedef _goslice_ swig_type_166;
-typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
+typedef long long swig_type_167;
+typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
 typedef _goslice_ swig_type_170;
-typedef long long swig_type_171;
-typedef long long swig_type_172;
-typedef long long swig_type_173;
-typedef _goslice_ swig_type_174;
+typedef _goslice_ swig_type_171;
+typedef _goslice_ swig_type_172;
+typedef _goslice_ swig_type_173;
+typedef long long swig_type_174;
 typedef _goslice_ swig_type_175;
 typedef _goslice_ swig_type_176;
-typedef _goslice_ swig_type_177;
-typedef _goslice_ swig_type_178;
-typedef _goslice_ swig_type_179;
-typedef long long swig_type_180;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
+typedef long long swig_type_179;
+typedef _goslice_ swig_type_180;
 typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
-typedef long long swig_type_183;
-typedef long long swig_type_184;
+typedef _goslice_ swig_type_183;
+typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
-typedef _goslice_ swig_type_186;
+typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
-typedef _goslice_ swig_type_189;
-typedef _goslice_ swig_type_190;
+typedef _goslice_ swig_type_188;
+typedef long long swig_type_189;
+typedef long long swig_type_190;
 typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
 typedef _goslice_ swig_type_193;
-typedef _goslice_ swig_type_194;
+typedef long long swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef long long swig_type_196;
+typedef _goslice_ swig_type_196;
 typedef _goslice_ swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
-typedef long long swig_type_200;
+typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef long long swig_type_202;
 typedef _goslice_ swig_type_203;
-typedef long long swig_type_204;
+typedef _goslice_ swig_type_204;
 typedef _goslice_ swig_type_205;
-typedef _goslice_ swig_type_206;
+typedef long long swig_type_206;
 typedef _goslice_ swig_type_207;
-typedef _goslice_ swig_type_208;
+typedef long long swig_type_208;
 typedef _goslice_ swig_type_209;
 typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef long long swig_type_212;
+typedef _goslice_ swig_type_212;
 typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
-typedef _goslice_ swig_type_216;
-typedef long long swig_type_217;
+typedef long long swig_type_216;
+typedef _goslice_ swig_type_217;
 typedef long long swig_type_218;
-typedef long long swig_type_219;
-typedef long long swig_type_220;
-typedef long long swig_type_221;
+typedef _goslice_ swig_type_219;
+typedef _goslice_ swig_type_220;
+typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
-typedef _goslice_ swig_type_223;
-typedef _goslice_ swig_type_224;
+typedef long long swig_type_223;
+typedef long long swig_type_224;
 typedef long long swig_type_225;
 typedef long long swig_type_226;
-typedef _goslice_ swig_type_227;
-typedef long long swig_type_228;
+typedef long long swig_type_227;
+typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
 typedef _goslice_ swig_type_230;
-typedef _goslice_ swig_type_231;
-typedef _goslice_ swig_type_232;
-typedef long long swig_type_233;
+typedef long long swig_type_231;
+typedef long long swig_type_232;
+typedef _goslice_ swig_type_233;
 typedef long long swig_type_234;
-typedef long long swig_type_235;
-typedef long long swig_type_236;
+typedef _goslice_ swig_type_235;
+typedef _goslice_ swig_type_236;
 typedef _goslice_ swig_type_237;
 typedef _goslice_ swig_type_238;
-typedef _goslice_ swig_type_239;
+typedef long long swig_type_239;
 typedef long long swig_type_240;
-typedef _goslice_ swig_type_241;
-typedef _goslice_ swig_type_242;
+typedef long long swig_type_241;
+typedef long long swig_type_242;
 typedef _goslice_ swig_type_243;
 typedef _goslice_ swig_type_244;
-typedef long long swig_type_245;
+typedef _goslice_ swig_type_245;
 typedef long long swig_type_246;
-typedef long long swig_type_247;
-typedef long long swig_type_248;
+typedef _goslice_ swig_type_247;
+typedef _goslice_ swig_type_248;
 typedef _goslice_ swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef _goslice_ swig_type_251;
-typedef _goslice_ swig_type_252;
-typedef _goslice_ swig_type_253;
-typedef _goslice_ swig_type_254;
+typedef long long swig_type_251;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
+typedef long long swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
 typedef _goslice_ swig_type_258;
-typedef long long swig_type_259;
+typedef _goslice_ swig_type_259;
 typedef _goslice_ swig_type_260;
-typedef long long swig_type_261;
-typedef long long swig_type_262;
+typedef _goslice_ swig_type_261;
+typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
-typedef long long swig_type_264;
-typedef _goslice_ swig_type_265;
+typedef _goslice_ swig_type_264;
+typedef long long swig_type_265;
 typedef _goslice_ swig_type_266;
 typedef long long swig_type_267;
-typedef _goslice_ swig_type_268;
+typedef long long swig_type_268;
 typedef _goslice_ swig_type_269;
-typedef _goslice_ swig_type_270;
+typedef long long swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
-typedef _goslice_ swig_type_273;
+typedef long long swig_type_273;
 typedef _goslice_ swig_type_274;
 typedef _goslice_ swig_type_275;
 typedef _goslice_ swig_type_276;
@@ -309,402 +309,523 @@ typedef _goslice_ swig_type_279;
 typedef _goslice_ swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef _goslice_ swig_type_282;
-typedef long long swig_type_283;
+typedef _goslice_ swig_type_283;
 typedef _goslice_ swig_type_284;
-typedef long long swig_type_285;
+typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
 typedef _goslice_ swig_type_287;
 typedef _goslice_ swig_type_288;
-typedef _goslice_ swig_type_289;
-typedef _gostring_ swig_type_290;
-typedef _goslice_ swig_type_291;
+typedef long long swig_type_289;
+typedef _goslice_ swig_type_290;
+typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
-typedef _goslice_ swig_type_296;
+typedef _gostring_ swig_type_296;
 typedef _goslice_ swig_type_297;
 typedef _goslice_ swig_type_298;
-typedef long long swig_type_299;
+typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
 typedef _goslice_ swig_type_302;
-typedef long long swig_type_303;
+typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef long long swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
-typedef long long swig_type_308;
+typedef _goslice_ swig_type_308;
 typedef long long swig_type_309;
 typedef _goslice_ swig_type_310;
 typedef long long swig_type_311;
 typedef _goslice_ swig_type_312;
-typedef long long swig_type_313;
-typedef _goslice_ swig_type_314;
+typedef _goslice_ swig_type_313;
+typedef long long swig_type_314;
 typedef long long swig_type_315;
 typedef _goslice_ swig_type_316;
-typedef _goslice_ swig_type_317;
+typedef long long swig_type_317;
 typedef _goslice_ swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef _gostring_ swig_type_320;
-typedef _goslice_ swig_type_321;
-typedef long long swig_type_322;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
+typedef long long swig_type_321;
+typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
 typedef _goslice_ swig_type_325;
-typedef _goslice_ swig_type_326;
-typedef _gostring_ swig_type_327;
-typedef _goslice_ swig_type_328;
+typedef _gostring_ swig_type_326;
+typedef _goslice_ swig_type_327;
+typedef long long swig_type_328;
 typedef _goslice_ swig_type_329;
 typedef _goslice_ swig_type_330;
 typedef _goslice_ swig_type_331;
-typedef _gostring_ swig_type_332;
-typedef _goslice_ swig_type_333;
+typedef _goslice_ swig_type_332;
+typedef _gostring_ swig_type_333;
 typedef _goslice_ swig_type_334;
 typedef _goslice_ swig_type_335;
-typedef long long swig_type_336;
-typedef long long swig_type_337;
-typedef long long swig_type_338;
-typedef long long swig_type_339;
-typedef long long swig_type_340;
+typedef _goslice_ swig_type_336;
+typedef _goslice_ swig_type_337;
+typedef _gostring_ swig_type_338;
+typedef _goslice_ swig_type_339;
+typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef _goslice_ swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
-typedef _goslice_ swig_type_346;
-typedef _goslice_ swig_type_347;
+typedef long long swig_type_342;
+typedef long long swig_type_343;
+typedef long long swig_type_344;
+typedef long long swig_type_345;
+typedef long long swig_type_346;
+typedef long long swig_type_347;
 typedef _goslice_ swig_type_348;
-extern void _wrap_Swig_free_native_620402ab6d27b393(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_620402ab6d27b393(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393(void);
-extern swig_type_1 _wrap_sidbeam_version_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_620402ab6d27b393(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_620402ab6d27b393(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_620402ab6d27b393(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DISC_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_620402ab6d27b393(void);
-extern void _wrap_flat_close_native_620402ab6d27b393(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_free_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_620402ab6d27b393(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_620402ab6d27b393(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_620402ab6d27b393(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_flat_log_take_native_620402ab6d27b393(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_620402ab6d27b393(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_620402ab6d27b393(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_620402ab6d27b393(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_620402ab6d27b393(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_620402ab6d27b393(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_620402ab6d27b393(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_620402ab6d27b393(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_flat_returned_loans_native_620402ab6d27b393(swig_type_43 arg1);
-extern uintptr_t _wrap_flat_index_open_native_620402ab6d27b393(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_620402ab6d27b393(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_index_peek_native_620402ab6d27b393(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
-extern void _wrap_flat_index_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
-extern void _wrap_flat_index_verify_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
-extern void _wrap_flat_index_get_section_native_620402ab6d27b393(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
-extern void _wrap_flat_index_get_metadata_native_620402ab6d27b393(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
-extern swig_type_67 _wrap_flat_index_codebook_native_620402ab6d27b393(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
-extern void _wrap_flat_index_sids_native_620402ab6d27b393(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
-extern void _wrap_flat_index_find_sids_native_620402ab6d27b393(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
-extern void _wrap_flat_index_ordinals_native_620402ab6d27b393(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
-extern swig_type_82 _wrap_flat_index_children_native_620402ab6d27b393(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
-extern void _wrap_flat_index_upload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
-extern void _wrap_flat_index_get_upload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_unload_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_620402ab6d27b393(uintptr_t arg1, swig_type_94 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_620402ab6d27b393(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_plan_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
-extern void _wrap_flat_plan_get_section_native_620402ab6d27b393(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_constraint_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_flat_index_item_rows_native_620402ab6d27b393(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_item_ordinals_native_620402ab6d27b393(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
-extern void _wrap_flat_index_item_ids_native_620402ab6d27b393(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
-extern swig_type_119 _wrap_flat_index_item_names_native_620402ab6d27b393(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_flat_index_find_item_native_620402ab6d27b393(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
-extern uintptr_t _wrap_flat_session_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
-extern void _wrap_flat_session_start_native_620402ab6d27b393(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
-extern void _wrap_flat_session_step_native_620402ab6d27b393(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_session_get_beams_native_620402ab6d27b393(uintptr_t arg1, swig_type_165 arg2, swig_type_166 arg3);
-extern void _wrap_flat_session_fetch_native_620402ab6d27b393(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4);
-extern void _wrap_flat_session_get_items_native_620402ab6d27b393(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_type_173 arg5, swig_type_174 arg6, swig_type_175 arg7, swig_type_176 arg8, swig_type_177 arg9, swig_type_178 arg10, swig_type_179 arg11, swig_type_180 arg12, swig_type_181 arg13);
-extern void _wrap_flat_session_stop_native_620402ab6d27b393(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4, swig_type_185 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_session_get_stats_native_620402ab6d27b393(uintptr_t arg1, swig_type_186 arg2, swig_type_187 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393(void);
-extern swig_type_188 _wrap_flat_session_get_counters_native_620402ab6d27b393(uintptr_t arg1, swig_type_189 arg2, swig_type_190 arg3, swig_type_191 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_620402ab6d27b393(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_type_194 arg4, swig_type_195 arg5, swig_type_196 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_197 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_type_203 arg7, swig_type_204 arg8, swig_type_205 arg9);
-extern void _wrap_flat_constraint_set_advance_native_620402ab6d27b393(uintptr_t arg1, swig_type_206 arg2, swig_type_207 arg3, swig_type_208 arg4, swig_type_209 arg5, swig_type_210 arg6, swig_type_211 arg7, swig_type_212 arg8, swig_type_213 arg9);
-extern void _wrap_flat_constraint_set_mask_native_620402ab6d27b393(uintptr_t arg1, swig_type_214 arg2, swig_type_215 arg3, swig_type_216 arg4, swig_type_217 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_218 arg9, swig_type_219 arg10, swig_type_220 arg11, swig_type_221 arg12, swig_type_222 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8);
-extern void _wrap_flat_constraint_set_topk_native_620402ab6d27b393(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_234 arg9, swig_type_235 arg10, swig_type_236 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_237 arg14, swig_type_238 arg15, swig_type_239 arg16, swig_type_240 arg17, swig_type_241 arg18);
-extern void _wrap_flat_constraint_set_sample_native_620402ab6d27b393(uintptr_t arg1, swig_type_242 arg2, swig_type_243 arg3, swig_type_244 arg4, swig_type_245 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_246 arg9, swig_type_247 arg10, swig_type_248 arg11, swig_intgo arg12, swig_type_249 arg13, swig_type_250 arg14, swig_type_251 arg15, swig_type_252 arg16, swig_type_253 arg17, swig_type_254 arg18, swig_type_255 arg19, swig_type_256 arg20, swig_type_257 arg21, swig_type_258 arg22, swig_type_259 arg23, swig_type_260 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_620402ab6d27b393(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_261 arg7, swig_type_262 arg8, swig_type_263 arg9);
-extern swig_type_264 _wrap_flat_disc_next_native_620402ab6d27b393(uintptr_t arg1, swig_type_265 arg2, swig_type_266 arg3);
-extern void _wrap_flat_disc_add_native_620402ab6d27b393(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, swig_type_271 arg6, swig_type_272 arg7);
-extern void _wrap_flat_disc_get_native_620402ab6d27b393(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7, swig_type_279 arg8, swig_type_280 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_flat_events_next_native_620402ab6d27b393(uintptr_t arg1, swig_type_281 arg2, swig_type_282 arg3);
-extern void _wrap_flat_adjust_answer_native_620402ab6d27b393(uintptr_t arg1, swig_type_283 arg2, swig_intgo arg3, swig_type_284 arg4);
-extern void _wrap_flat_result_take_native_620402ab6d27b393(swig_type_285 arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_type_289 arg5);
-extern uintptr_t _wrap_flat_model_open_native_620402ab6d27b393(swig_type_290 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_291 arg5);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393(void);
-extern void _wrap_flat_model_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393(void);
-extern uintptr_t _wrap_flat_runner_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_295 arg4, float arg5, float arg6, swig_type_296 arg7, swig_type_297 arg8, swig_type_298 arg9, swig_type_299 arg10, swig_type_300 arg11, swig_type_301 arg12);
-extern uintptr_t _wrap_flat_runner_events_native_620402ab6d27b393(uintptr_t arg1, swig_type_302 arg2);
-extern void _wrap_flat_runner_run_native_620402ab6d27b393(uintptr_t arg1, swig_type_303 arg2, swig_type_304 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_305 arg8, swig_type_306 arg9, swig_type_307 arg10);
-extern swig_type_308 _wrap_flat_runner_submit_native_620402ab6d27b393(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9);
-extern void _wrap_flat_runner_cancel_native_620402ab6d27b393(uintptr_t arg1, swig_type_313 arg2, swig_type_314 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_620402ab6d27b393(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393(void);
-extern void _wrap_flat_runner_get_stats_native_620402ab6d27b393(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3);
-extern void _wrap_flat_runner_close_native_620402ab6d27b393(uintptr_t arg1, swig_type_319 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_620402ab6d27b393(swig_type_320 arg1, swig_type_321 arg2);
-extern swig_type_322 _wrap_flat_draft_head_get_info_native_620402ab6d27b393(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3, swig_type_325 arg4, swig_type_326 arg5);
-extern void _wrap_flat_draft_head_write_native_620402ab6d27b393(swig_type_327 arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_type_331 arg5, swig_type_332 arg6, swig_type_333 arg7);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_620402ab6d27b393(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_334 arg9);
-extern void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(uintptr_t arg1, swig_type_335 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_336 arg6, swig_type_337 arg7, swig_type_338 arg8, swig_type_339 arg9, swig_type_340 arg10, swig_type_341 arg11, swig_type_342 arg12, swig_type_343 arg13, swig_type_344 arg14, swig_type_345 arg15, swig_type_346 arg16, swig_type_347 arg17, swig_type_348 arg18);
+typedef _goslice_ swig_type_349;
+typedef _goslice_ swig_type_350;
+typedef _goslice_ swig_type_351;
+typedef _goslice_ swig_type_352;
+typedef _goslice_ swig_type_353;
+typedef _goslice_ swig_type_354;
+typedef _goslice_ swig_type_355;
+typedef _goslice_ swig_type_356;
+typedef long long swig_type_357;
+typedef long long swig_type_358;
+typedef long long swig_type_359;
+typedef long long swig_type_360;
+typedef _goslice_ swig_type_361;
+typedef _goslice_ swig_type_362;
+typedef long long swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
+typedef _goslice_ swig_type_366;
+typedef long long swig_type_367;
+typedef long long swig_type_368;
+typedef long long swig_type_369;
+typedef long long swig_type_370;
+typedef long long swig_type_371;
+typedef long long swig_type_372;
+typedef _goslice_ swig_type_373;
+typedef _goslice_ swig_type_374;
+typedef _goslice_ swig_type_375;
+typedef _goslice_ swig_type_376;
+typedef _goslice_ swig_type_377;
+typedef _goslice_ swig_type_378;
+typedef _goslice_ swig_type_379;
+typedef _goslice_ swig_type_380;
+typedef long long swig_type_381;
+typedef _goslice_ swig_type_382;
+typedef long long swig_type_383;
+typedef _goslice_ swig_type_384;
+typedef _goslice_ swig_type_385;
+typedef _goslice_ swig_type_386;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
+typedef long long swig_type_389;
+typedef _goslice_ swig_type_390;
+typedef _goslice_ swig_type_391;
+typedef long long swig_type_392;
+typedef long long swig_type_393;
+typedef long long swig_type_394;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef long long swig_type_397;
+typedef _goslice_ swig_type_398;
+typedef _goslice_ swig_type_399;
+typedef _goslice_ swig_type_400;
+typedef _goslice_ swig_type_401;
+typedef _goslice_ swig_type_402;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
+typedef _goslice_ swig_type_405;
+typedef _goslice_ swig_type_406;
+typedef _goslice_ swig_type_407;
+typedef _goslice_ swig_type_408;
+typedef _goslice_ swig_type_409;
+typedef long long swig_type_410;
+typedef long long swig_type_411;
+typedef _goslice_ swig_type_412;
+typedef _goslice_ swig_type_413;
+typedef _goslice_ swig_type_414;
+extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8(void);
+extern swig_type_1 _wrap_sidbeam_version_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_77dbbda3972740c8(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_77dbbda3972740c8(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DISC_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_77dbbda3972740c8(void);
+extern void _wrap_flat_close_native_77dbbda3972740c8(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_free_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_77dbbda3972740c8(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_77dbbda3972740c8(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_flat_log_take_native_77dbbda3972740c8(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_77dbbda3972740c8(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_77dbbda3972740c8(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_77dbbda3972740c8(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_41 arg2);
+extern swig_type_42 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_43 arg1);
+extern uintptr_t _wrap_flat_index_open_native_77dbbda3972740c8(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_77dbbda3972740c8(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_index_peek_native_77dbbda3972740c8(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
+extern void _wrap_flat_index_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
+extern void _wrap_flat_index_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
+extern void _wrap_flat_index_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
+extern void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
+extern swig_type_67 _wrap_flat_index_codebook_native_77dbbda3972740c8(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
+extern void _wrap_flat_index_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
+extern void _wrap_flat_index_find_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
+extern void _wrap_flat_index_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
+extern swig_type_82 _wrap_flat_index_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
+extern void _wrap_flat_index_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
+extern void _wrap_flat_index_get_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
+extern void _wrap_flat_index_unload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_77dbbda3972740c8(uintptr_t arg1, swig_type_94 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_77dbbda3972740c8(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_plan_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
+extern void _wrap_flat_plan_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_105 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
+extern void _wrap_flat_index_item_rows_native_77dbbda3972740c8(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
+extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
+extern swig_type_119 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
+extern swig_type_123 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
+extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
+extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
+extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
+extern swig_type_165 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_166 arg2, swig_type_167 arg3, swig_intgo arg4, swig_type_168 arg5, swig_type_169 arg6, swig_type_170 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3);
+extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4);
+extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_type_178 arg4, swig_type_179 arg5, swig_type_180 arg6, swig_type_181 arg7, swig_type_182 arg8, swig_type_183 arg9, swig_type_184 arg10, swig_type_185 arg11, swig_type_186 arg12, swig_type_187 arg13);
+extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_type_190 arg4, swig_type_191 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8(void);
+extern swig_type_194 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_203 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, swig_type_206 arg4, swig_type_207 arg5, swig_type_208 arg6, swig_type_209 arg7, swig_type_210 arg8, swig_type_211 arg9);
+extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_type_214 arg4, swig_type_215 arg5, swig_type_216 arg6, swig_type_217 arg7, swig_type_218 arg8, swig_type_219 arg9);
+extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4, swig_type_223 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_224 arg9, swig_type_225 arg10, swig_type_226 arg11, swig_type_227 arg12, swig_type_228 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6, swig_type_234 arg7, swig_type_235 arg8);
+extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_243 arg14, swig_type_244 arg15, swig_type_245 arg16, swig_type_246 arg17, swig_type_247 arg18);
+extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_type_251 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9, swig_type_253 arg10, swig_type_254 arg11, swig_intgo arg12, swig_type_255 arg13, swig_type_256 arg14, swig_type_257 arg15, swig_type_258 arg16, swig_type_259 arg17, swig_type_260 arg18, swig_type_261 arg19, swig_type_262 arg20, swig_type_263 arg21, swig_type_264 arg22, swig_type_265 arg23, swig_type_266 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_267 arg7, swig_type_268 arg8, swig_type_269 arg9);
+extern swig_type_270 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3);
+extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7);
+extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4, swig_type_282 arg5, swig_type_283 arg6, swig_type_284 arg7, swig_type_285 arg8, swig_type_286 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
+extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_289 arg2, swig_intgo arg3, swig_type_290 arg4);
+extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5);
+extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
+extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_301 arg4, float arg5, float arg6, swig_type_302 arg7, swig_type_303 arg8, swig_type_304 arg9, swig_type_305 arg10, swig_type_306 arg11, swig_type_307 arg12);
+extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_308 arg2);
+extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9, swig_type_313 arg10);
+extern swig_type_314 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_317 arg8, swig_type_318 arg9);
+extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3);
+extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_325 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_326 arg1, swig_type_327 arg2);
+extern swig_type_328 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4, swig_type_332 arg5);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_333 arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5, swig_type_338 arg6, swig_type_339 arg7);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_340 arg9);
+extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_343 arg7, swig_type_344 arg8, swig_type_345 arg9, swig_type_346 arg10, swig_type_347 arg11, swig_type_348 arg12, swig_type_349 arg13, swig_type_350 arg14, swig_type_351 arg15, swig_type_352 arg16, swig_type_353 arg17, swig_type_354 arg18, swig_type_355 arg19);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_356 arg1, swig_type_357 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_358 arg6, swig_type_359 arg7, swig_type_360 arg8, swig_type_361 arg9, float arg10, swig_intgo arg11, swig_type_362 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_363 arg4, swig_type_364 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_368 arg8, swig_type_369 arg9, swig_type_370 arg10, swig_type_371 arg11, swig_type_372 arg12, swig_type_373 arg13, swig_type_374 arg14, float arg15, swig_type_375 arg16, swig_type_376 arg17);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_380 arg5);
+extern swig_type_381 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_387 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_388 arg2, swig_type_389 arg3, swig_type_390 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_391 arg2, swig_type_392 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_393 arg7, swig_type_394 arg8, swig_type_395 arg9, swig_type_396 arg10, swig_type_397 arg11, swig_type_398 arg12, swig_type_399 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_400 arg2, swig_type_401 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_402 arg2, float arg3, swig_intgo arg4, swig_type_403 arg5, swig_type_404 arg6, swig_intgo arg7, swig_type_405 arg8, swig_type_406 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4, float arg5, swig_intgo arg6, swig_type_410 arg7, swig_type_411 arg8, swig_intgo arg9, swig_type_412 arg10, swig_type_413 arg11, swig_type_414 arg12);
 #undef intgo
 */
 import "C"
@@ -732,13 +853,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_620402ab6d27b393(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -749,7 +870,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -757,7 +878,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -765,7 +886,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -773,7 +894,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -781,7 +902,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -789,7 +910,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -797,7 +918,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -805,7 +926,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -813,7 +934,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -821,7 +942,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -829,7 +950,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -837,7 +958,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -845,7 +966,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -853,7 +974,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -861,7 +982,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -869,7 +990,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -877,7 +998,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -885,7 +1006,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -893,7 +1014,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -901,7 +1022,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -909,7 +1030,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -917,7 +1038,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -925,7 +1046,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -933,7 +1054,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -941,7 +1062,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -949,7 +1070,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -957,7 +1078,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -965,7 +1086,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_620402ab6d27b393()
+	swig_r_p := C._wrap_sidbeam_version_native_77dbbda3972740c8()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -974,14 +1095,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_620402ab6d27b393())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_77dbbda3972740c8())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_620402ab6d27b393(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -990,7 +1111,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_620402ab6d27b393()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_77dbbda3972740c8()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -999,7 +1120,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_620402ab6d27b393())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1007,7 +1128,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1015,7 +1136,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1023,7 +1144,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1031,7 +1152,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1039,7 +1160,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1047,7 +1168,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1055,7 +1176,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1063,7 +1184,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1071,7 +1192,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1079,7 +1200,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1087,7 +1208,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1095,7 +1216,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1103,7 +1224,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1111,7 +1232,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1119,7 +1240,7 @@ var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1127,7 +1248,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1135,7 +1256,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1143,7 +1264,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1151,7 +1272,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1159,7 +1280,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1167,7 +1288,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1175,7 +1296,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1183,7 +1304,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1191,7 +1312,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1199,7 +1320,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1207,7 +1328,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1215,7 +1336,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1223,7 +1344,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1231,7 +1352,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1239,7 +1360,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1247,7 +1368,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1255,7 +1376,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1263,7 +1384,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1271,7 +1392,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1279,7 +1400,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1287,7 +1408,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1297,7 +1418,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1305,7 +1426,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1313,7 +1434,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1321,7 +1442,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1329,7 +1450,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1337,7 +1458,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1345,7 +1466,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1353,7 +1474,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1361,7 +1482,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1369,7 +1490,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1377,7 +1498,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1385,7 +1506,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1393,7 +1514,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1401,7 +1522,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1409,7 +1530,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1417,7 +1538,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1425,15 +1546,39 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
 var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
+func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
+
+func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
+
+func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var SIDBEAM_HIDDEN_PRODUCT int = _swig_getSIDBEAM_HIDDEN_PRODUCT()
+
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1441,7 +1586,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1449,7 +1594,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1457,7 +1602,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1465,7 +1610,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1473,7 +1618,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1481,7 +1626,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1489,7 +1634,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1497,7 +1642,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1505,7 +1650,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1513,7 +1658,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1521,7 +1666,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1529,15 +1674,39 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8())
 	return swig_r
 }
 
 var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
+func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
+
+func _swig_getFLAT_HIDDEN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
+
+func _swig_getFLAT_SPECULATION() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_620402ab6d27b393())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1545,25 +1714,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_620402ab6d27b393(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1571,12 +1740,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_620402ab6d27b393(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_620402ab6d27b393(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_77dbbda3972740c8(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1584,7 +1753,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1592,7 +1761,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1601,7 +1770,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_620402ab6d27b393(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_77dbbda3972740c8(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1620,7 +1789,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_620402ab6d27b393(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1647,7 +1816,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1664,7 +1833,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1676,7 +1845,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1688,7 +1857,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1716,7 +1885,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1742,7 +1911,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1758,7 +1927,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1771,7 +1940,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1781,7 +1950,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_620402ab6d27b393(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1795,7 +1964,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1813,7 +1982,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1825,7 +1994,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1833,7 +2002,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1841,7 +2010,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1849,7 +2018,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1857,7 +2026,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1865,7 +2034,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1873,7 +2042,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1881,7 +2050,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1889,7 +2058,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1897,7 +2066,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1905,7 +2074,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1913,7 +2082,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1921,7 +2090,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1929,7 +2098,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1937,7 +2106,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1945,7 +2114,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1953,7 +2122,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1961,7 +2130,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1969,7 +2138,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1977,7 +2146,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1985,7 +2154,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -1996,7 +2165,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_620402ab6d27b393(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_77dbbda3972740c8(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2016,7 +2185,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2032,7 +2201,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2045,7 +2214,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2067,7 +2236,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2087,7 +2256,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2104,7 +2273,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2126,7 +2295,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2146,7 +2315,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2165,7 +2334,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2190,7 +2359,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2201,7 +2370,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2214,7 +2383,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2224,7 +2393,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2239,7 +2408,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_620402ab6d27b393(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_77dbbda3972740c8(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2251,7 +2420,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2259,7 +2428,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2267,7 +2436,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2275,7 +2444,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2283,7 +2452,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2291,7 +2460,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2299,7 +2468,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2307,7 +2476,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2317,7 +2486,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2333,7 +2502,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2352,7 +2521,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2361,7 +2530,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2369,7 +2538,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2377,7 +2546,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2385,7 +2554,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2393,7 +2562,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2401,7 +2570,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2409,7 +2578,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2420,7 +2589,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2437,7 +2606,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2451,7 +2620,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2469,7 +2638,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2490,7 +2659,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2510,7 +2679,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2538,7 +2707,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2574,7 +2743,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_session_start_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2640,7 +2809,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2664,9 +2833,34 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	}
 }
 
+func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg5 []int64, arg6 []int32, arg7 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_type_167(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
+}
+
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2674,7 +2868,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2682,7 +2876,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2690,7 +2884,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2698,7 +2892,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2706,7 +2900,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2714,7 +2908,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2722,7 +2916,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2730,7 +2924,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2738,7 +2932,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2746,7 +2940,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2754,7 +2948,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2762,7 +2956,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2770,7 +2964,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2778,7 +2972,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2786,7 +2980,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2796,7 +2990,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2810,7 +3004,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), C.swig_type_168(_swig_i_2), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2833,7 +3027,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), C.swig_type_171(_swig_i_2), C.swig_type_172(_swig_i_3), C.swig_type_173(_swig_i_4), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_10)), C.swig_type_180(_swig_i_11), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_type_177(_swig_i_2), C.swig_type_178(_swig_i_3), C.swig_type_179(_swig_i_4), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_10)), C.swig_type_186(_swig_i_11), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2866,7 +3060,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), C.swig_type_184(_swig_i_3), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_type_190(_swig_i_3), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2877,7 +3071,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2885,7 +3079,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2893,7 +3087,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2901,7 +3095,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2909,7 +3103,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2917,7 +3111,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2925,7 +3119,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2935,7 +3129,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2946,7 +3140,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2954,7 +3148,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -2966,7 +3160,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2990,7 +3184,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_4)), C.swig_type_196(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3019,7 +3213,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), C.swig_type_200(_swig_i_3), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_6)), C.swig_type_204(_swig_i_7), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), C.swig_type_206(_swig_i_3), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_4)), C.swig_type_208(_swig_i_5), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_6)), C.swig_type_210(_swig_i_7), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3047,7 +3241,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_4)), C.swig_type_210(_swig_i_5), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_6)), C.swig_type_212(_swig_i_7), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_4)), C.swig_type_216(_swig_i_5), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_6)), C.swig_type_218(_swig_i_7), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3082,7 +3276,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3)), C.swig_type_217(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_218(_swig_i_8), C.swig_type_219(_swig_i_9), C.swig_type_220(_swig_i_10), C.swig_type_221(_swig_i_11), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_3)), C.swig_type_223(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_224(_swig_i_8), C.swig_type_225(_swig_i_9), C.swig_type_226(_swig_i_10), C.swig_type_227(_swig_i_11), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3106,7 +3300,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), C.swig_type_225(_swig_i_3), C.swig_type_226(_swig_i_4), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_5)), C.swig_type_228(_swig_i_6), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), C.swig_type_231(_swig_i_3), C.swig_type_232(_swig_i_4), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_5)), C.swig_type_234(_swig_i_6), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3140,7 +3334,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_3)), C.swig_type_233(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_234(_swig_i_8), C.swig_type_235(_swig_i_9), C.swig_type_236(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_15)), C.swig_type_240(_swig_i_16), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_type_239(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_240(_swig_i_8), C.swig_type_241(_swig_i_9), C.swig_type_242(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_15)), C.swig_type_246(_swig_i_16), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3189,7 +3383,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_3)), C.swig_type_245(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_246(_swig_i_8), C.swig_type_247(_swig_i_9), C.swig_type_248(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_21)), C.swig_type_259(_swig_i_22), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)), C.swig_type_251(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_252(_swig_i_8), C.swig_type_253(_swig_i_9), C.swig_type_254(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_21)), C.swig_type_265(_swig_i_22), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3245,7 +3439,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_261(_swig_i_6), C.swig_type_262(_swig_i_7), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_267(_swig_i_6), C.swig_type_268(_swig_i_7), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -3257,7 +3451,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3275,7 +3469,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_267(_swig_i_1), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3303,7 +3497,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3332,7 +3526,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3340,7 +3534,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3348,7 +3542,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3356,7 +3550,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3364,7 +3558,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3372,7 +3566,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3380,7 +3574,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3388,7 +3582,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3396,7 +3590,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3404,7 +3598,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3412,7 +3606,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3420,7 +3614,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3428,7 +3622,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3436,7 +3630,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3444,7 +3638,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3452,7 +3646,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3460,7 +3654,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3468,7 +3662,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3476,7 +3670,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3484,7 +3678,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3492,7 +3686,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3500,7 +3694,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3508,7 +3702,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3516,7 +3710,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3524,7 +3718,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3532,7 +3726,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3540,7 +3734,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3548,7 +3742,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3559,7 +3753,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3574,7 +3768,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3586,7 +3780,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_620402ab6d27b393(C.swig_type_285(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3608,7 +3802,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_620402ab6d27b393(*(*C.swig_type_290)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3620,7 +3814,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3628,7 +3822,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3636,7 +3830,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3644,7 +3838,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3652,7 +3846,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3660,7 +3854,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3668,7 +3862,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3676,7 +3870,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3684,7 +3878,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3692,7 +3886,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3700,7 +3894,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3708,7 +3902,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3716,7 +3910,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3727,7 +3921,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3741,7 +3935,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3749,7 +3943,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3757,7 +3951,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3765,7 +3959,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3773,7 +3967,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3781,7 +3975,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3789,7 +3983,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3797,7 +3991,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3805,7 +3999,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3813,7 +4007,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3821,7 +4015,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3829,7 +4023,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3837,7 +4031,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3857,7 +4051,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 []int64, 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.float(_swig_i_5), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_8)), C.swig_type_299(_swig_i_9), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.float(_swig_i_5), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_8)), C.swig_type_305(_swig_i_9), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3883,7 +4077,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3901,7 +4095,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_flat_runner_run_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_303(_swig_i_1), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_305(_swig_i_7), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_9)))
+	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_311(_swig_i_7), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_9)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3924,7 +4118,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_311(_swig_i_7), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_317(_swig_i_7), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3938,7 +4132,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_313(_swig_i_1), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3949,7 +4143,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3958,7 +4152,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3966,7 +4160,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3974,7 +4168,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3982,7 +4176,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3990,7 +4184,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -3998,7 +4192,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4006,7 +4200,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4014,7 +4208,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4022,7 +4216,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4030,7 +4224,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4038,7 +4232,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4046,7 +4240,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4054,7 +4248,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4062,7 +4256,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4070,7 +4264,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4078,7 +4272,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4086,7 +4280,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4094,7 +4288,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4102,7 +4296,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4112,7 +4306,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4124,7 +4318,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4132,7 +4326,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4140,7 +4334,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4148,7 +4342,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4156,7 +4350,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4164,7 +4358,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4172,7 +4366,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4180,7 +4374,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4188,7 +4382,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4196,7 +4390,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4204,7 +4398,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4212,7 +4406,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4220,7 +4414,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8())
 	return swig_r
 }
 
@@ -4230,7 +4424,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_620402ab6d27b393(*(*C.swig_type_320)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_326)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4247,7 +4441,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4271,7 +4465,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_draft_head_write_native_620402ab6d27b393(*(*C.swig_type_327)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_333)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4306,14 +4500,14 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
 	return swig_r
 }
 
-func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 []int64, arg12 []int32, arg13 []int32, arg14 []int32, arg15 []int32, arg16 []float32, arg17 []int64, arg18 []byte) {
+func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []int64, arg13 []int32, arg14 []int32, arg15 []int32, arg16 []int32, arg17 []float32, arg18 []int64, arg19 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4332,12 +4526,10 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_run_native_620402ab6d27b393(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_336(_swig_i_5), C.swig_type_337(_swig_i_6), C.swig_type_338(_swig_i_7), C.swig_type_339(_swig_i_8), C.swig_type_340(_swig_i_9), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_17)))
+	_swig_i_18 := arg19
+	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), C.swig_type_342(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_343(_swig_i_6), C.swig_type_344(_swig_i_7), C.swig_type_345(_swig_i_8), C.swig_type_346(_swig_i_9), C.swig_type_347(_swig_i_10), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
@@ -4359,5 +4551,546 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int, arg4 int, arg5 
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg18
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg19
+	}
+}
+
+func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 int64, arg8 int64, arg9 []float32, arg10 float32, arg11 int, arg12 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_356)(unsafe.Pointer(&_swig_i_0)), C.swig_type_357(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_358(_swig_i_5), C.swig_type_359(_swig_i_6), C.swig_type_360(_swig_i_7), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_11))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg1
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+	return swig_r
+}
+
+func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_363(_swig_i_3), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
+func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 []float32, arg17 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	_swig_i_15 := arg16
+	_swig_i_16 := arg17
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_2)), C.swig_type_367(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_368(_swig_i_7), C.swig_type_369(_swig_i_8), C.swig_type_370(_swig_i_9), C.swig_type_371(_swig_i_10), C.swig_type_372(_swig_i_11), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_16)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg14
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg16
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg17
+	}
+}
+
+func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
+
+func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS()
+
+func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
+
+func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
+
+func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES()
+
+func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES()
+
+func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_HIDDEN_STATS_COUNT int = _swig_getFLAT_HIDDEN_STATS_COUNT()
+
+func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
+func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), C.swig_type_383(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
+
+func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
+
+func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
+
+func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
+
+func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
+
+func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
+
+func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
+
+func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
+
+func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
+
+func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
+
+func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
+
+func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
+
+func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
+
+func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
+
+func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
+
+func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_TREE_COUNT int = _swig_getFLAT_TREE_COUNT()
+
+func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_1)), C.swig_type_389(_swig_i_2), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []float32, arg13 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), C.swig_type_392(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_393(_swig_i_6), C.swig_type_394(_swig_i_7), C.swig_type_395(_swig_i_8), C.swig_type_396(_swig_i_9), C.swig_type_397(_swig_i_10), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_12)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+}
+
+func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
+
+func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS()
+
+func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
+
+func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_SPECULATION_STATS_COUNT int = _swig_getFLAT_SPECULATION_STATS_COUNT()
+
+func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg5 int64, arg6 int64, arg7 int, arg8 []int64, arg9 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_403(_swig_i_4), C.swig_type_404(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_8)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+}
+
+func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
+
+func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
+
+func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
+
+func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RELAXED_COUNT int = _swig_getFLAT_RELAXED_COUNT()
+
+func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []int64, arg5 float32, arg6 int, arg7 int64, arg8 int64, arg9 int, arg10 []int64, arg11 []int32, arg12 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_410(_swig_i_6), C.swig_type_411(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_11)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
 	}
 }

@@ -349,7 +349,10 @@ enum {
   FLAT_RUNNER = 9,
   FLAT_EVENTS = 10,
   FLAT_DRAFT_HEAD = 11,
-  FLAT_DRAFT_DECODER = 12
+  FLAT_DRAFT_DECODER = 12,
+  FLAT_OUTPUT_LAYER = 13,
+  FLAT_HIDDEN = 14,
+  FLAT_SPECULATION = 15
 };
 
 typedef struct flat_handle flat_handle;
@@ -373,9 +376,9 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {"runtime",        "builder",    "index",        "constraint", "session",
-                                      "constraint set", "plan",       "disc",         "model",      "runner",
-                                      "events",         "draft head", "draft decoder"};
+  static const char* const names[] = {
+      "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
+      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation"};
   return names[kind];
 }
 
@@ -389,7 +392,10 @@ static inline flat_handle* fl_box(int32_t kind, void* object) {
   return handle;
 }
 
-static inline void fl_destroy_runner(void* object); /* runner.h */
+static inline void fl_destroy_runner(void* object);       /* runner.h */
+static inline void fl_destroy_output_layer(void* object); /* hidden.h */
+static inline void fl_destroy_hidden(void* object);       /* hidden.h */
+static inline void fl_destroy_speculation(void* object);  /* speculate.h */
 struct fl_events;
 static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
@@ -427,6 +433,15 @@ static inline void fl_destroy(int32_t kind, void* object) {
       break;
     case FLAT_DRAFT_DECODER:
       fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+      break;
+    case FLAT_OUTPUT_LAYER:
+      fl_destroy_output_layer(object);
+      break;
+    case FLAT_HIDDEN:
+      fl_destroy_hidden(object);
+      break;
+    case FLAT_SPECULATION:
+      fl_destroy_speculation(object);
       break;
     case FLAT_EVENTS:
       fl_drop_events((struct fl_events*)object);
@@ -470,7 +485,7 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for builders, sessions and discs, which serve one thread at a time. */
+/* The same for what serves one thread at a time: builders, sessions, discs, steps from hidden states, speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -506,13 +521,13 @@ static inline void flat_free(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* A view of the session's arrays begins; it keeps them alive until flat_view_release. */
-static inline void flat_view_retain(flat_handle* session, sidbeam_error* err) {
+/* A view of the arrays of a session or a speculation begins; it keeps them alive until flat_view_release. */
+static inline void flat_view_retain(flat_handle* owner, sidbeam_error* err) {
   fl_clear(err);
-  (void)fl_share(session, FLAT_SESSION, err);
+  (void)fl_share(owner, owner != NULL && owner->kind == FLAT_SPECULATION ? FLAT_SPECULATION : FLAT_SESSION, err);
 }
 
-static inline void flat_view_release(flat_handle* session) { fl_drop_user(session); }
+static inline void flat_view_release(flat_handle* owner) { fl_drop_user(owner); }
 
 #endif
 
@@ -1344,11 +1359,11 @@ static inline int fl_rows_fit(const sidbeam_rows* rows, int64_t elements) {
 }
 
 /* Fills rows, and checks that they lie within `elements` elements from the address on; elements -1: not known. Strides
- * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. */
-static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
-                          int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                          sidbeam_rows* out, sidbeam_error* err) {
-  out->data = logits.data;
+ * are those of sidbeam_rows: 0 is dense, SIDBEAM_BROADCAST the same for all. `name` is for messages. */
+static inline int fl_rows(const char* name, flat_memory memory, int64_t elements, int32_t dtype, int32_t device_type,
+                          int32_t device_id, int64_t slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                          int64_t row_stride, sidbeam_rows* out, sidbeam_error* err) {
+  out->data = memory.data;
   out->dtype = dtype;
   out->device_type = device_type;
   out->device_id = device_id;
@@ -1359,9 +1374,9 @@ static inline int fl_rows(flat_memory logits, int64_t elements, int32_t dtype, i
   out->row_stride = row_stride;
   if (elements >= 0 && rows > 0 && columns > 0 && !fl_rows_fit(out, elements)) {
     fl_fail(err, SIDBEAM_INVALID_ARGUMENT,
-            "logits has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
+            "%s has %" PRId64 " elements, too few for %" PRId64 " x %" PRId64 " rows of %" PRId64
             " columns with strides %" PRId64 " and %" PRId64,
-            elements, slots, rows, columns, slot_stride, row_stride);
+            name, elements, slots, rows, columns, slot_stride, row_stride);
     return 0;
   }
   return 1;
@@ -1536,6 +1551,17 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   fl_leave(session);
 }
 
+/* 1 if what a step has per slot or beam is long enough; `slots` or none for all S. */
+static inline int fl_step_arrays_fit(void* session, flat_in_i32 slots, flat_in_i32 row_map,
+                                     flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, sidbeam_error* err) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t named;
+  (void)!sidbeam_session_get_beams((sidbeam_session*)session, &beams, err);
+  named = fl_slots_named(&beams, slots, slots.data == NULL ? 0 : slots.count);
+  return FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
+         FLAT_NEED(err, soft_caps, named);
+}
+
 /* One level. slots: or none for all S; logits as fl_rows has them; row_map [slots, beams] with rows_slots 0; lse one
  * per logits row; inverse_temperatures and soft_caps one per slot, or none for the scalars, which must be 0 beside
  * them. */
@@ -1547,12 +1573,10 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
                                      sidbeam_error* err) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
-  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  int64_t named;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride, row_stride,
-               &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride,
+               row_stride, &described, err) ||
       !FLAT_NEED(err, lse, fl_product(rows_slots > 0 ? rows_slots : 1, rows)))
     return;
   object = fl_enter(session, FLAT_SESSION, err);
@@ -1567,12 +1591,30 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
   args.inverse_temperatures = inverse_temperatures.data;
   args.soft_caps = soft_caps.data;
   args.stream = (void*)(intptr_t)stream;
-  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
-  named = fl_slots_named(&beams, slots, args.count);
-  if (FLAT_NEED(err, row_map, fl_product(named, beams.beams)) && FLAT_NEED(err, inverse_temperatures, named) &&
-      FLAT_NEED(err, soft_caps, named))
+  if (fl_step_arrays_fit(object, slots, row_map, inverse_temperatures, soft_caps, err))
     (void)!sidbeam_session_step((sidbeam_session*)object, &args, err);
   fl_leave(session);
+}
+
+/* slots [count], or none for all S, with count 0 or S; offsets [count * M + 1]. Writes as many columns as fit; returns
+ * how many there are. */
+static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t lse_given,
+                                            flat_out_i64 offsets, flat_out_i32 columns, sidbeam_error* err) {
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  int64_t all, found = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, slots, count)) return 0;
+  object = fl_enter(session, FLAT_SESSION, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  all = fl_product(fl_slots_named(&beams, slots, count), beams.beams);
+  if (FLAT_GIVEN(err, offsets, all + 1) &&
+      sidbeam_session_children((sidbeam_session*)object, slots.data, count, lse_given, columns.count, offsets.data,
+                               columns.data, err) == SIDBEAM_OK)
+    found = offsets.data[all];
+  fl_leave(session);
+  return found;
 }
 
 /* Where a session's arrays are, and their shapes, in an array of FLAT_BEAMS_COUNT. */
@@ -1851,7 +1893,8 @@ static inline void flat_constraint_set_mask(flat_handle* set, flat_in_i32 which,
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err))
     return;
   object = fl_share(set, FLAT_CONSTRAINT_SET, err);
@@ -1886,7 +1929,8 @@ static inline void flat_constraint_set_topk(flat_handle* set, flat_in_i32 which,
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
   void* object;
   fl_clear(err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
       !FLAT_GIVEN(err, codes, fl_product(rows, k)) || !FLAT_GIVEN(err, log_probs, fl_product(rows, k)) ||
       !FLAT_NEED(err, next, fl_product(rows, k)))
@@ -1916,7 +1960,8 @@ static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 whic
   void* object;
   fl_clear(err);
   (void)fl_sampling(seeds, requests, draws, 0, top_ks, top_ps, no_scales, rows, 1, &sampling, err);
-  if (!fl_rows(logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described, err) ||
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, 0, rows, columns, 0, row_stride, &described,
+               err) ||
       !FLAT_NEED(err, which, rows) || !fl_one_state_per_row(states, rows, err) ||
       !FLAT_NEED(err, inverse_temperatures, rows) || !FLAT_GIVEN(err, codes, rows) ||
       !FLAT_NEED(err, log_probs, rows) || !FLAT_NEED(err, log_masses, rows) || !FLAT_NEED(err, next, rows))
@@ -2831,21 +2876,21 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
 
 /* hidden [slots, rows, columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots]
  * or none. live, errors [slots]; sids [slots, M, L]; scores, ordinals [slots, M]. */
-static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int32_t dtype, int32_t device_type,
-                                          int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
-                                          int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints,
-                                          flat_in_i32 widths, flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
-                                          flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
-  sidbeam_rows states = sidbeam_rows_dense(hidden.data, dtype, slots, rows, columns);
+static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
+                                          int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
+                                          int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                          flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
+                                          flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
+                                          flat_out_i64 ordinals, sidbeam_error* err) {
+  sidbeam_rows states = SIDBEAM_ROWS_INIT;
   sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   fl_constraints entered;
   void* object;
   fl_clear(err);
-  states.device_type = device_type;
-  states.device_id = device_id;
-  states.slot_stride = slot_stride;
-  states.row_stride = row_stride;
+  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
+               &states, err))
+    return;
   object = fl_enter(decoder, FLAT_DRAFT_DECODER, err);
   if (object == NULL) return;
   {
@@ -2871,6 +2916,459 @@ static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidd
 
 #endif
 
+/* The step from hidden states. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_HIDDEN_H
+#define SIDBEAM_FLAT_HIDDEN_H
+
+#ifndef SWIG
+/* What a layer's handle holds. */
+typedef struct fl_output_layer {
+  sidbeam_output_layer* layer;
+  void *weights, *bias; /* own copies, or NULL */
+} fl_output_layer;
+
+/* What the handle of a step from hidden states holds: it uses the other two, which may be closed before it. */
+typedef struct fl_hidden {
+  sidbeam_hidden* hidden;
+  flat_handle *session, *layer;
+} fl_hidden;
+#endif
+
+static inline void fl_destroy_output_layer(void* object) {
+  fl_output_layer* own = (fl_output_layer*)object;
+  fl_runner_api->output_layer_destroy(own->layer);
+  free(own->weights);
+  free(own->bias);
+  free(own);
+}
+
+static inline void fl_destroy_hidden(void* object) {
+  fl_hidden* own = (fl_hidden*)object;
+  fl_runner_api->hidden_destroy(own->hidden);
+  fl_drop_user(own->layer);
+  fl_drop_user(own->session);
+  free(own);
+}
+
+/* Copies the weights of a config, row by row, if they are to be, and the bias; the config then names the copies. What
+ * cannot be read is left for the library to refuse. 1, or an error. */
+static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_layer_config* config,
+                                sidbeam_error* err) {
+  const int64_t size = config->dtype == SIDBEAM_DTYPE_F32 ? 4 : 2, width = fl_product(config->width, size);
+  const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
+  int64_t row;
+  if (config->weights == NULL || config->device_type != SIDBEAM_DEVICE_CPU || config->columns < 1 || stride < width)
+    return 1;
+  if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
+  if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
+  if ((copy && own->weights == NULL) || (config->bias != NULL && own->bias == NULL)) {
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for the weights of %" PRId64 " columns", config->columns);
+    return 0;
+  }
+  for (row = 0; copy && row < config->columns; row++)
+    memcpy((char*)own->weights + row * width, (const char*)config->weights + row * stride, (size_t)width);
+  if (copy) {
+    config->weights = own->weights;
+    config->row_stride = 0;
+  }
+  if (config->bias != NULL) memcpy(own->bias, config->bias, (size_t)config->columns * sizeof(float));
+  config->bias = (const float*)own->bias;
+  return 1;
+}
+
+/* weights [columns, width], as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with it, is
+ * alive, or copied; bias [columns] or none, copied. */
+static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t elements, int32_t dtype,
+                                                    int32_t device_type, int32_t device_id, int64_t columns,
+                                                    int64_t width, int64_t row_stride, flat_in_f32 bias, float soft_cap,
+                                                    int32_t copy, sidbeam_error* err) {
+  sidbeam_output_layer_config config = SIDBEAM_OUTPUT_LAYER_CONFIG_INIT;
+  sidbeam_rows rows = SIDBEAM_ROWS_INIT;
+  fl_output_layer* own;
+  fl_clear(err);
+  if (!fl_rows("weights", weights, elements, dtype, device_type, device_id, 0, columns, width, 0, row_stride, &rows,
+               err) ||
+      !FLAT_NEED(err, bias, columns) || !fl_load_runner(err))
+    return NULL;
+  config.dtype = dtype;
+  config.device_type = device_type;
+  config.device_id = device_id;
+  config.weights = weights.data;
+  config.columns = columns;
+  config.width = width;
+  config.row_stride = row_stride;
+  config.bias = bias.data;
+  config.soft_cap = soft_cap;
+  own = (fl_output_layer*)calloc(1, sizeof(*own));
+  if (own == NULL) abort();
+  if (fl_copy_layer(own, copy, &config, err) &&
+      fl_runner_api->output_layer_create(&config, &own->layer, err) == SIDBEAM_OK)
+    return fl_box(FLAT_OUTPUT_LAYER, own);
+  fl_destroy_output_layer(own);
+  return NULL;
+}
+
+/* As in sidbeam_hidden_config, on the caller's thread alone. The handles of the session and the layer are held. */
+static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle* layer, int32_t path, int64_t children,
+                                              sidbeam_error* err) {
+  sidbeam_hidden_config config = SIDBEAM_HIDDEN_CONFIG_INIT;
+  fl_output_layer* weights;
+  fl_hidden* own;
+  fl_clear(err);
+  config.session = (sidbeam_session*)fl_share(session, FLAT_SESSION, err);
+  if (config.session == NULL) return NULL;
+  weights = (fl_output_layer*)fl_share(layer, FLAT_OUTPUT_LAYER, err);
+  if (weights == NULL) {
+    fl_drop_user(session);
+    return NULL;
+  }
+  own = (fl_hidden*)calloc(1, sizeof(*own));
+  if (own == NULL) abort();
+  own->session = session;
+  own->layer = layer;
+  config.layer = weights->layer;
+  config.path = path;
+  config.children = children;
+  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK) return fl_box(FLAT_HIDDEN, own);
+  fl_destroy_hidden(own);
+  return NULL;
+}
+
+/* One level, as flat_session_step, with hidden states in the place of logits. The session is entered too. */
+static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat_memory states, int64_t elements,
+                                    int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
+                                    int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                    flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
+                                    flat_in_f32 inverse_temperatures, sidbeam_error* err) {
+  const flat_in_f32 none = {NULL, 0};
+  sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
+  sidbeam_rows described = SIDBEAM_ROWS_INIT;
+  fl_hidden* object;
+  void* session;
+  fl_clear(err);
+  if (!fl_rows("hidden", states, elements, dtype, device_type, device_id, rows_slots, rows, columns, slot_stride,
+               row_stride, &described, err) ||
+      !FLAT_NEED(err, lse, fl_product(rows_slots > 0 ? rows_slots : 1, rows)))
+    return;
+  object = (fl_hidden*)fl_enter(hidden, FLAT_HIDDEN, err);
+  if (object == NULL) return;
+  session = fl_enter(object->session, FLAT_SESSION, err);
+  if (session != NULL) {
+    args.slots = slots.data;
+    args.count = slots.data == NULL ? 0 : slots.count;
+    args.hidden = &described;
+    args.row_map = row_map.data;
+    args.lse = lse.data;
+    args.inverse_temperature = inverse_temperature;
+    args.inverse_temperatures = inverse_temperatures.data;
+    if (fl_step_arrays_fit(session, slots, row_map, inverse_temperatures, none, err))
+      (void)!fl_runner_api->hidden_step(object->hidden, &args, err);
+    fl_leave(object->session);
+  }
+  fl_leave(hidden);
+}
+
+/* Where the numbers of sidbeam_hidden_stats stand in an array of FLAT_HIDDEN_STATS_COUNT. */
+enum {
+  FLAT_HIDDEN_STATS_STEPS,
+  FLAT_HIDDEN_STATS_CHILD_SLOTS,
+  FLAT_HIDDEN_STATS_UNION_SLOTS,
+  FLAT_HIDDEN_STATS_PRODUCT_SLOTS,
+  FLAT_HIDDEN_STATS_PRODUCTS,
+  FLAT_HIDDEN_STATS_WEIGHT_ROWS,
+  FLAT_HIDDEN_STATS_WEIGHT_BYTES,
+  FLAT_HIDDEN_STATS_MEMORY_BYTES,
+  FLAT_HIDDEN_STATS_COUNT
+};
+
+/* break_even [1]. */
+static inline void flat_hidden_get_stats(flat_handle* hidden, flat_out_i64 out, flat_out_f32 break_even,
+                                         sidbeam_error* err) {
+  sidbeam_hidden_stats stats = SIDBEAM_HIDDEN_STATS_INIT;
+  fl_hidden* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_HIDDEN_STATS_COUNT) || !FLAT_GIVEN(err, break_even, 1)) return;
+  object = (fl_hidden*)fl_enter(hidden, FLAT_HIDDEN, err);
+  if (object == NULL) return;
+  if (fl_runner_api->hidden_get_stats(object->hidden, &stats, err) == SIDBEAM_OK) {
+    out.data[FLAT_HIDDEN_STATS_STEPS] = stats.steps;
+    out.data[FLAT_HIDDEN_STATS_CHILD_SLOTS] = stats.child_slots;
+    out.data[FLAT_HIDDEN_STATS_UNION_SLOTS] = stats.union_slots;
+    out.data[FLAT_HIDDEN_STATS_PRODUCT_SLOTS] = stats.product_slots;
+    out.data[FLAT_HIDDEN_STATS_PRODUCTS] = stats.products;
+    out.data[FLAT_HIDDEN_STATS_WEIGHT_ROWS] = stats.weight_rows;
+    out.data[FLAT_HIDDEN_STATS_WEIGHT_BYTES] = stats.weight_bytes;
+    out.data[FLAT_HIDDEN_STATS_MEMORY_BYTES] = stats.memory_bytes;
+    break_even.data[0] = (float)stats.break_even;
+  }
+  fl_leave(hidden);
+}
+
+#endif
+
+/* Speculation: rounds over two sessions, and relaxed draws. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_SPECULATE_H
+#define SIDBEAM_FLAT_SPECULATE_H
+
+#ifndef SWIG
+/* What a speculation's handle holds: it uses the sessions, whose handles may be closed before it. */
+typedef struct fl_speculation {
+  sidbeam_speculation* speculation;
+  flat_handle *target, *draft;
+} fl_speculation;
+#endif
+
+static inline void fl_destroy_speculation(void* object) {
+  fl_speculation* own = (fl_speculation*)object;
+  sidbeam_speculation_destroy(own->speculation);
+  fl_drop_user(own->draft);
+  fl_drop_user(own->target);
+  free(own);
+}
+
+/* As in sidbeam_speculation_config. The handles of the sessions are held. */
+static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_handle* target, flat_handle* draft,
+                                                   int32_t draft_levels, sidbeam_error* err) {
+  sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
+  flat_handle* handle = NULL;
+  fl_speculation* own;
+  void* object;
+  fl_clear(err);
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return NULL;
+  config.draft_levels = draft_levels;
+  config.target = (sidbeam_session*)fl_share(target, FLAT_SESSION, err);
+  config.draft = (sidbeam_session*)fl_share(draft, FLAT_SESSION, err);
+  own = (fl_speculation*)calloc(1, sizeof(*own));
+  if (own == NULL) abort();
+  own->target = target;
+  own->draft = draft;
+  if (err->code == 0 &&
+      sidbeam_speculation_create((sidbeam_runtime*)object, &config, &own->speculation, err) == SIDBEAM_OK) {
+    handle = fl_box(FLAT_SPECULATION, own);
+  } else {
+    if (config.draft != NULL) fl_drop_user(draft);
+    if (config.target != NULL) fl_drop_user(target);
+    free(own);
+  }
+  fl_drop_user(runtime);
+  return handle;
+}
+
+/* A speculation and its sessions, until fl_leave_speculation; or NULL with an error. */
+static inline fl_speculation* fl_enter_speculation(flat_handle* handle, sidbeam_error* err) {
+  fl_speculation* own = (fl_speculation*)fl_enter(handle, FLAT_SPECULATION, err);
+  if (own == NULL) return NULL;
+  if (fl_enter(own->target, FLAT_SESSION, err) != NULL) {
+    if (fl_enter(own->draft, FLAT_SESSION, err) != NULL) return own;
+    fl_leave(own->target);
+  }
+  fl_leave(handle);
+  return NULL;
+}
+
+static inline void fl_leave_speculation(flat_handle* handle, const fl_speculation* own) {
+  fl_leave(own->draft);
+  fl_leave(own->target);
+  fl_leave(handle);
+}
+
+/* slots [count], or none for all S, with count 0 or S. Returns the number of slots in the round. */
+static inline int64_t flat_speculation_begin(flat_handle* speculation, flat_in_i32 slots, int64_t count,
+                                             sidbeam_error* err) {
+  int64_t active = 0;
+  fl_speculation* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, slots, count)) return 0;
+  object = fl_enter_speculation(speculation, err);
+  if (object == NULL) return 0;
+  if (sidbeam_speculation_begin(object->speculation, slots.data, count, &active, err) != SIDBEAM_OK) active = 0;
+  fl_leave_speculation(speculation, object);
+  return active;
+}
+
+/* Where a tree's arrays are, and their shapes, in an array of FLAT_TREE_COUNT. */
+enum {
+  FLAT_TREE_DEPTH,
+  FLAT_TREE_SLOT_COUNT,
+  FLAT_TREE_NODES,
+  FLAT_TREE_PLACE_STRIDE,
+  FLAT_TREE_DRAFT_COUNT,
+  FLAT_TREE_SLOTS, /* addresses from here on */
+  FLAT_TREE_NODE_OFFSETS,
+  FLAT_TREE_TOKENS,
+  FLAT_TREE_CODES,
+  FLAT_TREE_POSITIONS,
+  FLAT_TREE_PARENTS,
+  FLAT_TREE_PLACES,
+  FLAT_TREE_ANCESTORS,
+  FLAT_TREE_DRAFT_SLOTS,
+  FLAT_TREE_DRAFT_NODES,
+  FLAT_TREE_COUNT
+};
+
+/* Addresses are fixed, and good while a view retains the speculation. */
+static inline void flat_speculation_get_tree(flat_handle* speculation, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+  fl_speculation* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_TREE_COUNT)) return;
+  object = (fl_speculation*)fl_enter(speculation, FLAT_SPECULATION, err);
+  if (object == NULL) return;
+  if (sidbeam_speculation_get_tree(object->speculation, &tree, err) == SIDBEAM_OK) {
+    out.data[FLAT_TREE_DEPTH] = tree.depth;
+    out.data[FLAT_TREE_SLOT_COUNT] = tree.count;
+    out.data[FLAT_TREE_NODES] = tree.nodes;
+    out.data[FLAT_TREE_PLACE_STRIDE] = tree.place_stride;
+    out.data[FLAT_TREE_DRAFT_COUNT] = tree.draft_count;
+    out.data[FLAT_TREE_SLOTS] = (int64_t)(intptr_t)tree.slots;
+    out.data[FLAT_TREE_NODE_OFFSETS] = (int64_t)(intptr_t)tree.node_offsets;
+    out.data[FLAT_TREE_TOKENS] = (int64_t)(intptr_t)tree.tokens;
+    out.data[FLAT_TREE_CODES] = (int64_t)(intptr_t)tree.codes;
+    out.data[FLAT_TREE_POSITIONS] = (int64_t)(intptr_t)tree.positions;
+    out.data[FLAT_TREE_PARENTS] = (int64_t)(intptr_t)tree.parents;
+    out.data[FLAT_TREE_PLACES] = (int64_t)(intptr_t)tree.places;
+    out.data[FLAT_TREE_ANCESTORS] = (int64_t)(intptr_t)tree.ancestors;
+    out.data[FLAT_TREE_DRAFT_SLOTS] = (int64_t)(intptr_t)tree.draft_slots;
+    out.data[FLAT_TREE_DRAFT_NODES] = (int64_t)(intptr_t)tree.draft_nodes;
+  }
+  fl_leave(speculation);
+}
+
+static inline void flat_speculation_add(flat_handle* speculation, sidbeam_error* err) {
+  fl_speculation* object;
+  fl_clear(err);
+  object = fl_enter_speculation(speculation, err);
+  if (object == NULL) return;
+  (void)!sidbeam_speculation_add(object->speculation, err);
+  fl_leave_speculation(speculation, object);
+}
+
+/* mask [nodes, columns]. */
+static inline void flat_speculation_get_mask(flat_handle* speculation, flat_out_bytes mask, int64_t columns,
+                                             sidbeam_error* err) {
+  sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+  fl_speculation* object;
+  fl_clear(err);
+  object = (fl_speculation*)fl_enter(speculation, FLAT_SPECULATION, err);
+  if (object == NULL) return;
+  if (sidbeam_speculation_get_tree(object->speculation, &tree, err) == SIDBEAM_OK &&
+      FLAT_GIVEN(err, mask, fl_product(tree.nodes, columns)))
+    (void)!sidbeam_speculation_get_mask(object->speculation, (uint8_t*)mask.data, columns, err);
+  fl_leave(speculation);
+}
+
+/* logits [nodes, columns], with slots 0; lse [nodes] or none. */
+static inline void flat_speculation_verify(flat_handle* speculation, flat_memory logits, int64_t elements,
+                                           int32_t dtype, int32_t device_type, int32_t device_id, int64_t slots,
+                                           int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                           flat_in_f32 lse, sidbeam_error* err) {
+  sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+  sidbeam_rows described = SIDBEAM_ROWS_INIT;
+  fl_speculation* object;
+  fl_clear(err);
+  if (!fl_rows("logits", logits, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
+               &described, err) ||
+      !FLAT_NEED(err, lse, rows))
+    return;
+  object = fl_enter_speculation(speculation, err);
+  if (object == NULL) return;
+  args.rows = &described;
+  args.lse = lse.data;
+  (void)!sidbeam_speculation_verify(object->speculation, &args, err);
+  fl_leave_speculation(speculation, object);
+}
+
+/* Where the numbers of sidbeam_speculation_stats stand in an array of FLAT_SPECULATION_STATS_COUNT. */
+enum {
+  FLAT_SPECULATION_STATS_ROUNDS,
+  FLAT_SPECULATION_STATS_LEVELS,
+  FLAT_SPECULATION_STATS_DRAFTED_LEVELS,
+  FLAT_SPECULATION_STATS_ACCEPTED_LEVELS,
+  FLAT_SPECULATION_STATS_NODES,
+  FLAT_SPECULATION_STATS_COUNT
+};
+
+static inline void flat_speculation_get_stats(flat_handle* speculation, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+  fl_speculation* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_SPECULATION_STATS_COUNT)) return;
+  object = (fl_speculation*)fl_enter(speculation, FLAT_SPECULATION, err);
+  if (object == NULL) return;
+  if (sidbeam_speculation_get_stats(object->speculation, &stats, err) == SIDBEAM_OK) {
+    out.data[FLAT_SPECULATION_STATS_ROUNDS] = stats.rounds;
+    out.data[FLAT_SPECULATION_STATS_LEVELS] = stats.levels;
+    out.data[FLAT_SPECULATION_STATS_DRAFTED_LEVELS] = stats.drafted_levels;
+    out.data[FLAT_SPECULATION_STATS_ACCEPTED_LEVELS] = stats.accepted_levels;
+    out.data[FLAT_SPECULATION_STATS_NODES] = stats.nodes;
+  }
+  fl_leave(speculation);
+}
+
+/* As in sidbeam_relaxed_draw_args; `drafts` has room for as many as are drawn. */
+static inline void flat_relaxed_draw(flat_handle* runtime, flat_in_f32 log_probs, float inverse_temperature,
+                                     int32_t without_replacement, int64_t seed, int64_t request, int32_t level,
+                                     flat_out_i64 drafts, sidbeam_error* err) {
+  sidbeam_relaxed_draw_args args = SIDBEAM_RELAXED_DRAW_ARGS_INIT;
+  void* object;
+  fl_clear(err);
+  args.draws = fl_narrow(drafts.count);
+  args.count = log_probs.count;
+  args.log_probs = log_probs.data;
+  args.inverse_temperature = inverse_temperature;
+  args.without_replacement = without_replacement;
+  args.seed = seed;
+  args.request = request;
+  args.level = level;
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return;
+  (void)!sidbeam_relaxed_draw((sidbeam_runtime*)object, &args, drafts.data, err);
+  fl_drop_user(runtime);
+}
+
+/* Where the numbers of sidbeam_relaxed_beams stand in an array of FLAT_RELAXED_COUNT. */
+enum { FLAT_RELAXED_LIVE, FLAT_RELAXED_ACCEPTED, FLAT_RELAXED_GOES_ON, FLAT_RELAXED_COUNT };
+
+/* As in sidbeam_relaxed_verify_args; `extensions` has room for as many as there are beams. */
+static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target, flat_in_f32 draft, flat_in_i64 drafts,
+                                       float inverse_temperature, int32_t without_replacement, int64_t seed,
+                                       int64_t request, int32_t level, flat_out_i64 extensions, flat_out_i32 out,
+                                       sidbeam_error* err) {
+  sidbeam_relaxed_verify_args args = SIDBEAM_RELAXED_VERIFY_ARGS_INIT;
+  sidbeam_relaxed_beams beams = SIDBEAM_RELAXED_BEAMS_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_RELAXED_COUNT)) return;
+  if (draft.data != NULL && draft.count != target.count) {
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "draft has %" PRId64 " elements, expected %" PRId64 ", as target",
+            draft.count, target.count);
+    return;
+  }
+  args.beams = fl_narrow(extensions.count);
+  args.count = target.count;
+  args.target = target.data;
+  args.draft = draft.data;
+  args.drafts = drafts.data;
+  args.draft_count = drafts.count;
+  args.inverse_temperature = inverse_temperature;
+  args.without_replacement = without_replacement;
+  args.seed = seed;
+  args.request = request;
+  args.level = level;
+  beams.extensions = extensions.data;
+  object = fl_share(runtime, FLAT_RUNTIME, err);
+  if (object == NULL) return;
+  if (sidbeam_relaxed_verify((sidbeam_runtime*)object, &args, &beams, err) == SIDBEAM_OK) {
+    out.data[FLAT_RELAXED_LIVE] = beams.live;
+    out.data[FLAT_RELAXED_ACCEPTED] = beams.accepted;
+    out.data[FLAT_RELAXED_GOES_ON] = beams.goes_on;
+  }
+  fl_drop_user(runtime);
+}
+
+#endif
+
 
 #include <stdint.h>		// Use the C99 official header
 
@@ -2878,7 +3376,7 @@ static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidd
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_620402ab6d27b393(void *_swig_go_0) {
+void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -2888,7 +3386,7 @@ void _wrap_Swig_free_native_620402ab6d27b393(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_620402ab6d27b393(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -2901,7 +3399,7 @@ void *_wrap_Swig_malloc_native_620402ab6d27b393(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2913,7 +3411,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2925,7 +3423,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2937,7 +3435,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2949,7 +3447,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2961,7 +3459,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2973,7 +3471,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2985,7 +3483,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -2997,7 +3495,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3009,7 +3507,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3021,7 +3519,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3033,7 +3531,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3045,7 +3543,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3057,7 +3555,7 @@ intgo _wrap_SIDBEAM_OK_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3069,7 +3567,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3081,7 +3579,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3093,7 +3591,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3105,7 +3603,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3117,7 +3615,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3129,7 +3627,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3141,7 +3639,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3153,7 +3651,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3165,7 +3663,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3177,7 +3675,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3189,7 +3687,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3201,7 +3699,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3213,7 +3711,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3225,7 +3723,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_620402ab6d27b393() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_620402ab6d27b393() {
+_goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3239,7 +3737,7 @@ _goslice_ _wrap_sidbeam_version_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_620402ab6d27b393() {
+intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -3250,7 +3748,7 @@ intgo _wrap_sidbeam_abi_version_native_620402ab6d27b393() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_620402ab6d27b393(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -3266,7 +3764,7 @@ _goslice_ _wrap_sidbeam_status_name_native_620402ab6d27b393(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_620402ab6d27b393() {
+_goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3280,7 +3778,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_620402ab6d27b393() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_620402ab6d27b393() {
+long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3291,7 +3789,7 @@ long long _wrap_FLAT_BROADCAST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3303,7 +3801,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3315,7 +3813,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3327,7 +3825,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3339,7 +3837,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3351,7 +3849,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3363,7 +3861,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3375,7 +3873,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3387,7 +3885,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3399,7 +3897,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3411,7 +3909,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3423,7 +3921,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3435,7 +3933,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3447,7 +3945,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3459,7 +3957,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3471,7 +3969,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3483,7 +3981,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3495,7 +3993,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3507,7 +4005,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3519,7 +4017,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3531,7 +4029,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3543,7 +4041,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3555,7 +4053,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3567,7 +4065,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3579,7 +4077,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3591,7 +4089,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3603,7 +4101,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3615,7 +4113,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3627,7 +4125,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3639,7 +4137,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3651,7 +4149,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3663,7 +4161,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3675,7 +4173,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3687,7 +4185,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3699,7 +4197,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3711,7 +4209,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3723,7 +4221,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3735,7 +4233,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3747,7 +4245,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3759,7 +4257,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3771,7 +4269,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3783,7 +4281,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3795,7 +4293,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3807,7 +4305,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3819,7 +4317,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3831,7 +4329,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3843,7 +4341,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3855,7 +4353,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3867,7 +4365,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3879,7 +4377,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3891,7 +4389,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3903,7 +4401,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3915,7 +4413,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3927,7 +4425,43 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_620402ab6d27b393() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_HIDDEN_FASTEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_HIDDEN_CHILDREN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_HIDDEN_PRODUCT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3939,7 +4473,7 @@ intgo _wrap_FLAT_RUNTIME_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3951,7 +4485,7 @@ intgo _wrap_FLAT_BUILDER_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3963,7 +4497,7 @@ intgo _wrap_FLAT_INDEX_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3975,7 +4509,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_620402ab6d27b393() {
+intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3987,7 +4521,7 @@ intgo _wrap_FLAT_SESSION_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -3999,7 +4533,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4011,7 +4545,7 @@ intgo _wrap_FLAT_PLAN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4023,7 +4557,7 @@ intgo _wrap_FLAT_DISC_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4035,7 +4569,7 @@ intgo _wrap_FLAT_MODEL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4047,7 +4581,7 @@ intgo _wrap_FLAT_RUNNER_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4059,7 +4593,7 @@ intgo _wrap_FLAT_EVENTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4071,7 +4605,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4083,7 +4617,43 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_620402ab6d27b393() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_OUTPUT_LAYER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
   long long result;
   long long _swig_go_result;
   
@@ -4094,7 +4664,7 @@ long long _wrap_FLAT_CLOSED_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_close_native_620402ab6d27b393(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4106,7 +4676,7 @@ void _wrap_flat_close_native_620402ab6d27b393(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_620402ab6d27b393(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4121,7 +4691,7 @@ intgo _wrap_flat_is_closed_native_620402ab6d27b393(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_620402ab6d27b393(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4133,7 +4703,7 @@ void _wrap_flat_free_native_620402ab6d27b393(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -4149,7 +4719,7 @@ void _wrap_flat_view_retain_native_620402ab6d27b393(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_620402ab6d27b393(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4161,7 +4731,7 @@ void _wrap_flat_view_release_native_620402ab6d27b393(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_620402ab6d27b393(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -4173,7 +4743,7 @@ void _wrap_flat_check_abi_native_620402ab6d27b393(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4185,7 +4755,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4197,7 +4767,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_flat_log_take_native_620402ab6d27b393(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4213,7 +4783,7 @@ intgo _wrap_flat_log_take_native_620402ab6d27b393(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_620402ab6d27b393(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -4258,7 +4828,7 @@ flat_handle *_wrap_flat_runtime_create_native_620402ab6d27b393(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -4307,7 +4877,7 @@ flat_handle *_wrap_flat_builder_create_native_620402ab6d27b393(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4328,7 +4898,7 @@ void _wrap_flat_builder_get_progress_native_620402ab6d27b393(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -4342,7 +4912,7 @@ void _wrap_flat_builder_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -4382,7 +4952,7 @@ void _wrap_flat_builder_add_native_620402ab6d27b393(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -4427,7 +4997,7 @@ void _wrap_flat_builder_add_named_native_620402ab6d27b393(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -4457,7 +5027,7 @@ void _wrap_flat_builder_set_metadata_native_620402ab6d27b393(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4480,7 +5050,7 @@ void _wrap_flat_builder_write_native_620402ab6d27b393(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -4501,7 +5071,7 @@ flat_handle *_wrap_flat_builder_finish_native_620402ab6d27b393(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_620402ab6d27b393(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -4517,7 +5087,7 @@ long long _wrap_flat_returned_loans_native_620402ab6d27b393(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_620402ab6d27b393(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -4549,7 +5119,7 @@ flat_handle *_wrap_flat_index_open_native_620402ab6d27b393(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -4581,7 +5151,7 @@ flat_handle *_wrap_flat_index_open_memory_native_620402ab6d27b393(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4593,7 +5163,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4605,7 +5175,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4617,7 +5187,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4629,7 +5199,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4641,7 +5211,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4653,7 +5223,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4665,7 +5235,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4677,7 +5247,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4689,7 +5259,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4701,7 +5271,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4713,7 +5283,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4725,7 +5295,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4737,7 +5307,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4749,7 +5319,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4761,7 +5331,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4773,7 +5343,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4785,7 +5355,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4797,7 +5367,7 @@ intgo _wrap_FLAT_INFO_CODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4809,7 +5379,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4821,7 +5391,7 @@ intgo _wrap_FLAT_INFO_NODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -4833,7 +5403,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_index_peek_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4862,7 +5432,7 @@ void _wrap_flat_index_peek_native_620402ab6d27b393(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -4888,7 +5458,7 @@ void _wrap_flat_index_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4906,7 +5476,7 @@ void _wrap_flat_index_verify_native_620402ab6d27b393(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -4939,7 +5509,7 @@ void _wrap_flat_index_get_section_native_620402ab6d27b393(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -4972,7 +5542,7 @@ void _wrap_flat_index_get_metadata_native_620402ab6d27b393(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -4996,7 +5566,7 @@ long long _wrap_flat_index_codebook_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -5029,7 +5599,7 @@ void _wrap_flat_index_sids_native_620402ab6d27b393(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -5062,7 +5632,7 @@ void _wrap_flat_index_find_sids_native_620402ab6d27b393(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -5088,7 +5658,7 @@ void _wrap_flat_index_ordinals_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -5122,7 +5692,7 @@ long long _wrap_flat_index_children_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5150,7 +5720,7 @@ void _wrap_flat_index_upload_native_620402ab6d27b393(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5173,7 +5743,7 @@ void _wrap_flat_index_get_upload_native_620402ab6d27b393(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5191,7 +5761,7 @@ void _wrap_flat_index_unload_native_620402ab6d27b393(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5212,7 +5782,7 @@ flat_handle *_wrap_flat_builder_plan_native_620402ab6d27b393(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_620402ab6d27b393(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5242,7 +5812,7 @@ flat_handle *_wrap_flat_plan_estimate_native_620402ab6d27b393(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5254,7 +5824,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5266,7 +5836,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5278,7 +5848,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5290,7 +5860,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5302,7 +5872,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5314,7 +5884,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5326,7 +5896,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5338,7 +5908,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_plan_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5359,7 +5929,7 @@ void _wrap_flat_plan_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5392,7 +5962,7 @@ void _wrap_flat_plan_get_section_native_620402ab6d27b393(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5413,7 +5983,7 @@ flat_handle *_wrap_flat_constraint_create_native_620402ab6d27b393(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5425,7 +5995,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5437,7 +6007,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5449,7 +6019,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5461,7 +6031,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5473,7 +6043,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5485,7 +6055,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5497,7 +6067,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5523,7 +6093,7 @@ void _wrap_flat_constraint_get_info_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5546,7 +6116,7 @@ void _wrap_flat_index_item_rows_native_620402ab6d27b393(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -5572,7 +6142,7 @@ void _wrap_flat_index_item_ordinals_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -5603,7 +6173,7 @@ void _wrap_flat_index_item_ids_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5632,7 +6202,7 @@ long long _wrap_flat_index_item_names_native_620402ab6d27b393(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -5660,7 +6230,7 @@ long long _wrap_flat_index_find_item_native_620402ab6d27b393(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -5720,7 +6290,7 @@ flat_handle *_wrap_flat_session_create_native_620402ab6d27b393(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -5809,7 +6379,7 @@ void _wrap_flat_session_start_native_620402ab6d27b393(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -5878,7 +6448,45 @@ void _wrap_flat_session_step_native_620402ab6d27b393(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393() {
+long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i32 arg2 ;
+  int64_t arg3 ;
+  int32_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_i32 arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (int64_t)flat_session_children(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5890,7 +6498,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5902,7 +6510,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5914,7 +6522,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5926,7 +6534,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5938,7 +6546,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5950,7 +6558,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5962,7 +6570,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5974,7 +6582,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5986,7 +6594,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -5998,7 +6606,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6010,7 +6618,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6022,7 +6630,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6034,7 +6642,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6046,7 +6654,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6058,7 +6666,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6070,7 +6678,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_session_get_beams_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6091,7 +6699,7 @@ void _wrap_flat_session_get_beams_native_620402ab6d27b393(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -6114,7 +6722,7 @@ void _wrap_flat_session_fetch_native_620402ab6d27b393(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6173,7 +6781,7 @@ void _wrap_flat_session_get_items_native_620402ab6d27b393(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6198,7 +6806,7 @@ void _wrap_flat_session_stop_native_620402ab6d27b393(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6210,7 +6818,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6222,7 +6830,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6234,7 +6842,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6246,7 +6854,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6258,7 +6866,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6270,7 +6878,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6282,7 +6890,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_session_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6303,7 +6911,7 @@ void _wrap_flat_session_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6315,7 +6923,7 @@ intgo _wrap_FLAT_COUNTERS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6327,7 +6935,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_620402ab6d27b393() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6356,7 +6964,7 @@ long long _wrap_flat_session_get_counters_native_620402ab6d27b393(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -6403,7 +7011,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_620402ab6d27b393(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -6445,7 +7053,7 @@ void _wrap_flat_constraint_set_prefixes_native_620402ab6d27b393(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -6490,7 +7098,7 @@ void _wrap_flat_constraint_set_advance_native_620402ab6d27b393(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -6536,7 +7144,7 @@ void _wrap_flat_constraint_set_mask_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -6573,7 +7181,7 @@ void _wrap_flat_constraint_set_bitmask_native_620402ab6d27b393(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -6638,7 +7246,7 @@ void _wrap_flat_constraint_set_topk_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -6736,7 +7344,7 @@ void _wrap_flat_constraint_set_sample_native_620402ab6d27b393(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_620402ab6d27b393(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6771,7 +7379,7 @@ flat_handle *_wrap_flat_disc_create_native_620402ab6d27b393(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6795,7 +7403,7 @@ long long _wrap_flat_disc_next_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -6833,7 +7441,7 @@ void _wrap_flat_disc_add_native_620402ab6d27b393(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6884,7 +7492,7 @@ void _wrap_flat_disc_get_native_620402ab6d27b393(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_620402ab6d27b393() {
+intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6896,7 +7504,7 @@ intgo _wrap_FLAT_EVENT_END_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6908,7 +7516,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6920,7 +7528,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6932,7 +7540,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6944,7 +7552,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6956,7 +7564,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6968,7 +7576,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6980,7 +7588,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -6992,7 +7600,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7004,7 +7612,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7016,7 +7624,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7028,7 +7636,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7040,7 +7648,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7052,7 +7660,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7064,7 +7672,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7076,7 +7684,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7088,7 +7696,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7100,7 +7708,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7112,7 +7720,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7124,7 +7732,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7136,7 +7744,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7148,7 +7756,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7160,7 +7768,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7172,7 +7780,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7184,7 +7792,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7196,7 +7804,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7208,7 +7816,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7220,7 +7828,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_flat_events_next_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7244,7 +7852,7 @@ intgo _wrap_flat_events_next_native_620402ab6d27b393(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -7264,7 +7872,7 @@ void _wrap_flat_adjust_answer_native_620402ab6d27b393(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_620402ab6d27b393(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -7293,7 +7901,7 @@ void _wrap_flat_result_take_native_620402ab6d27b393(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_620402ab6d27b393(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7323,7 +7931,7 @@ flat_handle *_wrap_flat_model_open_native_620402ab6d27b393(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7335,7 +7943,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7347,7 +7955,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7359,7 +7967,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7371,7 +7979,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7383,7 +7991,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7395,7 +8003,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7407,7 +8015,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7419,7 +8027,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7431,7 +8039,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7443,7 +8051,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7455,7 +8063,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7467,7 +8075,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7479,7 +8087,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_model_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7505,7 +8113,7 @@ void _wrap_flat_model_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7517,7 +8125,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7529,7 +8137,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7541,7 +8149,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7553,7 +8161,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7565,7 +8173,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7577,7 +8185,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7589,7 +8197,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7601,7 +8209,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7613,7 +8221,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7625,7 +8233,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7637,7 +8245,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7649,7 +8257,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7661,7 +8269,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_620402ab6d27b393() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, float _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, float _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -7721,7 +8329,7 @@ flat_handle *_wrap_flat_runner_create_native_620402ab6d27b393(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7742,7 +8350,7 @@ flat_handle *_wrap_flat_runner_events_native_620402ab6d27b393(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9) {
+void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -7782,7 +8390,7 @@ void _wrap_flat_runner_run_native_620402ab6d27b393(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -7820,7 +8428,7 @@ long long _wrap_flat_runner_submit_native_620402ab6d27b393(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7838,7 +8446,7 @@ void _wrap_flat_runner_cancel_native_620402ab6d27b393(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_620402ab6d27b393(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7859,7 +8467,7 @@ intgo _wrap_flat_runner_drain_native_620402ab6d27b393(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7871,7 +8479,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7883,7 +8491,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7895,7 +8503,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7907,7 +8515,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7919,7 +8527,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7931,7 +8539,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7943,7 +8551,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7955,7 +8563,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7967,7 +8575,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7979,7 +8587,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -7991,7 +8599,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8003,7 +8611,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8015,7 +8623,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8027,7 +8635,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8039,7 +8647,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8051,7 +8659,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8063,7 +8671,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8075,7 +8683,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8087,7 +8695,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_620402ab6d27b393() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8108,7 +8716,7 @@ void _wrap_flat_runner_get_stats_native_620402ab6d27b393(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -8124,7 +8732,7 @@ void _wrap_flat_runner_close_native_620402ab6d27b393(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8136,7 +8744,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8148,7 +8756,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8160,7 +8768,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8172,7 +8780,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8184,7 +8792,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8196,7 +8804,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8208,7 +8816,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8220,7 +8828,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8232,7 +8840,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8244,7 +8852,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8256,7 +8864,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_620402ab6d27b393() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
   
@@ -8268,7 +8876,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_620402ab6d27b393() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8292,7 +8900,7 @@ flat_handle *_wrap_flat_draft_head_open_native_620402ab6d27b393(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -8326,7 +8934,7 @@ long long _wrap_flat_draft_head_get_info_native_620402ab6d27b393(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_620402ab6d27b393(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -8372,7 +8980,7 @@ void _wrap_flat_draft_head_write_native_620402ab6d27b393(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_620402ab6d27b393(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8411,25 +9019,26 @@ flat_handle *_wrap_flat_draft_decoder_create_native_620402ab6d27b393(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
-  int32_t arg3 ;
+  int64_t arg3 ;
   int32_t arg4 ;
   int32_t arg5 ;
-  int64_t arg6 ;
+  int32_t arg6 ;
   int64_t arg7 ;
   int64_t arg8 ;
   int64_t arg9 ;
   int64_t arg10 ;
-  flat_in_i64 arg11 ;
-  flat_in_i32 arg12 ;
-  flat_out_i32 arg13 ;
+  int64_t arg11 ;
+  flat_in_i64 arg12 ;
+  flat_in_i32 arg13 ;
   flat_out_i32 arg14 ;
   flat_out_i32 arg15 ;
-  flat_out_f32 arg16 ;
-  flat_out_i64 arg17 ;
-  sidbeam_error *arg18 = (sidbeam_error *) 0 ;
+  flat_out_i32 arg16 ;
+  flat_out_f32 arg17 ;
+  flat_out_i64 arg18 ;
+  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -8437,18 +9046,15 @@ void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(flat_handle *_swig_go_
   {
     (&arg2)->data = _swig_go_1.array; 
   }
-  arg3 = (int32_t)_swig_go_2; 
+  arg3 = (int64_t)_swig_go_2; 
   arg4 = (int32_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int64_t)_swig_go_5; 
+  arg6 = (int32_t)_swig_go_5; 
   arg7 = (int64_t)_swig_go_6; 
   arg8 = (int64_t)_swig_go_7; 
   arg9 = (int64_t)_swig_go_8; 
   arg10 = (int64_t)_swig_go_9; 
-  {
-    (&arg11)->data = _swig_go_10.array;
-    (&arg11)->count = _swig_go_10.len;
-  }
+  arg11 = (int64_t)_swig_go_10; 
   {
     (&arg12)->data = _swig_go_11.array;
     (&arg12)->count = _swig_go_11.len;
@@ -8474,10 +9080,861 @@ void _wrap_flat_draft_decoder_run_native_620402ab6d27b393(flat_handle *_swig_go_
     (&arg17)->count = _swig_go_16.len;
   }
   {
-    arg18 = (sidbeam_error*)_swig_go_17.array; 
+    (&arg18)->data = _swig_go_17.array;
+    (&arg18)->count = _swig_go_17.len;
+  }
+  {
+    arg19 = (sidbeam_error*)_swig_go_18.array; 
   }
   
-  flat_draft_decoder_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
+  flat_draft_decoder_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
+  
+}
+
+
+flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+  flat_memory arg1 ;
+  int64_t arg2 ;
+  int32_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int64_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  flat_in_f32 arg9 ;
+  float arg10 ;
+  int32_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  arg10 = (float)_swig_go_9; 
+  arg11 = (int32_t)_swig_go_10; 
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  result = (flat_handle *)flat_output_layer_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  int32_t arg3 ;
+  int64_t arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (flat_handle *)flat_hidden_create(arg1,arg2,arg3,arg4,arg5);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i32 arg2 ;
+  flat_memory arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  int32_t arg7 ;
+  int64_t arg8 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  int64_t arg12 ;
+  flat_in_i32 arg13 ;
+  flat_in_f32 arg14 ;
+  float arg15 ;
+  flat_in_f32 arg16 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array; 
+  }
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
+  arg12 = (int64_t)_swig_go_11; 
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  arg15 = (float)_swig_go_14; 
+  {
+    (&arg16)->data = _swig_go_15.array;
+    (&arg16)->count = _swig_go_15.len;
+  }
+  {
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
+  }
+  
+  flat_hidden_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
+  
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_STEPS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_CHILD_SLOTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_UNION_SLOTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_PRODUCT_SLOTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_PRODUCTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_WEIGHT_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_WEIGHT_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_HIDDEN_STATS_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_f32 arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_hidden_get_stats(arg1,arg2,arg3,arg4);
+  
+}
+
+
+flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  flat_handle *arg3 = (flat_handle *) 0 ;
+  int32_t arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = _swig_go_2; 
+  }
+  arg4 = (int32_t)_swig_go_3; 
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (flat_handle *)flat_speculation_create(arg1,arg2,arg3,arg4,arg5);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i32 arg2 ;
+  int64_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (int64_t)flat_speculation_begin(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_DEPTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_SLOT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_NODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_PLACE_STRIDE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_DRAFT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_SLOTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_NODE_OFFSETS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_POSITIONS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_PARENTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_PLACES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_ANCESTORS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_DRAFT_SLOTS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_DRAFT_NODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TREE_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_speculation_get_tree(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_speculation_add(arg1,arg2);
+  
+}
+
+
+void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_bytes arg2 ;
+  int64_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_speculation_get_mask(arg1,arg2,arg3,arg4);
+  
+}
+
+
+void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_memory arg2 ;
+  int64_t arg3 ;
+  int32_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  flat_in_f32 arg12 ;
+  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array; 
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
+  {
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
+  }
+  {
+    arg13 = (sidbeam_error*)_swig_go_12.array; 
+  }
+  
+  flat_speculation_verify(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_ROUNDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_DRAFTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_ACCEPTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_NODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_SPECULATION_STATS_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_speculation_get_stats(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_f32 arg2 ;
+  float arg3 ;
+  int32_t arg4 ;
+  int64_t arg5 ;
+  int64_t arg6 ;
+  int32_t arg7 ;
+  flat_out_i64 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (float)_swig_go_2; 
+  arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
+  arg6 = (int64_t)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_relaxed_draw(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RELAXED_LIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RELAXED_ACCEPTED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RELAXED_GOES_ON;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RELAXED_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_f32 arg2 ;
+  flat_in_f32 arg3 ;
+  flat_in_i64 arg4 ;
+  float arg5 ;
+  int32_t arg6 ;
+  int64_t arg7 ;
+  int64_t arg8 ;
+  int32_t arg9 ;
+  flat_out_i64 arg10 ;
+  flat_out_i32 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  arg5 = (float)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int64_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  flat_relaxed_verify(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   
 }
 

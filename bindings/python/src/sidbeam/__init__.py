@@ -63,6 +63,7 @@ from .errors import (
     SidbeamError,
     Unsupported,
 )
+from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .model import Model, ModelInfo
@@ -70,6 +71,14 @@ from .runner import Level, Result, Runner, RunnerStats
 from .runtime import Runtime
 from .sampling import Disc, DiscResults, disc
 from .session import Session
+from .speculation import (
+    RelaxedBeams,
+    Speculation,
+    SpeculationStats,
+    SpeculationTree,
+    relaxed_draw,
+    relaxed_verify,
+)
 from .static import StaticArrays
 from .vocabulary import Vocabulary
 
@@ -103,6 +112,9 @@ __all__ = [
     "DraftHead",
     "DraftInfo",
     "Drafts",
+    "HiddenPath",
+    "HiddenStats",
+    "HiddenStep",
     "IOFailure",
     "IdType",
     "Index",
@@ -123,9 +135,11 @@ __all__ = [
     "NoDevice",
     "Normalization",
     "OutOfMemory",
+    "OutputLayer",
     "Phase",
     "Plan",
     "QueueFull",
+    "RelaxedBeams",
     "Residency",
     "Result",
     "Runner",
@@ -137,6 +151,9 @@ __all__ = [
     "Session",
     "SidbeamError",
     "SlotError",
+    "Speculation",
+    "SpeculationStats",
+    "SpeculationTree",
     "StaticArrays",
     "Stats",
     "Strategy",
@@ -149,4 +166,6 @@ __all__ = [
     "cpu_target",
     "disc",
     "plan_estimate",
+    "relaxed_draw",
+    "relaxed_verify",
 ]

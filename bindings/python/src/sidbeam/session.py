@@ -205,6 +205,23 @@ class Session(Handle):
         )
         return self._beams or self.beams()
 
+    def children(
+        self, slots: Union[None, int, Sequence[int]] = None, *, lse_given: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which columns of its logits row the next step reads of each beam, for models that compute no others: int64
+        ``offsets`` ``[n * M + 1]`` and int32 ``columns``, where beam m of the i-th slot has
+        ``columns[offsets[i * M + m]:offsets[i * M + m + 1]]``, in the order of codes, the end last.
+
+        ``lse_given``: whether that step will bring ``lse``. Raises :class:`Unsupported` where a step reads more:
+        normalization "full" or "level" without ``lse``, other strategies than "trie", modes that sample, CUDA.
+        """
+        chosen, count = self._chosen(slots)
+        offsets = np.zeros(max(count, 0) * self.width + 1, np.int64)
+        _native.flat_session_children(self._handle, chosen, count, bool(lse_given), offsets, None)
+        columns = np.empty(int(offsets[-1]), np.int32)
+        _native.flat_session_children(self._handle, chosen, count, bool(lse_given), offsets, columns)
+        return offsets, columns
+
     def sample(self, logits: Logits, *, seed: Any, requests: Any = None, **start: Any) -> Samples:
         """Draws for all slots from their beginning to their end, in a mode that samples, on the CPU: M each.
 

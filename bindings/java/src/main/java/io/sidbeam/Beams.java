@@ -54,18 +54,18 @@ public final class Beams {
   }
 
   /**
-   * A buffer that holds the session's memory. Buffers made from a buffer hold it in turn, so that the cleaner waits for
-   * the last of them; it must not know the buffer itself.
+   * A buffer that holds the memory of a session or a speculation. Buffers made from a buffer hold it in turn, so that
+   * the cleaner waits for the last of them; it must not know the buffer itself.
    */
-  private static ByteBuffer view(long session, long address, long bytes) {
-    Native.flat_view_retain(session); // fails if the session is closed; until then the address was good
+  static ByteBuffer view(long owner, long address, long bytes) {
+    Native.flat_view_retain(owner); // fails if the owner is closed; until then the address was good
     ByteBuffer root = (ByteBuffer) Native.java_view(address, bytes);
-    NativeObject.CLEANER.register(root, () -> release(session));
+    NativeObject.CLEANER.register(root, () -> release(owner));
     return root.asReadOnlyBuffer().order(ByteOrder.nativeOrder());
   }
 
-  private static void release(long session) {
-    Native.flat_view_release(session);
+  private static void release(long owner) {
+    Native.flat_view_release(owner);
     Loans.collect();
   }
 

@@ -116,6 +116,10 @@ public final class Buffers {
     return writable(in(buffer, name), name);
   }
 
+  static ByteBuffer out(ByteBuffer buffer, String name) {
+    return writable(in(buffer, name), name);
+  }
+
   static <B extends Buffer> B check(B buffer, ByteOrder order, int width, String name) {
     if (!buffer.isDirect()) {
       throw SidbeamException.invalid(name

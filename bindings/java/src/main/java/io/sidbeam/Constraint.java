@@ -45,4 +45,28 @@ public final class Constraint extends NativeObject implements Catalogue {
   static Constraint of(Catalogue catalogue) {
     return catalogue instanceof Index index ? index.constraint() : (Constraint) catalogue;
   }
+
+  /** The same for a list, which may be null, as any entry may. */
+  static Constraint[] of(Catalogue[] catalogues) {
+    if (catalogues == null) {
+      return null;
+    }
+    Constraint[] constraints = new Constraint[catalogues.length];
+    for (int i = 0; i < catalogues.length; i++) {
+      constraints[i] = catalogues[i] == null ? null : of(catalogues[i]);
+    }
+    return constraints;
+  }
+
+  /** Their handles, for a call during which the caller keeps them reachable; 0 for null. */
+  static long[] handles(Constraint[] constraints) {
+    if (constraints == null) {
+      return null;
+    }
+    long[] handles = new long[constraints.length];
+    for (int i = 0; i < handles.length; i++) {
+      handles[i] = constraints[i] == null ? 0 : constraints[i].handle;
+    }
+    return handles;
+  }
 }

@@ -101,14 +101,8 @@ public final class Session extends NativeObject {
    * @param start which slots, and how
    */
   public void start(Start start) {
-    Constraint[] constraints = constraints(start.catalogues);
-    long[] handles = null;
-    if (constraints != null) {
-      handles = new long[constraints.length];
-      for (int i = 0; i < handles.length; i++) {
-        handles[i] = constraints[i] == null ? 0 : constraints[i].handle;
-      }
-    }
+    Constraint[] constraints = Constraint.of(start.catalogues);
+    long[] handles = Constraint.handles(constraints);
     Sampling sampling = start.sampling;
     sampling.check(deviceType);
     try {
@@ -121,17 +115,6 @@ public final class Session extends NativeObject {
       Reference.reachabilityFence(constraints);
       Reference.reachabilityFence(this);
     }
-  }
-
-  private static Constraint[] constraints(Catalogue[] catalogues) {
-    if (catalogues == null) {
-      return null;
-    }
-    Constraint[] constraints = new Constraint[catalogues.length];
-    for (int i = 0; i < catalogues.length; i++) {
-      constraints[i] = catalogues[i] == null ? null : Constraint.of(catalogues[i]);
-    }
-    return constraints;
   }
 
   /**
@@ -164,6 +147,30 @@ public final class Session extends NativeObject {
    */
   public void step(Rows rows) {
     step(new Step(rows));
+  }
+
+  /**
+   * Which columns of its logits row the next step reads of each beam, for hosts that compute no others. Beams that are
+   * dead, ended, or of a slot that is idle or done have none. Fails with {@link Status#UNSUPPORTED} where a step reads
+   * more: {@link Normalization#FULL} or LEVEL without lse, another strategy than {@link Strategy#TRIE}, a mode that
+   * samples, a session on CUDA.
+   *
+   * @param slots different ones; null: all
+   * @param lseGiven whether that step will bring {@link Step#lse}
+   * @return new arrays
+   */
+  public ChildColumns children(int[] slots, boolean lseGiven) {
+    try {
+      int count = slots == null ? this.slots : slots.length;
+      int lse = lseGiven ? 1 : 0;
+      long[] offsets = new long[Math.addExact(Math.multiplyExact(count, beams), 1)];
+      long found = Native.flat_session_children(handle, slots, count, lse, offsets, null);
+      int[] columns = new int[Math.toIntExact(found)];
+      Native.flat_session_children(handle, slots, count, lse, offsets, columns);
+      return new ChildColumns(offsets, columns);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
   }
 
   /** Where the arrays are: numbers by FLAT_BEAMS_*. */

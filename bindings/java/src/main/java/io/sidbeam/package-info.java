@@ -14,7 +14,7 @@
  * while a call runs and using what is closed are all safe.
  *
  * <p>The native part, libsidbeam_java.so and libsidbeam.so.1 beside it (and libsidbeam_runner.so.1, with the first
- * model), is loaded with the first use, from
+ * model, draft head or output layer), is loaded with the first use, from
  * <ol>
  * <li>the folder that property {@code sidbeam.native.path} names, and then nowhere else;
  * <li>the system's library path alone, where property {@code sidbeam.native.system} is true;

@@ -1,0 +1,168 @@
+"""The step from hidden states, for engines that have their own model.
+
+Instead of logits the beams' last hidden states are given, and once the weights of the output layer. Where a step reads
+the children's columns alone, only their rows of weights are read::
+
+    layer = sidbeam.OutputLayer(lm_head)                   # [columns, width], read in place
+    session = sidbeam.Session(index, beams=50, normalization="valid")
+    step = sidbeam.HiddenStep(session, layer)
+    beams = session.start()
+    while beams.active[0] > 0:
+        step.step(model(beams.codes, beams.parents))       # [1, 50, width], instead of session.step(logits)
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any, Union
+
+import numpy as np
+
+from . import _native
+from .arrays import argument, counted, dtype_code, expect_shape, host
+from .beams import Beams
+from .enums import DType, member
+from .handle import Handle
+from .session import Session
+
+
+class HiddenPath(enum.IntEnum):
+    """How logits are computed: as is expected to be faster; of the children alone, which fails where a step reads more;
+    of all columns. It changes no result."""
+
+    FASTEST = _native.SIDBEAM_HIDDEN_FASTEST
+    CHILDREN = _native.SIDBEAM_HIDDEN_CHILDREN
+    PRODUCT = _native.SIDBEAM_HIDDEN_PRODUCT
+
+
+def _held(array: Any) -> Any:
+    """What keeps an array's memory where it is: its buffer if it has one, else the array itself."""
+    try:
+        return memoryview(array)
+    except (BufferError, TypeError, ValueError):
+        return array
+
+
+class OutputLayer(Handle):
+    """The weights that turn hidden states into logits. Immutable: any number of steps and threads may share it.
+
+    - ``weights``: ``[columns, width]``, as ``nn.Linear`` has them: float32, float16 or bfloat16; NumPy, the buffer
+      protocol or DLPack (detached), rows perhaps strided. Read in place, and held: they must not change while a step
+      runs. uint16 arrays need ``dtype="bf16"``.
+    - ``bias``: ``[columns]``, copied. ``soft_cap``: of the logits, as in :meth:`Session.step`; 0: none.
+
+    Making one takes less than a millisecond, to measure what products cost. A :class:`HiddenStep` holds its layer.
+    Raises :class:`InvalidArgument`, :class:`Unsupported` (weights on CUDA, or no ``libsidbeam_runner.so.1``),
+    :class:`OutOfMemory`.
+    """
+
+    __slots__ = ("_weights", "columns", "width")
+
+    def __init__(
+        self,
+        weights: Any,
+        *,
+        bias: Any = None,
+        soft_cap: float = 0.0,
+        dtype: Union[None, DType, str] = None,
+    ) -> None:
+        shape = tuple(weights.shape) if hasattr(weights, "shape") else np.asarray(weights).shape
+        several = None if bias is None else host(bias, np.float32, "bias")
+        if several is not None and len(shape) == 2:
+            expect_shape(several.shape, (int(shape[0]),), "bias")
+        self._weights = _held(weights)
+        self._handle = _native.layer_create(weights, dtype_code(dtype), several, soft_cap)
+        self.columns, self.width = (int(extent) for extent in shape)
+
+    def _describe(self) -> str:
+        return f"{self.columns} columns of width {self.width}"
+
+
+@dataclasses.dataclass(frozen=True)
+class HiddenStats:
+    """Counted since a :class:`HiddenStep` was made; see ``sidbeam_hidden_stats``."""
+
+    steps: int  #: calls
+    child_slots: int  #: slots stepped by products of beam and child alone
+    union_slots: int  #: by all products of their beams and the children of any of them
+    product_slots: int  #: by the products with all columns
+    products: int  #: inner products computed
+    weight_rows: int  #: rows of weights read by ``child_slots``: per step the distinct children
+    weight_bytes: int  #: bytes of them
+    memory_bytes: int  #: that the object holds
+    break_even: float  #: measured cost of a product by itself, in those within a tile
+
+
+class HiddenStep(Handle):
+    """Steps a session from hidden states. It has the memory of the session's steps, and belongs to the thread that uses
+    the session. Closing it leaves the session as it is; a closed session is refused by :meth:`step`.
+
+    - ``session``: on the CPU. Of normalization "valid", or with ``lse``, only the children's columns are computed.
+    - ``layer``: its columns are those of the session's vocabulary.
+    - ``path``: "fastest", "children" or "product", see :class:`HiddenPath`.
+    - ``children``: products of beam and child that are held at a time, 8 bytes each; 0: 2^22, or as many as there can
+      be.
+
+    Raises :class:`InvalidArgument`, :class:`Unsupported` (a session on CUDA), :class:`OutOfMemory`.
+    """
+
+    __slots__ = ("layer", "session")
+
+    def __init__(
+        self,
+        session: Session,
+        layer: OutputLayer,
+        *,
+        path: Union[HiddenPath, str] = HiddenPath.FASTEST,
+        children: int = 0,
+    ) -> None:
+        self.session, self.layer = session, layer
+        self._handle = _native.flat_hidden_create(session._handle, layer._handle, member(HiddenPath, path), children)
+
+    def step(
+        self,
+        hidden: Any,
+        slots: Any = None,
+        *,
+        row_map: Any = None,
+        lse: Any = None,
+        inverse_temperature: Any = 0.0,
+    ) -> Beams:
+        """Advances slots of the session by one level; returns the session's beams.
+
+        ``hidden`` is to the logits of :meth:`Session.step` what ``width`` is to columns: float32 ``[n, rows, width]``,
+        ``[rows, width]`` for one slot, or, with ``row_map``, ``[rows, width]``, read in place. The other arguments are
+        those of :meth:`Session.step`. The same beams come as from logits computed by the formula of ``hidden.h``.
+
+        Raises :class:`InvalidArgument` (another width or dtype, a child without a row of weights), :class:`Unsupported`
+        (path "children" where a step reads more), and what :meth:`Session.step` raises; then no slot has changed,
+        except as ``hidden.h`` says.
+        """
+        session = self.session
+        chosen, count = (None, session.slots) if slots is None else counted(slots, np.int32, "slots", session._device)
+        scale, scales = session._setting(inverse_temperature, count, "inverse_temperature")
+        shape = (count, session.width)
+        _native.hidden_step(
+            self._handle,
+            chosen,
+            hidden,
+            argument(row_map, np.int32, "row_map", session._device, shape),
+            argument(lse, np.float32, "lse", session._device),
+            scale,
+            scales,
+        )
+        return session.beams()
+
+    def stats(self) -> HiddenStats:
+        numbers = np.zeros(_native.FLAT_HIDDEN_STATS_COUNT, np.int64)
+        break_even = np.zeros(1, np.float32)
+        _native.flat_hidden_get_stats(self._handle, numbers, break_even)
+        names = [field.name for field in dataclasses.fields(HiddenStats)][:-1]
+        values = {name: int(numbers[getattr(_native, f"FLAT_HIDDEN_STATS_{name.upper()}")]) for name in names}
+        return HiddenStats(break_even=float(break_even[0]), **values)
+
+    def _describe(self) -> str:
+        return f"of {self.session!r}"
