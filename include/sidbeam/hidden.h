@@ -46,8 +46,8 @@ typedef struct sidbeam_output_layer sidbeam_output_layer;
 typedef struct sidbeam_hidden sidbeam_hidden;
 
 typedef struct sidbeam_output_layer_config {
-  uint32_t struct_size; /* sizeof(sidbeam_output_layer_config) */
-  int32_t dtype;        /* SIDBEAM_DTYPE_* of the weights */
+  uint32_t struct_size;           /* sizeof(sidbeam_output_layer_config) */
+  int32_t dtype;                  /* SIDBEAM_DTYPE_* of the weights */
   int32_t device_type, device_id; /* of weights and bias: SIDBEAM_DEVICE_CPU and 0, or CUDA and a device's number */
   /* [columns, width], row c at weights + c*row_stride: the inputs of column c are contiguous, as checkpoints have them.
    * Aligned to an element, on CUDA every row to 16 bytes. Borrowed, and read in place until the layer is destroyed: no

@@ -7,7 +7,11 @@ namespace {
 
 constexpr int kListThreads = 256, kListWarps = kListThreads / kWarp;
 // Threads of the block that sums, and consecutive beams of each.
+#if defined(SIDBEAM_EMULATED)
+constexpr int kSumThreads = 32, kSumBeams = 2;  // so that small tests go on behind the first sums
+#else
 constexpr int kSumThreads = 512, kSumBeams = 8;
+#endif
 
 struct ListView {
   const int32_t* slots = nullptr;
@@ -53,7 +57,7 @@ __device__ __forceinline__ void with_beam(const SessionView& session, const List
 }
 
 // Leaves each beam's number of children where the sum of those before it will be.
-__global__ void __launch_bounds__(kListThreads)
+__global__ void __launch_bounds__(kListThreads, 4)
     count_kernel(const __grid_constant__ SessionView session, ListView list) {
   with_beam(session, list, [&](const Entry& entry, int32_t m, int64_t at, bool runs) {
     const uint32_t found = runs ? for_each_child(session, entry, m, [](int64_t, uint32_t) {}) : 0;
@@ -85,7 +89,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(int64_t* offsets, int6
   if (thread_id() == 0) offsets[beams] = before;
 }
 
-__global__ void __launch_bounds__(kListThreads)
+__global__ void __launch_bounds__(kListThreads, 4)
     list_kernel(const __grid_constant__ SessionView session, ListView list) {
   with_beam(session, list, [&](const Entry& entry, int32_t m, int64_t at, bool runs) {
     const int64_t first = runs ? list.offsets[at] : list.capacity;

@@ -9,7 +9,7 @@
 enum { LEVELS = 3, CODES = 4, WIDTH = 5, BEAMS = 4, SLOTS = 2 };
 
 /* Small multiples of 1/4: sums are exact. */
-static _Alignas(16) float weights[CODES * WIDTH];
+static float weights[CODES * WIDTH] __attribute__((aligned(16)));
 static float states[SLOTS * BEAMS * WIDTH], logits[SLOTS * BEAMS * CODES];
 static const float bias[CODES] = {0.25f, -0.5f, 0.0f, 1.0f};
 
