@@ -89,6 +89,7 @@ struct ChildColumns {
   int64_t capacity = 0;
   int64_t* offsets = nullptr;
   int32_t* columns = nullptr;
+  void* stream = nullptr;
 };
 
 // The slots of one session and their beams, on the device that holds them. Implements sidbeam/session.h for arguments
@@ -106,7 +107,8 @@ class SessionBackend {
   virtual void take_beams(const int32_t* slots, int64_t count, const SessionBackend& from) = 0;
   // args.count is the number of slots, and strides are resolved. Checks what depends on the contents of slots.
   virtual void step(const sidbeam_step_args& args) = 0;
-  // Of mode SEARCH and strategy TRIE, with a list that has been checked; nullptr: all slots in order.
+  // Of mode SEARCH and strategy TRIE, with a list that has been checked where the host has it; nullptr: all slots in
+  // order.
   virtual void children(const int32_t* slots, int64_t count, const ChildColumns& out) const = 0;
   virtual sidbeam_beams beams() const = 0;
   // Beams that the host can read once the stream has reached this point.

@@ -74,6 +74,9 @@ struct DevicePlugin {
                                  sidbeam_error* err);
   // args->count is the number of slots, and strides are resolved.
   sidbeam_status (*session_step)(DeviceSessionHandle* session, const sidbeam_step_args* args, sidbeam_error* err);
+  // See SessionBackend::children(); all arrays are on the device.
+  sidbeam_status (*session_children)(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
+                                     const ChildColumns* out, sidbeam_error* err);
   void (*session_beams)(const DeviceSessionHandle* session, sidbeam_beams* out);
   sidbeam_status (*session_fetch)(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
   sidbeam_status (*session_items)(DeviceSessionHandle* session, const int32_t* slots, int64_t count,

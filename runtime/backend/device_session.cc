@@ -59,8 +59,8 @@ class DeviceSession final : public SessionBackend {
     fail(SIDBEAM_UNSUPPORTED, "beams of another session are taken over on the CPU only");
   }
   void step(const sidbeam_step_args& args) override;
-  void children(const int32_t* /*slots*/, int64_t /*count*/, const ChildColumns& /*out*/) const override {
-    fail(SIDBEAM_UNSUPPORTED, "children of a session on CUDA are not listed");
+  void children(const int32_t* slots, int64_t count, const ChildColumns& out) const override {
+    call_plugin(plugin().session_children, handle_, slots, count, &out);
   }
   sidbeam_beams beams() const override {
     sidbeam_beams out = SIDBEAM_BEAMS_INIT;

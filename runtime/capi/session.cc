@@ -48,12 +48,12 @@ sidbeam_status sidbeam_session_step(sidbeam_session* session, const sidbeam_step
 
 sidbeam_status sidbeam_session_children(const sidbeam_session* session, const int32_t* slots, int64_t count,
                                         int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns,
-                                        sidbeam_error* err) {
+                                        void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
     require(session, "session");
     require(offsets, "offsets");
     if (capacity > 0) require(columns, "columns");
-    list_children(*session, slots, count, lse_given, {capacity, offsets, columns});
+    list_children(*session, slots, count, lse_given, {capacity, offsets, columns, stream});
   });
 }
 

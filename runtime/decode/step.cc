@@ -31,8 +31,6 @@ void check_shape(const sidbeam_step_args& args) {
 }
 
 void check_reads_children(const sidbeam_session& session, int32_t lse_given) {
-  if (session.device_type != SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_UNSUPPORTED, "the session is on CUDA, expected one on the CPU: children are listed there alone");
   if (session.strategy != SIDBEAM_STRATEGY_TRIE || session.mode != SIDBEAM_MODE_SEARCH)
     fail(SIDBEAM_UNSUPPORTED,
          "the session's strategy is %d and its mode %d, expected TRIE (0) and SEARCH (0): a step reads more than "
@@ -55,7 +53,8 @@ void list_children(const sidbeam_session& session, const int32_t* slots, int64_t
   if (lse_given != 0 && lse_given != 1) fail(SIDBEAM_INVALID_ARGUMENT, "lse_given is %d, expected 0 or 1", lse_given);
   if (out.capacity < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %lld, expected at least 0", static_cast<long long>(out.capacity));
-  for (int64_t i = 0; slots != nullptr && i < listed; ++i)
+  const bool readable = slots != nullptr && session.device_type == SIDBEAM_DEVICE_CPU;
+  for (int64_t i = 0; readable && i < listed; ++i)
     if (slots[i] < 0 || slots[i] >= session.slots)
       fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %d, expected 0..%d", static_cast<long long>(i), slots[i],
            session.slots - 1);

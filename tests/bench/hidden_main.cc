@@ -161,7 +161,7 @@ class Bench {
     std::vector<int32_t> columns(static_cast<size_t>(rows() * 1024));
     sidbeam_error error = SIDBEAM_ERROR_INIT;
     check(sidbeam_session_children(session_.get(), nullptr, 0, 0, static_cast<int64_t>(columns.size()), offsets.data(),
-                                   columns.data(), &error),
+                                   columns.data(), nullptr, &error),
           error);
     pairs_ = offsets.back();
     columns.resize(static_cast<size_t>(pairs_));

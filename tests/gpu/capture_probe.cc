@@ -95,6 +95,10 @@ class Probe {
     args.stream = place_.stream();
     call("sidbeam_session_step", sidbeam_session_step, session_.get(), &args);
   }
+  void children() {
+    call("sidbeam_session_children", sidbeam_session_children, const_session(), static_cast<const int32_t*>(nullptr),
+         int64_t{0}, 1, int64_t{64}, offsets_.data(), codes_.data(), place_.stream());
+  }
   void fetch() {
     sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
     call("sidbeam_session_fetch", sidbeam_session_fetch, session_.get(), &beams, place_.stream());
@@ -147,6 +151,7 @@ class Probe {
   differential::ConstraintSet set_ =
       differential::make_set(runtime_.get(), place_, {loaded_.constraint.get()}, &vocabulary_.view);
   Array<sidbeam_state> begins_{place_, 16, 0}, states_{place_, 16, 0}, next_{place_, 64, 0};
+  Array<int64_t> offsets_{place_, 17, 0};
   Array<int32_t> codes_{place_, 64, 0}, lengths_{place_, 16, 0};
   Array<uint32_t> words_{place_, 16 * (static_cast<size_t>(world_.columns) + 31) / 32 + 16, 0};
   Array<float> log_probs_{place_, 64, 0};
@@ -156,6 +161,7 @@ class Probe {
 
 int probe_library(Probe& probe) {
   const std::pair<const char*, void (Probe::*)()> entries[] = {{"session_step", &Probe::step},
+                                                               {"session_children", &Probe::children},
                                                                {"session_fetch", &Probe::fetch},
                                                                {"session_get_beams", &Probe::get_beams},
                                                                {"session_get_items", &Probe::get_items},

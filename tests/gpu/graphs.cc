@@ -138,6 +138,19 @@ void a_graph_has_the_bits_of_a_call_under_every_normalisation() {
   }
 }
 
+// In a trie with a tail, with ends, codes anywhere among the columns, and some that have none.
+void children_are_listed_as_on_the_cpu() {
+  for (const int64_t variable : {0, 1}) {
+    for (const int64_t given_lse : {0, 2}) {
+      Case c = mixed();
+      c.compact = 1, c.variable = variable, c.given_lse = given_lse, c.maps = 1 + variable;
+      c.normalization = given_lse != 0 ? SIDBEAM_NORMALIZE_FULL : SIDBEAM_NORMALIZE_NONE;
+      c.beams = 40;
+      wander(repaired(c), variable == 1, 25);
+    }
+  }
+}
+
 void every_strategy_may_be_captured() {
   for (const int64_t strategy :
        {SIDBEAM_STRATEGY_SORTED, SIDBEAM_STRATEGY_SORTED_TOPK, SIDBEAM_STRATEGY_HASH_FINAL, SIDBEAM_STRATEGY_NONE}) {
@@ -369,6 +382,7 @@ constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
                            GPU_TEST(temperatures_and_soft_caps_of_slots_and_of_steps_are_read_at_each_replay),
                            GPU_TEST(a_slots_temperature_is_the_slots_alone),
                            GPU_TEST(a_graph_has_the_bits_of_a_call_under_every_normalisation),
+                           GPU_TEST(children_are_listed_as_on_the_cpu),
                            GPU_TEST(every_strategy_may_be_captured),
                            GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_codes),
                            GPU_TEST(ties_in_bf16_are_those_of_the_cpu),

@@ -5,8 +5,9 @@
 # FILE of each, in a build folder, and what it needs.
 gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp
   tests/gpu/gpu_sampling tests/gpu/gpu_differential tests/gpu/bench/gpu_bench samples/cuda_host
-  tests/gpu/runner/gpu_runner_attention tests/gpu/runner/gpu_runner_forward tests/gpu/runner/gpu_runner_lane
-  tests/gpu/runner/gpu_runner_shared_kv tests/gpu/runner/gpu_runner_speculate tests/gpu/runner/gpu_runner_times"
+  tests/gpu/runner/gpu_runner_attention tests/gpu/runner/gpu_runner_forward
+  tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_lane tests/gpu/runner/gpu_runner_shared_kv
+  tests/gpu/runner/gpu_runner_speculate tests/gpu/runner/gpu_runner_times"
 gpu_libraries="runtime/libsidbeam.so.1 runtime/libsidbeam_cuda.so.1 runtime/runner/libsidbeam_runner_cuda.so.1"
 
 # As CMAKE_CUDA_ARCHITECTURES: machine code for this GPU, or for 9.0 where there is none, and no PTX.
@@ -26,8 +27,8 @@ build_programs() {
     -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DSIDBEAM_DEPS="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")}" \
     -DCMAKE_PREFIX_PATH="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")/nlohmann}" &&
     cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_log_sum_exp \
-      gpu_differential gpu_bench gpu_runner_attention gpu_runner_forward gpu_runner_lane gpu_runner_shared_kv \
-      gpu_runner_speculate gpu_runner_times sidbeam_cuda_host
+      gpu_differential gpu_bench gpu_runner_attention gpu_runner_forward gpu_runner_hidden gpu_runner_lane \
+      gpu_runner_shared_kv gpu_runner_speculate gpu_runner_times sidbeam_cuda_host
 }
 
 # A hash of all that the programs are made of.

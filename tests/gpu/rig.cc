@@ -36,7 +36,9 @@ Rig::Rig(const differential::Case& c, bool listed, int mode)
       astray_(static_cast<size_t>(c.slots)),
       runtime_(differential::make_runtime(nullptr)),
       device_(0),
-      columns_(world_.columns) {
+      columns_(world_.columns),
+      lists_(mode == SIDBEAM_MODE_SEARCH && c.strategy == SIDBEAM_STRATEGY_TRIE &&
+             (c.given_lse != 0 || c.normalization >= SIDBEAM_NORMALIZE_VALID)) {
   for (size_t k = 0; k < world_.catalogues.size(); ++k) {
     loaded_.push_back(differential::load(runtime(), world_, k));
     device_.prepare(loaded_.back().index.get());
@@ -71,6 +73,10 @@ Rig::Rig(const differential::Case& c, bool listed, int mode)
   rows_there_ = rows_here_;
   rows_there_.device_type = SIDBEAM_DEVICE_CUDA;
   rows_there_.data = rows_there_memory_.get();
+  for (size_t which = 0; lists_ && which < 2; ++which) {
+    offsets_there_[which] = device_memory((rows + 1) * sizeof(int64_t), stream);
+    children_there_[which] = device_memory(size * sizeof(int32_t), stream);
+  }
   capture();
 }
 
@@ -92,8 +98,51 @@ sidbeam_step_args Rig::args_there() const {
 
 void Rig::capture() {
   const sidbeam_step_args step = args_there();
-  graph_.emplace(static_cast<cudaStream_t>(device_.stream()),
-                 [&] { call("sidbeam_session_step", sidbeam_session_step, graphed_.get(), &step); });
+  graph_.emplace(static_cast<cudaStream_t>(device_.stream()), [&] {
+    if (lists_) list_children(graphed_.get(), 1);
+    call("sidbeam_session_step", sidbeam_session_step, graphed_.get(), &step);
+  });
+}
+
+// The graph's list has not room for all of it.
+void Rig::list_children(sidbeam_session* session, size_t which) const {
+  const sidbeam_step_args step = args_there();
+  const int64_t size = world_.c.slots * world_.c.beams * columns_;
+  call("sidbeam_session_children", sidbeam_session_children, static_cast<const sidbeam_session*>(session), step.slots,
+       step.count, step.lse != nullptr ? 1 : 0, which == 0 ? size : size / 8,
+       static_cast<int64_t*>(offsets_there_[which].get()), static_cast<int32_t*>(children_there_[which].get()),
+       step.stream);
+}
+
+std::vector<std::vector<int32_t>> Rig::children_there(size_t which) const {
+  const auto beams = static_cast<size_t>(world_.c.slots * world_.c.beams);
+  std::vector<int64_t> offsets(beams + 1);
+  device_.fetch(offsets.data(), offsets_there_[which].get(), offsets.size() * sizeof(int64_t));
+  const auto size = static_cast<size_t>(world_.c.slots * world_.c.beams * columns_),
+             room = which == 0 ? size : size / 8;
+  std::vector<int32_t> columns(std::min(room, static_cast<size_t>(offsets.back())));
+  if (!columns.empty()) device_.fetch(columns.data(), children_there_[which].get(), columns.size() * sizeof(int32_t));
+  columns.resize(static_cast<size_t>(offsets.back()), -1);
+  std::vector<std::vector<int32_t>> out(beams);
+  for (size_t b = 0; b < beams; ++b) out[b].assign(columns.begin() + offsets[b], columns.begin() + offsets[b + 1]);
+  return out;
+}
+
+std::vector<std::vector<int32_t>> Rig::children_here() const {
+  const auto beams = static_cast<size_t>(world_.c.beams);
+  std::vector<int64_t> offsets(slots() * beams + 1);
+  std::vector<int32_t> columns(slots() * beams * static_cast<size_t>(columns_));
+  call("sidbeam_session_children", sidbeam_session_children, static_cast<const sidbeam_session*>(cpu_.get()),
+       static_cast<const int32_t*>(nullptr), int64_t{0}, lse_.empty() ? 0 : 1, static_cast<int64_t>(columns.size()),
+       offsets.data(), columns.data(), static_cast<void*>(nullptr));
+  std::vector<std::vector<int32_t>> out(slots() * beams);
+  for (size_t b = 0; b < out.size(); ++b) {
+    const int32_t slot = listed_ ? list_[b / beams] : static_cast<int32_t>(b / beams);
+    if (slot < 0) continue;
+    const size_t from = static_cast<size_t>(slot) * beams + b % beams;
+    out[b].assign(columns.begin() + offsets[from], columns.begin() + offsets[from + 1]);
+  }
+  return out;
 }
 
 void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
@@ -216,11 +265,29 @@ void Rig::step_on_cpu() {
 
 std::vector<Snapshot> Rig::step(uint64_t round) {
   fill(round);
+  const bool as_cpu = lists_ && has_bits_of_the_cpu(0);
+  const std::vector<std::vector<int32_t>> expected = as_cpu ? children_here() : std::vector<std::vector<int32_t>>();
   step_on_cpu();
   const sidbeam_step_args there = args_there();
+  if (lists_) list_children(eager_.get(), 0);
   call("sidbeam_session_step", sidbeam_session_step, eager_.get(), &there);
   graph_->launch();
+  if (lists_) compare_children(expected, round);
   return compare("round " + std::to_string(round));
+}
+
+// A list without room ends where its room does.
+void Rig::compare_children(const std::vector<std::vector<int32_t>>& expected, uint64_t round) const {
+  const std::vector<std::vector<int32_t>> eager = children_there(0), graphed = children_there(1);
+  for (size_t b = 0; b < eager.size(); ++b) {
+    const auto same = [](int32_t all, int32_t some) { return some == all || some == -1; };
+    differential::expect(
+        eager[b].size() == graphed[b].size() && std::equal(eager[b].begin(), eager[b].end(), graphed[b].begin(), same),
+        "round ", round, ": beam ", b, " has other children in a graph");
+    differential::expect(expected.empty() || eager[b] == expected[b], "round ", round, ": beam ", b, " has ",
+                         eager[b].size(), " children, expected the ", expected.empty() ? 0 : expected[b].size(),
+                         " of the CPU");
+  }
 }
 
 // Throughout: where no sum of floats is computed, or only integer weights are summed up. Without noise stochastic beams

@@ -1,5 +1,6 @@
 // The same session three times, with the same inputs: on the CPU, on the device call by call, and on the device by one
-// graph that was captured before anything was started. SPDX-License-Identifier: Apache-2.0
+// graph that was captured before anything was started. Where a step reads children alone, they are listed before it.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <optional>
@@ -56,6 +57,11 @@ class Rig {
   void fill(uint64_t round);
   sidbeam_step_args args_there() const;
   void step_on_cpu();
+  void list_children(sidbeam_session* session, size_t which) const;
+  // Of each beam of each entry of the list, on the device; `which`: eager or graphed.
+  std::vector<std::vector<int32_t>> children_there(size_t which) const;
+  std::vector<std::vector<int32_t>> children_here() const;
+  void compare_children(const std::vector<std::vector<int32_t>>& expected, uint64_t round) const;
   void capture();
 
   differential::World world_;
@@ -75,6 +81,8 @@ class Rig {
   std::shared_ptr<void> rows_there_memory_, list_there_, map_there_, temperatures_there_, soft_caps_there_, lse_there_;
   sidbeam_rows rows_here_, rows_there_;
   differential::Session cpu_, eager_, graphed_;
+  bool lists_;                                                  // children, before each step
+  std::shared_ptr<void> offsets_there_[2], children_there_[2];  // eager, graphed
   std::optional<Graph> graph_;
 };
 

@@ -277,8 +277,9 @@ TEST(Hidden, ReadsEachDistinctChildOnce) {
   for (int32_t level = 0; level < 3; ++level) {
     std::vector<int64_t> offsets(static_cast<size_t>(c.rows() + 1));
     std::vector<int32_t> columns(4096);
-    ASSERT_EQ(sidbeam_session_children(session.get(), nullptr, 0, 0, 4096, offsets.data(), columns.data(), nullptr),
-              SIDBEAM_OK);
+    ASSERT_EQ(
+        sidbeam_session_children(session.get(), nullptr, 0, 0, 4096, offsets.data(), columns.data(), nullptr, nullptr),
+        SIDBEAM_OK);
     const sidbeam_hidden_stats before = stats_of(hidden);
     ASSERT_EQ(step_hidden(c, weights, States(random, c, weights, true, false), hidden.get()), SIDBEAM_OK);
     const sidbeam_hidden_stats after = stats_of(hidden);

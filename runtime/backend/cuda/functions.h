@@ -22,6 +22,8 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
 sidbeam_status session_stop(DeviceSessionHandle* session, const int32_t* slots, int64_t count, void* stream,
                             sidbeam_error* err);
 sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_args* args, sidbeam_error* err);
+sidbeam_status session_children(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
+                                const ChildColumns* out, sidbeam_error* err);
 void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out);
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
 sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,

@@ -78,6 +78,7 @@ struct SamplingView {
 // set is captured, since CUDA loads a kernel and reserves its local memory at its first launch, which during a capture
 // is an error or a stall. They change nothing but the session's counters; `memory` is any eight bytes of the device's.
 cudaError_t warm_step_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_children_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_start_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_draw_kernel(const SessionView& session, cudaStream_t stream);
@@ -115,6 +116,11 @@ cudaError_t launch_draws(const SessionView& session, const SamplingView& samplin
 cudaError_t ask_perturbed_step_waits(bool& out);
 cudaError_t launch_perturbed_step(const SessionView& session, const SamplingView& sampling, const StepView& step,
                                   bool overlaps, cudaStream_t stream);
+
+// The columns that the next step reads of the beams of `count` slots, as sidbeam_session_children() has them; of
+// strategy TRIE.
+cudaError_t launch_children(const SessionView& session, const int32_t* slots, int64_t count, const ChildColumns& out,
+                            cudaStream_t stream);
 
 // Starting and stopping. Arrays are in host memory; their contents travel as kernel arguments, so there is no staging
 // buffer or copy to wait for.

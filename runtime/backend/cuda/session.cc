@@ -124,7 +124,7 @@ void warm_kernels(DeviceHandle& device, int32_t mode, SessionView view) {
     for (const Warm warm : all) check(warm(view, device.work), "launch the kernels of a session");
   };
   std::call_once(device.session_kernels, [&] {
-    launch_all({warm_step_kernels, warm_start_kernels, warm_items_kernels});
+    launch_all({warm_step_kernels, warm_children_kernels, warm_start_kernels, warm_items_kernels});
   });
   if (mode == SIDBEAM_MODE_SEARCH) return;
   std::call_once(device.sampling_kernels, [&] {

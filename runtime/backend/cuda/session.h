@@ -19,9 +19,10 @@ struct DeviceSessionHandle {
   bool fetched = false;         // some of it writes the mirror
   bool overlaps = false;        // kernels of a step; see launch_step()
   uint32_t turn = 0;            // of starts; see launch_start()
-  // Addresses of the last step that were found to be in the device's memory; loops pass the same ones again.
+  // Addresses of the last step, or list of children, that were found to be in the device's memory; loops pass the same
+  // ones again.
   const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr, *inverse_temperatures = nullptr,
-             *soft_caps = nullptr;
+             *soft_caps = nullptr, *offsets = nullptr, *children = nullptr;
 };
 
 }  // namespace sidbeam

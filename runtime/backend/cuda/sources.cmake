@@ -12,6 +12,7 @@ set(cuda_host_sources
   support/cuda/current.cc
 )
 set(cuda_kernel_sources
+  backend/cuda/children.cu
   backend/cuda/draw.cu
   backend/cuda/items.cu
   backend/cuda/perturb.cu

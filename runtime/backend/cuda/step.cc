@@ -93,6 +93,22 @@ sidbeam_status session_step(DeviceSessionHandle* session, const sidbeam_step_arg
   });
 }
 
+sidbeam_status session_children(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
+                                const ChildColumns* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam children");
+    const int32_t id = session->device->id;
+    const Current current(*session->device);
+    const bool captured = check_stream(id, out->stream);
+    check_known(id, slots, "slots", session->slots);
+    check_known(id, out->offsets, "offsets", session->offsets);
+    check_known(id, out->columns, "columns", session->children);
+    const MarksEnd end(session->marks, out->stream, captured);
+    check(launch_children(session->view, slots, count, *out, static_cast<cudaStream_t>(out->stream)),
+          "launch a list of children");
+  });
+}
+
 sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
                              const sidbeam_items* items, sidbeam_error* err) {
   return guarded(err, [&] {

@@ -55,7 +55,7 @@ inline constexpr size_t kFirstBytes<sidbeam_output_layer_config> = 72;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_hidden_config> = 64;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_hidden_step_args> = 64;
+inline constexpr size_t kFirstBytes<sidbeam_hidden_step_args> = 72;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_hidden_stats> = 80;
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "runner/capi/first_version.h"
+#include "runner/cuda/cuda_hidden.h"
 #include "runner/hidden/hidden_step.h"
 #include "support/arguments.h"
 #include "support/parallel.h"
@@ -19,7 +20,7 @@ namespace {
 // What a sidbeam_hidden owns: the step, and the host's threads for it.
 struct HiddenService {
   std::unique_ptr<Executor> executor;
-  std::unique_ptr<HiddenStep> step;
+  std::unique_ptr<HiddenSteps> step;
 };
 
 OutputLayer* object(sidbeam_output_layer* handle) { return reinterpret_cast<OutputLayer*>(handle); }
@@ -29,12 +30,24 @@ const HiddenService* object(const sidbeam_hidden* handle) { return reinterpret_c
 
 constexpr int64_t kMostWidth = int64_t{1} << 20;
 
+// Rows are read 16 bytes at a time.
+void check_device_weights(const sidbeam_output_layer_config& config) {
+  constexpr int64_t kAlignment = 16;
+  const int64_t stride = config.row_stride != 0 ? config.row_stride : config.width,
+                bytes = stride * (config.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2);
+  if (reinterpret_cast<uintptr_t>(config.weights) % kAlignment != 0 || bytes % kAlignment != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.weights have rows of %lld bytes, expected every one to begin at a multiple of 16 bytes on CUDA",
+         static_cast<long long>(bytes));
+  check_device_memory(config.device_id, config.weights, "config.weights");
+  if (config.bias != nullptr) check_device_memory(config.device_id, config.bias, "config.bias");
+}
+
 void check_weights(const sidbeam_output_layer_config& config) {
   check_range("config.dtype", config.dtype, SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16);
   check_range("config.device_type", config.device_type, SIDBEAM_DEVICE_CPU, SIDBEAM_DEVICE_CUDA);
-  if (config.device_type != SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_UNSUPPORTED, "config.device_type is CUDA, expected CPU, where alone steps from hidden states run");
-  check_range("config.device_id", config.device_id, 0, 0);
+  const bool cpu = config.device_type == SIDBEAM_DEVICE_CPU;
+  check_range("config.device_id", config.device_id, 0, cpu ? 0 : INT32_MAX);
   check_range("config.columns", config.columns, 1, INT32_MAX);
   check_range("config.width", config.width, 1, kMostWidth);
   if (config.row_stride != 0) check_range("config.row_stride", config.row_stride, config.width, INT64_MAX / 8);
@@ -43,6 +56,7 @@ void check_weights(const sidbeam_output_layer_config& config) {
   if (reinterpret_cast<uintptr_t>(config.weights) % element != 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.weights is not aligned to its elements of %d bytes",
          static_cast<int>(element));
+  if (!cpu) check_device_weights(config);
   if (!(config.soft_cap >= 0.0F))
     fail(SIDBEAM_INVALID_ARGUMENT, "config.soft_cap is %g, expected a number above 0, or 0",
          static_cast<double>(config.soft_cap));
@@ -60,7 +74,8 @@ std::unique_ptr<OutputLayer> make_layer(const sidbeam_output_layer_config& confi
   layer->bias = config.bias;
   layer->soft_cap = config.soft_cap;
   layer->target = capi::read_cpu_target(config.cpu_target);
-  layer->break_even = measure_break_even(*layer);
+  layer->device_type = config.device_type, layer->device_id = config.device_id;
+  if (config.device_type == SIDBEAM_DEVICE_CPU) layer->break_even = measure_break_even(*layer);
   return layer;
 }
 
@@ -78,7 +93,12 @@ std::unique_ptr<HiddenService> make_hidden(const sidbeam_hidden_config& config) 
   }
   const OutputLayer& layer = *object(config.layer);
   const HiddenConfig how{config.session, &layer, config.path, config.children, {layer.target, service->executor.get()}};
-  service->step = std::make_unique<HiddenStep>(capi::read_allocator(config.allocator, "config.allocator"), how);
+  const Allocator allocator = capi::read_allocator(config.allocator, "config.allocator");
+  if (layer.device_type == SIDBEAM_DEVICE_CPU) {
+    service->step = std::make_unique<HiddenStep>(allocator, how);
+  } else {
+    service->step = make_cuda_hidden(how);
+  }
   return service;
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "runner/cuda/attention.h"
+#include "runner/cuda/hidden.h"
 #include "runner/cuda/rows.h"
 #include "support/cuda/check.h"
 #include "support/error.h"
@@ -56,6 +57,7 @@ void make(Device& device, int32_t id) {
   check(cudaMemsetAsync(bench.memory, 0, sizeof(SharedPart), bench.stream), "clear device memory");
   check(warm_attention(static_cast<const SharedPart*>(bench.memory), bench.stream), "launch attention");
   check(warm_rows(bench.stream), "launch a forward pass");
+  check(warm_hidden(bench.stream), "launch a step from hidden states");
 }
 
 }  // namespace

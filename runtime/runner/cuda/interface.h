@@ -7,6 +7,7 @@
 
 #include "runner/attention/device.h"
 #include "runner/cuda/forward_interface.h"
+#include "runner/cuda/hidden_interface.h"
 
 namespace sidbeam::runner {
 
@@ -18,6 +19,7 @@ struct RunnerPlugin {
   const char* build_id;
   AttentionDevice attention;
   ForwardDevice forward;
+  HiddenDevice hidden;
 };
 using RunnerPluginFunction = const RunnerPlugin* (*)();
 

@@ -14,6 +14,7 @@ constexpr RunnerPlugin kPlugin = {
     {forward_upload, forward_gather, forward_release, forward_zeros, forward_pinned, forward_release_pinned,
      forward_check_memory, forward_create, forward_destroy, forward_prefill, forward_decode, forward_replay,
      forward_logits, forward_list_beams, forward_to_host, forward_wait, forward_stream, forward_memory_bytes},
+    {hidden_create, hidden_destroy, hidden_view, hidden_children, hidden_product},
 };
 
 }  // namespace

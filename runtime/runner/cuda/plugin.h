@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runner/cuda/forward_interface.h"
+#include "runner/cuda/hidden_interface.h"
 #include "sidbeam/attention.h"
 
 namespace sidbeam::runner::cuda {
@@ -31,5 +32,11 @@ sidbeam_status forward_to_host(DeviceForward* forward, void* to, const void* fro
 sidbeam_status forward_wait(DeviceForward* forward, sidbeam_error* err);
 void* forward_stream(DeviceForward* forward);
 int64_t forward_memory_bytes(const DeviceForward* forward);
+
+sidbeam_status hidden_create(const DeviceHiddenConfig* config, DeviceHidden** out, sidbeam_error* err);
+void hidden_destroy(DeviceHidden* hidden);
+DeviceHiddenView hidden_view(const DeviceHidden* hidden);
+sidbeam_status hidden_children(DeviceHidden* hidden, const DeviceHiddenRows* rows, sidbeam_error* err);
+sidbeam_status hidden_product(DeviceHidden* hidden, const DeviceHiddenRows* rows, sidbeam_error* err);
 
 }  // namespace sidbeam::runner::cuda

@@ -35,8 +35,9 @@ void Products::drop(Known& known) {
 
 Products::Known& Products::find(const Shape& shape) {
   uint64_t hash = 0;
-  for (const int64_t field : {shape.rows, shape.outputs, shape.inputs, shape.y_stride,
-                              int64_t{shape.dtype * 8 + shape.y_dtype * 2 + (shape.add ? 1 : 0)}})
+  for (const int64_t field :
+       {shape.rows, shape.outputs, shape.inputs, shape.y_stride, shape.weights_stride, shape.x_stride,
+        int64_t{shape.dtype * 16 + shape.y_dtype * 4 + (shape.callers ? 2 : 0) + (shape.add ? 1 : 0)}})
     hash = (hash ^ static_cast<uint64_t>(field)) * 0x9E3779B97F4A7C15U;
   Known& known = known_[hash >> 56];
   if (known.made && known.shape == shape) return known;
@@ -56,9 +57,10 @@ void Products::make(Known& known) {
   check_blas(cublasLtMatmulDescCreate(&known.product, CUBLAS_COMPUTE_32F, CUDA_R_32F), kWhat);
   check_blas(cublasLtMatmulDescSetAttribute(known.product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed),
              kWhat);
-  check_blas(cublasLtMatrixLayoutCreate(&known.weights, type, size(shape.inputs), size(shape.outputs), shape.inputs),
-             kWhat);
-  check_blas(cublasLtMatrixLayoutCreate(&known.x, type, size(shape.inputs), size(shape.rows), shape.inputs), kWhat);
+  check_blas(
+      cublasLtMatrixLayoutCreate(&known.weights, type, size(shape.inputs), size(shape.outputs), shape.weights_stride),
+      kWhat);
+  check_blas(cublasLtMatrixLayoutCreate(&known.x, type, size(shape.inputs), size(shape.rows), shape.x_stride), kWhat);
   check_blas(cublasLtMatrixLayoutCreate(&known.y, type_of(shape.y_dtype), size(shape.outputs), size(shape.rows),
                                         shape.y_stride),
              kWhat);
@@ -69,6 +71,10 @@ void Products::make(Known& known) {
   int count = 0;
   cublasStatus_t status =
       cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof bytes);
+  const uint32_t alignment = 16;
+  if (status == CUBLAS_STATUS_SUCCESS && shape.callers)
+    status = cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment,
+                                                  sizeof alignment);
   if (status == CUBLAS_STATUS_SUCCESS)
     status = cublasLtMatmulAlgoGetHeuristic(handle_, known.product, known.weights, known.x, known.y, known.y,
                                             preference, 1, &found, &count);
@@ -84,8 +90,10 @@ void Products::make(Known& known) {
 
 void Products::enqueue(const Product& product, cudaStream_t stream) {
   if (product.rows == 0 || product.outputs == 0) return;
-  const Known& known = find(
-      {product.rows, product.outputs, product.inputs, product.y_stride, product.dtype, product.y_dtype, product.add});
+  const auto stride = [&](int64_t given) { return given != 0 ? given : product.inputs; };
+  const Known& known =
+      find({product.rows, product.outputs, product.inputs, product.y_stride, stride(product.weights_stride),
+            stride(product.x_stride), product.dtype, product.y_dtype, product.add, product.callers});
   const float one = 1.0F, before = product.add ? 1.0F : 0.0F;
   check_blas(cublasLtMatmul(handle_, known.product, &one, product.weights, known.weights, product.x, known.x, &before,
                             product.y, known.y, product.y, known.y, &known.algorithm, workspace_,

@@ -10,13 +10,16 @@ namespace sidbeam::runner::cuda {
 
 // y[r, o] (+)= sum over i of x[r, i] * weights[o, i]. Sums are f32.
 struct Product {
-  const void* weights = nullptr;  // [outputs, inputs], dense
-  const void* x = nullptr;        // [rows, inputs], dense
+  const void* weights = nullptr;  // [outputs, inputs]
+  const void* x = nullptr;        // [rows, inputs]
   void* y = nullptr;
   int64_t rows = 0, outputs = 0, inputs = 0;
   int64_t y_stride = 0;            // elements between rows of y
   int32_t dtype = 0, y_dtype = 0;  // of weights and x; of y
   bool add = false;                // to what y holds
+  // Elements between rows; 0: dense. Where the weights are the caller's, their address is a multiple of 16 alone.
+  int64_t weights_stride = 0, x_stride = 0;
+  bool callers = false;
 };
 
 // The library's handle, and the algorithms that it chose for shapes it has seen. One thread at a time, on one stream.
@@ -35,9 +38,9 @@ class Products {
  private:
   // Descriptors and algorithm of one shape.
   struct Shape {
-    int64_t rows = 0, outputs = 0, inputs = 0, y_stride = 0;
+    int64_t rows = 0, outputs = 0, inputs = 0, y_stride = 0, weights_stride = 0, x_stride = 0;
     int32_t dtype = 0, y_dtype = 0;
-    bool add = false;
+    bool add = false, callers = false;
     bool operator==(const Shape&) const = default;
   };
   struct Known {

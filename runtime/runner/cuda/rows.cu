@@ -181,8 +181,9 @@ __global__ void __launch_bounds__(kRowThreads) activate_kernel(ActivationView vi
   }
 }
 
-__global__ void __launch_bounds__(kRowThreads) bias_kernel(const float* bias, float* x, int32_t columns) {
-  for (int32_t c = thread_id(); c < columns; c += kRowThreads) x[int64_t{blockIdx.x} * columns + c] += bias[c];
+__global__ void __launch_bounds__(kRowThreads)
+    bias_kernel(const float* bias, float* x, int32_t columns, int64_t stride) {
+  for (int32_t c = thread_id(); c < columns; c += kRowThreads) x[int64_t{blockIdx.x} * stride + c] += bias[c];
 }
 
 __global__ void __launch_bounds__(kRowThreads)
@@ -319,8 +320,9 @@ cudaError_t launch_activate(const ActivationView& view, int64_t rows, cudaStream
   });
 }
 
-cudaError_t launch_add_bias(const float* bias, float* x, int64_t rows, int32_t columns, cudaStream_t stream) {
-  return launch(bias_kernel, {rows, kRowThreads}, stream, bias, x, columns);
+cudaError_t launch_add_bias(const float* bias, float* x, int64_t rows, int32_t columns, cudaStream_t stream,
+                            int64_t stride) {
+  return launch(bias_kernel, {rows, kRowThreads}, stream, bias, x, columns, stride != 0 ? stride : columns);
 }
 
 cudaError_t launch_holes(const int32_t* holes, int64_t count, float* x, int64_t rows, int64_t columns,
@@ -364,7 +366,7 @@ cudaError_t warm_rows(cudaStream_t stream) {
     return error;
   };
   of_type(float{}), of_type(F16{}), of_type(Bf16{});
-  also(warm(bias_kernel, static_cast<const float*>(nullptr), static_cast<float*>(nullptr), 0));
+  also(warm(bias_kernel, static_cast<const float*>(nullptr), static_cast<float*>(nullptr), 0, int64_t{0}));
   also(warm(holes_kernel, static_cast<const int32_t*>(nullptr), int64_t{0}, static_cast<float*>(nullptr), int64_t{0}));
   also(warm(beams_kernel, BeamsView{}));
   also(warm(beam_list_kernel, DeviceBeamList{}));

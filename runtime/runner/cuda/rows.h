@@ -61,8 +61,9 @@ struct ActivationView {
 };
 cudaError_t launch_activate(const ActivationView& view, int64_t rows, cudaStream_t stream);
 
-// x[r] += bias
-cudaError_t launch_add_bias(const float* bias, float* x, int64_t rows, int32_t columns, cudaStream_t stream);
+// x[r] += bias; `stride`: elements between rows of x, 0: dense
+cudaError_t launch_add_bias(const float* bias, float* x, int64_t rows, int32_t columns, cudaStream_t stream,
+                            int64_t stride = 0);
 // out[o, i] = weights[o, i] * scales[o], rounded to `dtype`
 cudaError_t launch_widen(const void* weights, const float* scales, int64_t outputs, int64_t inputs, int32_t dtype,
                          void* out, cudaStream_t stream);

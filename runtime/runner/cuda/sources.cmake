@@ -5,6 +5,7 @@ set(runner_cuda_host_sources
   runner/cuda/device.cc
   runner/cuda/forward.cc
   runner/cuda/forward_api.cc
+  runner/cuda/hidden_api.cc
   runner/cuda/memory.cc
   runner/cuda/prefill.cc
   runner/cuda/products.cc
@@ -17,5 +18,6 @@ set(runner_cuda_kernel_sources
   runner/cuda/attention_bf16.cu
   runner/cuda/attention_f16.cu
   runner/cuda/attention_f32.cu
+  runner/cuda/hidden.cu
   runner/cuda/rows.cu
 )

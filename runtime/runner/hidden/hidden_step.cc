@@ -10,23 +10,46 @@
 namespace sidbeam::runner {
 namespace {
 
-// Throws if the session is not on the CPU: a step of no slots moves nothing, but looks at the rows' device first.
-void check_device(sidbeam_session* session) {
+void check_temperature(int64_t i, float value) {
+  if (std::isfinite(value) && value >= 0.0F) return;
+  fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperatures[%lld] is %g, expected a finite number above 0, or 0",
+       static_cast<long long>(i), static_cast<double>(value));
+}
+
+constexpr int64_t kMostRows = int64_t{1} << 31;
+
+// Throws if the session is not where the layer is: a step of no slots moves nothing, but looks at the rows' device
+// first.
+void check_device(const HiddenConfig& config) {
   const float element = 0.0F;
   const int32_t none = 0;
-  const sidbeam_rows rows = sidbeam_rows_dense(&element, SIDBEAM_DTYPE_F32, 0, 1, 1);
+  sidbeam_rows rows = sidbeam_rows_dense(&element, SIDBEAM_DTYPE_F32, 0, 1, 1);
+  rows.device_type = config.layer->device_type, rows.device_id = config.layer->device_id;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = &none;
   args.rows = &rows;
-  if (sidbeam_session_step(session, &args, nullptr) == SIDBEAM_NO_DEVICE)
+  if (sidbeam_session_step(config.session, &args, nullptr) != SIDBEAM_NO_DEVICE) return;
+  if (rows.device_type == SIDBEAM_DEVICE_CPU)
     fail(SIDBEAM_UNSUPPORTED, "config.session is on CUDA, expected one on the CPU, where the layer is");
+  fail(SIDBEAM_UNSUPPORTED, "config.session is elsewhere, expected one on CUDA device %d, where the layer is",
+       rows.device_id);
 }
 
-sidbeam_beams beams_of(sidbeam_session* session) {
-  check_device(session);
+void check_dtype(const OutputLayer& layer, const sidbeam_rows& hidden) {
+  if (layer.device_type != SIDBEAM_DEVICE_CPU) {
+    check_range("hidden.dtype", hidden.dtype, SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16);
+  } else if (hidden.dtype != SIDBEAM_DTYPE_F32) {
+    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.dtype is %d, expected F32 (0)", hidden.dtype);
+  }
+}
+
+}  // namespace
+
+sidbeam_beams beams_of(const HiddenConfig& config) {
+  check_device(config);
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
-  check_status(sidbeam_session_get_beams(session, &beams, &error), error);
+  check_status(sidbeam_session_get_beams(config.session, &beams, &error), error);
   return beams;
 }
 
@@ -37,20 +60,49 @@ int64_t most_pairs(const HiddenConfig& config, const sidbeam_beams& beams) {
   return config.children > 0 ? std::min(config.children, all) : all;
 }
 
-void check_temperature(int64_t i, float value) {
-  if (std::isfinite(value) && value >= 0.0F) return;
-  fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperatures[%lld] is %g, expected a finite number above 0, or 0",
-       static_cast<long long>(i), static_cast<double>(value));
+void check_call(const OutputLayer& layer, const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) {
+  check_range("args.path", args.path, SIDBEAM_HIDDEN_FASTEST, SIDBEAM_HIDDEN_PRODUCT);
+  if (hidden.device_type != layer.device_type)
+    fail(SIDBEAM_NO_DEVICE, "hidden.device_type is %d, expected %s, where the session is", hidden.device_type,
+         layer.device_type == SIDBEAM_DEVICE_CPU ? "CPU (0)" : "CUDA (1)");
+  if (hidden.device_id != layer.device_id)
+    fail(SIDBEAM_NO_DEVICE, "hidden.device_id is %d, expected %d, where the session is", hidden.device_id,
+         layer.device_id);
+  check_dtype(layer, hidden);
+  if (hidden.columns != layer.width)
+    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.columns is %lld, expected %lld, the width of the output layer",
+         static_cast<long long>(hidden.columns), static_cast<long long>(layer.width));
+  check_range("hidden.rows", hidden.rows, 0, kMostRows);
+  check_range("hidden.slots", hidden.slots, 0, kMostRows);
+  if (hidden.data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is NULL, expected hidden states");
+  const uintptr_t element = hidden.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
+  if (reinterpret_cast<uintptr_t>(hidden.data) % element != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is not aligned to its elements of %d bytes", static_cast<int>(element));
+  if (args.row_map != nullptr && hidden.slots != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected 0 with a row_map",
+         static_cast<long long>(hidden.slots));
+  if (args.inverse_temperatures != nullptr && args.inverse_temperature != 0.0F)
+    fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected 0 beside inverse_temperatures",
+         static_cast<double>(args.inverse_temperature));
+  resolve_strides(hidden, "hidden");
 }
 
-constexpr int64_t kMostRows = int64_t{1} << 31;
-
-}  // namespace
+int64_t count_slots(const sidbeam_hidden_step_args& args, const sidbeam_rows& hidden, int32_t slots) {
+  if (args.slots == nullptr && args.count != 0 && args.count != slots)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or %d, all slots, where slots is NULL",
+         static_cast<long long>(args.count), slots);
+  check_range("count", args.count, args.slots == nullptr ? 0 : 1, slots);
+  const int64_t count = args.slots != nullptr ? args.count : slots;
+  if (args.row_map == nullptr && hidden.slots != count)
+    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected %lld, the slots of the call (or 0 and a row_map)",
+         static_cast<long long>(hidden.slots), static_cast<long long>(count));
+  return count;
+}
 
 HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
     : config_(config),
       layer_(*config.layer),
-      beams_(beams_of(config.session)),
+      beams_(beams_of(config)),
       most_pairs_(most_pairs(config, beams_)),
       sorter_(allocator, layer_.columns, most_pairs_),
       logits_(allocator, beams_.beams, layer_.columns),
@@ -74,36 +126,9 @@ HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
                         lse_.bytes();
 }
 
-void HiddenStep::check_rows(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) const {
-  if (hidden.device_type != SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_NO_DEVICE, "hidden.device_type is %d, expected CPU (0), where the session is", hidden.device_type);
-  if (hidden.dtype != SIDBEAM_DTYPE_F32)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.dtype is %d, expected F32 (0)", hidden.dtype);
-  if (hidden.columns != layer_.width)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.columns is %lld, expected %lld, the width of the output layer",
-         static_cast<long long>(hidden.columns), static_cast<long long>(layer_.width));
-  check_range("hidden.rows", hidden.rows, 0, kMostRows);
-  check_range("hidden.slots", hidden.slots, 0, kMostRows);
-  if (hidden.data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is NULL, expected hidden states");
-  if (reinterpret_cast<uintptr_t>(hidden.data) % sizeof(float) != 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is not aligned to its elements of 4 bytes");
-  if (args.row_map != nullptr && hidden.slots != 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected 0 with a row_map",
-         static_cast<long long>(hidden.slots));
-  if (args.inverse_temperatures != nullptr && args.inverse_temperature != 0.0F)
-    fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected 0 beside inverse_temperatures",
-         static_cast<double>(args.inverse_temperature));
-  resolve_strides(hidden, "hidden");
-}
-
 // Writes the call's slots; all that the session would refuse of a list is refused here, before any slot is stepped.
-int64_t HiddenStep::list_slots(const sidbeam_hidden_step_args& args) {
-  if (args.slots == nullptr && args.count != 0 && args.count != beams_.slots)
-    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or %d, all slots, where slots is NULL",
-         static_cast<long long>(args.count), beams_.slots);
-  check_range("count", args.count, args.slots == nullptr ? 0 : 1, beams_.slots);
+void HiddenStep::list_slots(const sidbeam_hidden_step_args& args, int64_t count) {
   std::fill(named_.begin(), named_.end(), false);
-  const int64_t count = args.slots != nullptr ? args.count : beams_.slots;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = args.slots != nullptr ? args.slots[i] : i;
     const auto at = static_cast<long long>(i), number = static_cast<long long>(slot);
@@ -117,7 +142,6 @@ int64_t HiddenStep::list_slots(const sidbeam_hidden_step_args& args) {
     if (args.inverse_temperatures != nullptr) check_temperature(i, args.inverse_temperatures[i]);
     slots_[i] = idle || done ? -1 : static_cast<int32_t>(slot);
   }
-  return count;
 }
 
 // Where each beam's hidden state is. Then leaves out the slots of a NULL list that are idle or done.
@@ -137,11 +161,10 @@ void HiddenStep::find_rows(const Call& call) {
 }
 
 void HiddenStep::step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) {
-  check_rows(args, hidden);
-  Call call{&args, &hidden, list_slots(args)};
-  if (args.row_map == nullptr && hidden.slots != call.count)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected %lld, the slots of the call (or 0 and a row_map)",
-         static_cast<long long>(hidden.slots), static_cast<long long>(call.count));
+  check_call(layer_, args, hidden);
+  const Call call{&args, &hidden, count_slots(args, hidden, beams_.slots)};
+  list_slots(args, call.count);
+  path_ = args.path != SIDBEAM_HIDDEN_FASTEST ? args.path : config_.path;
   find_rows(call);
   int64_t stepped = 0;
   for (int64_t first = 0; first < call.count;) {
@@ -159,14 +182,14 @@ void HiddenStep::step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden
 
 // The consecutive slots from `first` on that run.
 bool HiddenStep::list_children(const Call& call, int64_t first) {
-  if (config_.path == SIDBEAM_HIDDEN_PRODUCT) return false;
+  if (path_ == SIDBEAM_HIDDEN_PRODUCT) return false;
   int64_t end = first;
   while (end < call.count && slots_[end] >= 0) ++end;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   const sidbeam_status status =
       sidbeam_session_children(config_.session, slots_.data() + first, end - first, call.args->lse != nullptr ? 1 : 0,
-                               most_pairs_, offsets_.data(), columns_.data(), &error);
-  if (status == SIDBEAM_UNSUPPORTED && config_.path == SIDBEAM_HIDDEN_FASTEST) return false;
+                               most_pairs_, offsets_.data(), columns_.data(), nullptr, &error);
+  if (status == SIDBEAM_UNSUPPORTED && path_ == SIDBEAM_HIDDEN_FASTEST) return false;
   check_status(status, error);
   return true;
 }
@@ -212,7 +235,7 @@ void HiddenStep::check_children(int64_t first, int64_t end) const {
 // Whether the products of all of the slot's beams with all of their children, in tiles, cost less than those of beam
 // and child by themselves. Lists the union of the children if they may.
 bool HiddenStep::wants_union(int64_t first, int64_t i) {
-  if (config_.path == SIDBEAM_HIDDEN_CHILDREN) return false;
+  if (path_ == SIDBEAM_HIDDEN_CHILDREN) return false;
   const int64_t from = offsets_[(i - first) * beams()], to = offsets_[(i - first + 1) * beams()];
   if (++unions_ == 0) {
     std::fill(seen_.begin(), seen_.end(), 0U);

@@ -11,7 +11,7 @@
 
 namespace sidbeam::runner {
 
-// What a step with hidden states on the CPU needs to know; borrowed.
+// What a step from hidden states needs to know; borrowed.
 struct HiddenConfig {
   sidbeam_session* session = nullptr;
   const OutputLayer* layer = nullptr;
@@ -21,13 +21,30 @@ struct HiddenConfig {
 };
 
 // One thread at a time. All memory is taken at creation.
-class HiddenStep {
+class HiddenSteps {
+ public:
+  virtual ~HiddenSteps() = default;
+  // Throws Failure, as sidbeam_hidden_step() says. `hidden` are args.hidden, whose strides it resolves.
+  virtual void step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) = 0;
+  virtual sidbeam_hidden_stats stats() const = 0;
+};
+
+// What steps on every device share. The session's beams; throws unless it is where the layer is.
+sidbeam_beams beams_of(const HiddenConfig& config);
+// How many children are held at a time.
+int64_t most_pairs(const HiddenConfig& config, const sidbeam_beams& beams);
+// What the host can check of a call; resolves the strides.
+void check_call(const OutputLayer& layer, const sidbeam_hidden_step_args& args, sidbeam_rows& hidden);
+// The number of slots of a call; throws unless the hidden states are of as many.
+int64_t count_slots(const sidbeam_hidden_step_args& args, const sidbeam_rows& hidden, int32_t slots);
+
+// On the CPU.
+class HiddenStep final : public HiddenSteps {
  public:
   // Throws Failure, as sidbeam_hidden_create() says.
   HiddenStep(const Allocator& allocator, const HiddenConfig& config);
-  // Throws Failure, as sidbeam_hidden_step() says. `hidden` are args.hidden, whose strides it resolves.
-  void step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden);
-  sidbeam_hidden_stats stats() const;
+  void step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) override;
+  sidbeam_hidden_stats stats() const override;
 
  private:
   // A slot of the call and its beams' rows.
@@ -47,8 +64,7 @@ class HiddenStep {
     return offsets_[at + 1] - offsets_[at];
   }
 
-  void check_rows(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) const;
-  int64_t list_slots(const sidbeam_hidden_step_args& args);
+  void list_slots(const sidbeam_hidden_step_args& args, int64_t count);
   void find_rows(const Call& call);
   bool list_children(const Call& call, int64_t first);
   int64_t step_some(const Call& call, int64_t first);
@@ -66,6 +82,7 @@ class HiddenStep {
   const OutputLayer& layer_;
   sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT;  // views of the session's arrays
   int64_t most_pairs_ = 0;
+  int32_t path_ = SIDBEAM_HIDDEN_FASTEST;  // of the call
   PairSorter sorter_;
   SparseRows logits_;
   Buffer<int32_t> slots_;      // [S] of the call

@@ -9,7 +9,8 @@
 enum { LEVELS = 3, CODES = 4, WIDTH = 5, BEAMS = 4, SLOTS = 2 };
 
 /* Small multiples of 1/4: sums are exact. */
-static float weights[CODES * WIDTH], states[SLOTS * BEAMS * WIDTH], logits[SLOTS * BEAMS * CODES];
+static float weights[CODES * WIDTH] __attribute__((aligned(16)));
+static float states[SLOTS * BEAMS * WIDTH], logits[SLOTS * BEAMS * CODES];
 static const float bias[CODES] = {0.25f, -0.5f, 0.0f, 1.0f};
 
 static void fill(void) {
@@ -130,8 +131,18 @@ static void layers_that_cannot_be_are_refused(void) {
   CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_UNSUPPORTED,
               "config.cpu_target is \"sse9\", expected baseline");
   config = layer_config();
+  config.device_type = 2;
+  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT, "config.device_type is 2");
+  config = layer_config();
+  config.device_id = 1;
+  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT, "config.device_id is 1");
+  CHECK_INT(setenv("SIDBEAM_RUNNER_CUDA_LIBRARY", "/nonexistent", 1), 0); /* where the plugin has been built */
+  config = layer_config();
   config.device_type = SIDBEAM_DEVICE_CUDA;
-  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_UNSUPPORTED, "config.device_type is CUDA");
+  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT, "rows of 20 bytes",
+              "a multiple of 16 bytes on CUDA");
+  config.row_stride = 8;
+  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_NO_DEVICE, "the runner's CUDA plugin");
   CHECK(layer == NULL);
 }
 
@@ -147,6 +158,9 @@ static void steps_that_cannot_be_are_refused_and_move_nothing(void) {
   CHECK_FAILS(sidbeam_hidden_step(made.hidden, &args, &err), SIDBEAM_INVALID_ARGUMENT, "hidden.columns is 6",
               "expected 5, the width of the output layer");
   rows = state_rows();
+  args.path = 3;
+  CHECK_FAILS(sidbeam_hidden_step(made.hidden, &args, &err), SIDBEAM_INVALID_ARGUMENT, "args.path is 3");
+  args.path = SIDBEAM_HIDDEN_FASTEST;
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   CHECK_FAILS(sidbeam_hidden_step(made.hidden, &args, &err), SIDBEAM_NO_DEVICE, "hidden.device_type is 1");
   rows = state_rows();
@@ -194,13 +208,16 @@ static void children_alone_are_refused_where_a_step_reads_more(void) {
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
   args.hidden = &rows;
   CHECK_FAILS(sidbeam_hidden_step(made.hidden, &args, &err), SIDBEAM_UNSUPPORTED, "normalization is 1");
-  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 0, 0, offsets, NULL, &err), SIDBEAM_UNSUPPORTED,
+  args.path = SIDBEAM_HIDDEN_PRODUCT; /* of this step, whatever the object's is */
+  CHECK_OK(sidbeam_hidden_step(made.hidden, &args, &err));
+  start_all(made.session);
+  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 0, 0, offsets, NULL, NULL, &err), SIDBEAM_UNSUPPORTED,
               "reads more than children");
-  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 2, 0, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "lse_given is 2");
-  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 1, 1, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "columns is NULL");
-  CHECK_OK(sidbeam_session_children(made.session, NULL, 0, 1, 0, offsets, NULL, &err));
+  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 2, 0, offsets, NULL, NULL, &err),
+              SIDBEAM_INVALID_ARGUMENT, "lse_given is 2");
+  CHECK_FAILS(sidbeam_session_children(made.session, NULL, 0, 1, 1, offsets, NULL, NULL, &err),
+              SIDBEAM_INVALID_ARGUMENT, "columns is NULL");
+  CHECK_OK(sidbeam_session_children(made.session, NULL, 0, 1, 0, offsets, NULL, NULL, &err));
   CHECK_INT(offsets[SLOTS * BEAMS], SLOTS * 3); /* of the root: 0, 2, 3 */
   drop(made);
 }

@@ -124,7 +124,7 @@ void get_children(World& world) {
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
     return ABI(session_children)(fault == 4 ? nullptr : session.handle, nullptr, fault == 5 ? config.slots + 1 : 0,
                                  lse_given, capacity, fault == 6 ? nullptr : offsets.get(),
-                                 fault == 3 ? nullptr : columns.get(), err);
+                                 fault == 3 ? nullptr : columns.get(), nullptr, err);
   });
   if (status != SIDBEAM_OK) return;
   FUZZ_CHECK(offsets[0] == 0);

@@ -23,49 +23,18 @@ import pathlib
 import re
 import sys
 
-from kernels import common_faults, compiler, parse, read_kernels, verdict
+from kernels import common_faults, compiler, few_loads, parse, read_kernels, runs_of_loads, verdict
 
-LOADS = 4
 TABLE = pathlib.Path(__file__).with_name("table.md")
 READS_ROWS = ("row_kernel", "step_kernel", "topk_kernel", "draw_kernel", "perturb_kernel", "sample_kernel")
 CHOICES = {"chosen_child", "truncation_keys", "weight_of_children", "perturbed_child", "root_noise"}
-
-
-def registers_of(instruction):
-    """The registers that an instruction names; a width makes one name several."""
-    named = set()
-    width = 4 if ".128" in instruction else 2 if re.search(r"\.(64|WIDE)|DADD|DMUL|DFMA", instruction) else 1
-    for number in re.findall(r"\bR(\d+)\b", instruction):
-        named.update(range(int(number), int(number) + width))
-    return named
-
-
-def runs_of_loads(code):
-    """For each run of 16-byte loads, how many are issued before one of their results is used or control goes on
-    elsewhere."""
-    targets = {int(target, 16) for _, instruction in code
-               for target in re.findall(r"(?:BRA|BSSY|CALL)\S*.*?(0x[0-9a-f]+)", instruction)}
-    runs, pending, count = [], set(), 0
-    for address, instruction in code:
-        load = re.match(r"(?:@!?U?P\d+ )?LDG\S*\.128\S* R(\d+), (.*)", instruction)
-        used = registers_of(load.group(2).replace(".64", "") if load else instruction)
-        ends = address in targets or re.search(r"\b(BRA|EXIT|BAR|CALL|RET|BSYNC|WARPSYNC)\b", instruction)
-        if count and (ends or used & pending):
-            runs.append(count)
-            pending, count = set(), 0
-        if load:
-            first = int(load.group(1))
-            pending.update(range(first, first + 4))
-            count += 1
-    return runs
 
 
 def faults_of(kernel):
     yield from common_faults(kernel)
     if kernel.name.split("<")[0] in READS_ROWS and not kernel.runs:
         yield "no 16-byte loads, expected those of the logits"
-    if kernel.runs and min(kernel.runs) < LOADS:
-        yield f"runs of {sorted(set(kernel.runs))} 16-byte loads in flight, expected at least {LOADS} in each"
+    yield from few_loads(kernel)
 
 
 def faults_of_choices(kernels):

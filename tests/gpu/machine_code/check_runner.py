@@ -8,6 +8,7 @@ rule. Needs no GPU.
 The rules, for every kernel, are those of check.py on local memory, compare-and-swap and 64-bit divisions. The shared
 stage of attention in 16 bits has tensor-core products (HMMA of 16x8x16), loads of their operands from shared memory
 (LDSM) and copies to it that run beside them (LDGSTS); and at least LEAST_WARPS of its warps fit on a multiprocessor.
+The products of children have as many 16-byte loads in flight as check.py wants of those that read logits.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,7 +17,7 @@ import pathlib
 import re
 import sys
 
-from kernels import common_faults, compiler, parse, read_kernels, verdict
+from kernels import common_faults, compiler, few_loads, parse, read_kernels, verdict
 
 TABLE = pathlib.Path(__file__).with_name("runner.md")
 LEAST_WARPS = 8
@@ -45,6 +46,10 @@ def faults_of(kernel):
         for instruction in (r"\bHMMA\.16816\.F32", r"\bLDSM\b", r"\bLDGSTS\b"):
             if not kernel.count(instruction):
                 yield f"no {instruction[2:]}, expected some"
+    if kernel.name.startswith("children_kernel"):
+        yield from few_loads(kernel)
+        if not kernel.runs:
+            yield "no 16-byte loads, expected those of weights"
     if kernel.name.startswith("attention_stages") and blocks_of(kernel) * kernel.threads < 32 * LEAST_WARPS:
         yield f"{blocks_of(kernel)} blocks fit on a multiprocessor, expected {LEAST_WARPS} warps"
 

@@ -9,6 +9,7 @@ import re
 import subprocess
 from dataclasses import dataclass, field
 
+LOADS = 4
 REGISTERS, WARPS = 65536, 64  # of a multiprocessor, compute capability 8.0 and 9.0
 
 
@@ -65,6 +66,42 @@ def read_kernels(library):
             (int(address, 16), instruction) for address, instruction in
             re.findall(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;", part)]
     return sorted(kernels.values(), key=lambda kernel: kernel.name)
+
+
+def registers_of(instruction):
+    """The registers that an instruction names; a width makes one name several."""
+    named = set()
+    width = 4 if ".128" in instruction else 2 if re.search(r"\.(64|WIDE)|DADD|DMUL|DFMA", instruction) else 1
+    for number in re.findall(r"\bR(\d+)\b", instruction):
+        named.update(range(int(number), int(number) + width))
+    return named
+
+
+def runs_of_loads(code):
+    """For each run of 16-byte loads, how many are issued before one of their results is used or control goes on
+    elsewhere."""
+    targets = {int(target, 16) for _, instruction in code
+               for target in re.findall(r"(?:BRA|BSSY|CALL)\S*.*?(0x[0-9a-f]+)", instruction)}
+    runs, pending, count = [], set(), 0
+    for address, instruction in code:
+        load = re.match(r"(?:@!?U?P\d+ )?LDG\S*\.128\S* R(\d+), (.*)", instruction)
+        used = registers_of(load.group(2).replace(".64", "") if load else instruction)
+        ends = address in targets or re.search(r"\b(BRA|EXIT|BAR|CALL|RET|BSYNC|WARPSYNC)\b", instruction)
+        if count and (ends or used & pending):
+            runs.append(count)
+            pending, count = set(), 0
+        if load:
+            first = int(load.group(1))
+            pending.update(range(first, first + 4))
+            count += 1
+    return runs
+
+
+def few_loads(kernel):
+    """Fewer than LOADS 16-byte loads in flight somewhere: for kernels that read much."""
+    kernel.runs = runs_of_loads(kernel.code)
+    if kernel.runs and min(kernel.runs) < LOADS:
+        yield f"runs of {sorted(set(kernel.runs))} 16-byte loads in flight, expected at least {LOADS} in each"
 
 
 def common_faults(kernel):

@@ -133,7 +133,7 @@ typedef struct sidbeam_api {
   sidbeam_status (*disc_get)(const sidbeam_disc* disc, sidbeam_disc_results* out, sidbeam_error* err);
   void (*disc_destroy)(sidbeam_disc* disc);
   sidbeam_status (*session_children)(const sidbeam_session* session, const int32_t* slots, int64_t count,
-      int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns, sidbeam_error* err);
+      int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns, void* stream, sidbeam_error* err);
   sidbeam_status (*speculation_create)(sidbeam_runtime* runtime, const sidbeam_speculation_config* config,
       sidbeam_speculation** out, sidbeam_error* err);
   sidbeam_status (*speculation_begin)(

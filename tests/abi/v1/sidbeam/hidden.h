@@ -19,6 +19,16 @@
  * one chain of fused multiply-adds over the inputs i, i + 16, ...; the lanes are folded in halves. So its bits depend
  * on the hidden state, the weights and the bias alone: not on the path that is taken, the batch, the threads or the
  * instruction set. f16 and bf16 are widened, which is exact.
+ *
+ * On CUDA, where the layer and its session are on the same device, work is enqueued as that of sidbeam_session_step()
+ * is, and may be captured: lists, multiplies and steps, without a decision on the host. What differs:
+ *   - The host does not see levels, so SIDBEAM_HIDDEN_FASTEST multiplies the children wherever a step reads them alone.
+ *     A host that knows better names the path of a step: at levels where beams have about as many children as there
+ *     are columns, a whole product by cuBLASLt is the faster.
+ *   - Hidden states are rounded to the type of the weights, and logits of the two paths differ by the rounding of sums.
+ *   - A product reads all rows of hidden states, those of dead beams included, which may hold anything.
+ *   - Libraries load their kernels at the first product of a shape, which therefore must not be captured.
+ *   - What the host cannot refuse puts the slot in error, as in a step (SIDBEAM_SLOT_BAD_MAP).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_HIDDEN_H
 #define SIDBEAM_HIDDEN_H
@@ -36,11 +46,12 @@ typedef struct sidbeam_output_layer sidbeam_output_layer;
 typedef struct sidbeam_hidden sidbeam_hidden;
 
 typedef struct sidbeam_output_layer_config {
-  uint32_t struct_size; /* sizeof(sidbeam_output_layer_config) */
-  int32_t dtype;        /* SIDBEAM_DTYPE_* of the weights */
-  int32_t device_type, device_id;
+  uint32_t struct_size;           /* sizeof(sidbeam_output_layer_config) */
+  int32_t dtype;                  /* SIDBEAM_DTYPE_* of the weights */
+  int32_t device_type, device_id; /* of weights and bias: SIDBEAM_DEVICE_CPU and 0, or CUDA and a device's number */
   /* [columns, width], row c at weights + c*row_stride: the inputs of column c are contiguous, as checkpoints have them.
-   * Aligned to an element. Borrowed, and read in place until the layer is destroyed: no copy is made. */
+   * Aligned to an element, on CUDA every row to 16 bytes. Borrowed, and read in place until the layer is destroyed: no
+   * copy is made. */
   const void* weights;
   int64_t columns;    /* 1 .. 2^31 - 1 */
   int64_t width;      /* of a hidden state, 1 .. 2^20 */
@@ -57,9 +68,9 @@ typedef struct sidbeam_output_layer_config {
         0.0f, 0, NULL                                                                                             \
   }
 
-/* Makes a layer, and measures on its weights, for less than a millisecond, what a product costs by itself and as part
- * of a tile; that decides which path a step takes, and never changes a result.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (a layer on CUDA, an instruction set that is not there), OUT_OF_MEMORY. */
+/* Makes a layer. On the CPU measures on its weights, for less than a millisecond, what a product costs by itself and as
+ * part of a tile; that decides which path a step takes, and never changes a result.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (an instruction set that is not there), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_output_layer_create(
     const sidbeam_output_layer_config* config, sidbeam_output_layer** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_output_layer_destroy(sidbeam_output_layer* layer);
@@ -73,12 +84,13 @@ enum {
 
 typedef struct sidbeam_hidden_config {
   uint32_t struct_size; /* sizeof(sidbeam_hidden_config) */
-  int32_t path;         /* SIDBEAM_HIDDEN_* */
+  int32_t path;         /* SIDBEAM_HIDDEN_*, of steps that name none */
   /* Both outlive the object. */
   sidbeam_session* session;
   const sidbeam_output_layer* layer;
   /* Products of beam and child that are held at a time, 8 bytes each, at least 1; slots are taken together as far as
-   * they fit, and one that does not fit by itself is multiplied whole. 0: 2^22, or S*M*columns if that is less. */
+   * they fit, and one that does not fit by itself is multiplied whole. On CUDA 4 bytes each; beams that do not fit are
+   * multiplied whole. 0: 2^22, or S*M*columns if that is less. */
   int64_t children;
   /* Threads of the products, as sidbeam_runner_config has them: `execute` runs them; 0 or 1: the caller's alone. */
   int32_t threads;
@@ -90,8 +102,9 @@ typedef struct sidbeam_hidden_config {
 #define SIDBEAM_HIDDEN_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_hidden_config), SIDBEAM_HIDDEN_FASTEST, NULL, NULL, 0, 0, 0, NULL, NULL, NULL }
 
-/* Takes all memory: about that of one slot's logits, M * columns f32, of which steps at list levels touch little.
- * Errors: INVALID_ARGUMENT, UNSUPPORTED (a session on CUDA), OUT_OF_MEMORY. */
+/* Takes all memory: about that of one slot's logits, M * columns f32, on CUDA of all slots', of which steps at list
+ * levels touch little. On CUDA it is freed when the object is destroyed: its work must have ended.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (a session on another device than the layer), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_hidden_create(
     const sidbeam_hidden_config* config, sidbeam_hidden** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_hidden_destroy(sidbeam_hidden* hidden);
@@ -99,18 +112,21 @@ SIDBEAM_API void sidbeam_hidden_destroy(sidbeam_hidden* hidden);
 /* Each field means what that of sidbeam_step_args does, with hidden states in the place of logits. */
 typedef struct sidbeam_hidden_step_args {
   uint32_t struct_size; /* sizeof(sidbeam_hidden_step_args) */
-  int32_t unused;       /* padding; never read */
+  int32_t path;         /* SIDBEAM_HIDDEN_* of this step; FASTEST: that of the object */
   const int32_t* slots;
   int64_t count;
-  const sidbeam_rows* hidden; /* [slots, rows, width], or [rows, width] with slots 0 and a row map; F32, on the CPU */
+  /* [slots, rows, width], or [rows, width] with slots 0 and a row map; on the layer's device. F32; on CUDA any dtype,
+   * and at most S*M rows in all. */
+  const sidbeam_rows* hidden;
   const int32_t* row_map;
   const float* lse; /* of x over the columns of the normalization, per row of `hidden` */
   float inverse_temperature;
   int32_t unused2;
   const float* inverse_temperatures;
+  void* stream; /* CUDA stream; not read on the CPU */
 } sidbeam_hidden_step_args;
 #define SIDBEAM_HIDDEN_STEP_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_hidden_step_args), 0, NULL, 0, NULL, NULL, NULL, 0.0f, 0, NULL }
+  { (uint32_t)sizeof(sidbeam_hidden_step_args), SIDBEAM_HIDDEN_FASTEST, NULL, 0, NULL, NULL, NULL, 0.0f, 0, NULL, NULL }
 
 /* Advances slots of the session by one level; allocates nothing. Errors: those of sidbeam_session_step(), and
  * INVALID_ARGUMENT (hidden states of another width or dtype, a child without a row of weights), NO_DEVICE (hidden
@@ -120,7 +136,8 @@ typedef struct sidbeam_hidden_step_args {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_hidden_step(
     sidbeam_hidden* hidden, const sidbeam_hidden_step_args* args, sidbeam_error* err);
 
-/* Counted since creation. */
+/* Counted since creation. On CUDA, where the host sees the calls alone, a captured one counts once, child_slots and
+ * product_slots are entries of the calls' lists, and union_slots, products, weight_rows and weight_bytes stay 0. */
 typedef struct sidbeam_hidden_stats {
   uint32_t struct_size;  /* sizeof(sidbeam_hidden_stats), set by the caller */
   int32_t unused;        /* padding */

@@ -34,9 +34,9 @@
  *     the whole device.
  *   - Logits and the arrays of sidbeam_step_args are in the device's memory; lists of start, stop and get_items in the
  *     host's, read before the call returns; buffers of get_items in the device's.
- *   - Step, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the scalars and
- *     the addresses. What slots hold is read on the device, so that one graph serves slots at any level, width,
- *     temperature, prefix and index, before and after starts and stops, which are not captured.
+ *   - Step, children, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the
+ *     scalars and the addresses. What slots hold is read on the device, so that one graph serves slots at any level,
+ *     width, temperature, prefix and index, before and after starts and stops, which are not captured.
  *   - Nobody can see launches of a graph. get_stats, get_counters and destroy wait for those that a later call of the
  *     session was ordered after (a stop on the same stream, say); others must have ended before.
  *   - Captures of other streams go on whatever is called, in any thread and mode. During one of a stream that is not
@@ -244,11 +244,14 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
  * is named once per code. Beam m of the i-th slot of the list has the columns offsets[i*M + m] .. offsets[i*M + m + 1];
  * offsets [count * M + 1] count them all, and the first `capacity` are written to columns (may be NULL with capacity
  * 0). lse_given is 1 if that step will bring sidbeam_step_args.lse.
+ * On CUDA all arrays are in the device's memory, `slots` included, and are written on `stream` (CUDA stream; not read
+ * on the CPU); the call may be captured, like the step that it comes before. Entries of the list that a step passes
+ * over have no columns; a column from 2^31 on is named -1.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (a step that reads more: NORMALIZE_FULL or LEVEL without lse, a strategy other
- * than TRIE, a mode that samples; a session on CUDA; a column from 2^31 on). */
+ * than TRIE, a mode that samples; on the CPU a column from 2^31 on), on CUDA DEVICE_ERROR. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_children(const sidbeam_session* session,
     const int32_t* slots, int64_t count, int32_t lse_given, int64_t capacity, int64_t* offsets, int32_t* columns,
-    sidbeam_error* err);
+    void* stream, sidbeam_error* err);
 /* Errors of this and of the calls below: INVALID_ARGUMENT (NULL, a slot out of range, one named twice where they
  * change). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
