@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include <sidbeam/sidbeam.h>
@@ -24,5 +26,21 @@ using ConstraintSet = std::unique_ptr<sidbeam_constraint_set, Releaser<sidbeam_c
 using Disc = std::unique_ptr<sidbeam_disc, Releaser<sidbeam_disc_destroy>>;
 using Session = std::unique_ptr<sidbeam_session, Releaser<sidbeam_session_destroy>>;
 using Speculation = std::unique_ptr<sidbeam_speculation, Releaser<sidbeam_speculation_destroy>>;
+
+// For calls that are not what is tested: the program ends where one fails.
+template <class Call>
+void check(const Call& call) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  if (call(&err) == SIDBEAM_OK) return;
+  std::fprintf(stderr, "%s\n", err.message);
+  std::abort();
+}
+
+template <class Handle, class Make>
+Handle made(const Make& make) {
+  typename Handle::pointer handle = nullptr;
+  check([&](sidbeam_error* err) { return make(&handle, err); });
+  return Handle(handle);
+}
 
 }  // namespace handles

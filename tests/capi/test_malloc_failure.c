@@ -1,48 +1,31 @@
 /* The C library's allocator, which operator new takes from: a failure at any call is OUT_OF_MEMORY and leaks nothing,
  * and steps allocate nothing. Not built with sanitizers (malloc_faults.h).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "malloc_faults.h"
+#include "failing_allocations.h"
 #include "script.h"
 
-static sidbeam_status watched(int32_t threads, long long fail_at, int from_then_on) {
-  const char* path = temporary_path("script.sidx");
-  clear_error();
-  malloc_faults_begin(fail_at, from_then_on);
-  const sidbeam_status status = run_script(NULL, threads, path, &err);
-  malloc_faults_end();
-  return status;
+typedef struct world {
+  int32_t threads;
+  const char* path;
+} world;
+
+static sidbeam_status use(void* context, sidbeam_error* error) {
+  const world* w = context;
+  return run_script(NULL, w->threads, w->path, error);
 }
 
-/* The first run may fill caches of the C and C++ libraries that stay. */
-static void warm_up(int32_t threads) { check_ok(__FILE__, __LINE__, "run_script", watched(threads, -1, 0)); }
-
-static void fail_at_every_call(int32_t threads, int from_then_on) {
-  int failed = 0;
-  warm_up(threads);
-  for (long long at = 0;; ++at) {
-    const sidbeam_status status = watched(threads, at, from_then_on);
-    const sidbeam_status reported = err.code;
-    if (threads == 1 && malloc_live() != 0) printf("allocation %lld of the script:\n", at);
-    /* Threads leave caches of the C library for the next ones. */
-    if (threads == 1) CHECK_INT(malloc_live(), 0);
-    if (malloc_calls() <= at) {
-      check_ok(__FILE__, __LINE__, "run_script", status);
-      CHECK(failed > 10);
-      return;
-    }
-    if (status == SIDBEAM_OK) continue; /* it did without something optional */
-    ++failed;
-    if (status != SIDBEAM_OUT_OF_MEMORY) printf("allocation %lld of the script: %s\n", at, err.message);
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
-    CHECK_INT(reported, SIDBEAM_OUT_OF_MEMORY);
-    CHECK(err.message[0] != '\0');
-    if (at % 16 == 0) warm_up(threads); /* the next try succeeds */
-  }
+static void fail_at_every_call(int32_t threads, int forever) {
+  world w = {threads, temporary_path("script.sidx")};
+  const allocating_work work = {use, &w, forever, threads > 1};
+  CHECK(fail_every_allocation(&work) > 10);
 }
 
 static void everything_that_was_taken_comes_back(void) {
-  warm_up(1);
-  warm_up(1);
+  world w = {1, temporary_path("script.sidx")};
+  CHECK_OK(use(&w, &err));
+  malloc_faults_begin(-1, 0);
+  CHECK_OK(use(&w, &err));
+  malloc_faults_end();
   CHECK(malloc_calls() > 0);
   CHECK_INT(malloc_live(), 0);
 }

@@ -2,30 +2,15 @@
 #include "library.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <numeric>
 
 namespace sampling {
 namespace {
 
+using handles::check;
+using handles::made;
+
 constexpr int32_t kBeams = SIDBEAM_MAX_BEAMS;
-
-// Calls under test must succeed; the program ends where one does not.
-template <class Call>
-void check(const Call& call) {
-  sidbeam_error err = SIDBEAM_ERROR_INIT;
-  if (call(&err) == SIDBEAM_OK) return;
-  std::fprintf(stderr, "%s\n", err.message);
-  std::abort();
-}
-
-template <class Handle, class Make>
-Handle made(const Make& make) {
-  typename Handle::pointer handle = nullptr;
-  check([&](sidbeam_error* err) { return make(&handle, err); });
-  return Handle(handle);
-}
 
 handles::Index build(const handles::Runtime& runtime, const oracle::Catalogue& catalogue) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "../handles.h"
 #include "laws.h"
@@ -12,21 +10,11 @@
 namespace speculation {
 namespace {
 
-// Calls under test must succeed; the program ends where one does not.
-template <class Call>
-void check(const Call& call) {
-  sidbeam_error err = SIDBEAM_ERROR_INIT;
-  if (call(&err) == SIDBEAM_OK) return;
-  std::fprintf(stderr, "%s\n", err.message);
-  std::abort();
-}
+using handles::check;
 
 sidbeam_runtime* runtime() {
-  static const handles::Runtime shared = [] {
-    sidbeam_runtime* made = nullptr;
-    check([&](sidbeam_error* err) { return sidbeam_runtime_create(nullptr, &made, err); });
-    return handles::Runtime(made);
-  }();
+  static const auto shared =
+      handles::made<handles::Runtime>([](auto out, auto err) { return sidbeam_runtime_create(nullptr, out, err); });
   return shared.get();
 }
 

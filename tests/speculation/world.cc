@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 
@@ -11,21 +10,8 @@
 namespace speculation {
 namespace {
 
-// Calls under test must succeed; the program ends where one does not.
-template <class Call>
-void check(const Call& call) {
-  sidbeam_error err = SIDBEAM_ERROR_INIT;
-  if (call(&err) == SIDBEAM_OK) return;
-  std::fprintf(stderr, "%s\n", err.message);
-  std::abort();
-}
-
-template <class Handle, class Make>
-Handle made(const Make& make) {
-  typename Handle::pointer handle = nullptr;
-  check([&](sidbeam_error* err) { return make(&handle, err); });
-  return Handle(handle);
-}
+using handles::check;
+using handles::made;
 
 sidbeam_beams beams_of(const sidbeam_session* session) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;

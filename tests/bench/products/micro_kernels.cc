@@ -35,8 +35,9 @@ class Aligned {
   std::unique_ptr<float[], Freed> data_;
 };
 
-// Blocks of inputs; in them panels of outputs; in them a row of the panel per input.
-Aligned pack(const Shape& shape, const std::vector<float>& weights, int64_t panel) {
+// Blocks of inputs; in them panels of outputs; in them a row of the panel per input. Unused where neither library is
+// installed.
+[[maybe_unused]] Aligned pack(const Shape& shape, const std::vector<float>& weights, int64_t panel) {
   const int64_t columns = (shape.outputs + panel - 1) / panel * panel;
   Aligned packed(columns * shape.inputs);
   for (int64_t i = 0; i < shape.inputs; ++i) {

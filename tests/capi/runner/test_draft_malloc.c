@@ -1,6 +1,6 @@
 /* Memory of draft heads: a failure at any allocation is OUT_OF_MEMORY and leaks nothing, and after the first run a
  * decoder allocates nothing. Not built with sanitizers (malloc_faults.h). SPDX-License-Identifier: Apache-2.0 */
-#include "malloc_faults.h"
+#include "failing_allocations.h"
 #include "tiny_head.h"
 
 static int32_t found;
@@ -15,18 +15,25 @@ static sidbeam_status run_once(sidbeam_draft_decoder* decoder, sidbeam_error* er
   return status;
 }
 
+typedef struct world {
+  sidbeam_runtime* runtime;
+  sidbeam_index* index;
+  const char* path;
+} world;
+
 /* Writes a head, opens it, makes a decoder, runs once; undoes all. */
-static sidbeam_status use(sidbeam_runtime* runtime, sidbeam_index* index, const char* path, sidbeam_error* error) {
+static sidbeam_status use(void* context, sidbeam_error* error) {
+  const world* w = context;
   const sidbeam_draft_weights weights = tiny_weights();
   sidbeam_draft_head* head = NULL;
   sidbeam_draft_decoder* decoder = NULL;
-  sidbeam_status status = sidbeam_draft_head_write(path, &weights, error);
-  if (status == SIDBEAM_OK) status = sidbeam_draft_head_open(path, NULL, &head, error);
+  sidbeam_status status = sidbeam_draft_head_write(w->path, &weights, error);
+  if (status == SIDBEAM_OK) status = sidbeam_draft_head_open(w->path, NULL, &head, error);
   if (status == SIDBEAM_OK) {
-    sidbeam_draft_config config = draft_config(head, index);
+    sidbeam_draft_config config = draft_config(head, w->index);
     config.requests = 2;
     config.verification = SIDBEAM_DRAFT_VERIFY_HASH;
-    status = sidbeam_draft_decoder_create(runtime, &config, &decoder, error);
+    status = sidbeam_draft_decoder_create(w->runtime, &config, &decoder, error);
   }
   if (status == SIDBEAM_OK) status = run_once(decoder, error);
   sidbeam_draft_decoder_destroy(decoder);
@@ -35,35 +42,16 @@ static sidbeam_status use(sidbeam_runtime* runtime, sidbeam_index* index, const 
 }
 
 static void fail_at_every_call(int forever) {
-  sidbeam_runtime* runtime = make_runtime();
-  sidbeam_index* index = make_index(&small, SIDBEAM_KIND_HASH);
-  const char* path = temporary_path("head.sdraft");
-  int failed = 0;
-  CHECK_OK(use(runtime, index, path, &err));
+  world w = {make_runtime(), make_index(&small, SIDBEAM_KIND_HASH), temporary_path("head.sdraft")};
+  const allocating_work work = {use, &w, forever, 0};
+  CHECK_OK(use(&w, &err));
   const int32_t expected = found;
-  for (long long at = 0;; ++at) {
-    clear_error();
-    malloc_faults_begin(at, forever);
-    const sidbeam_status status = use(runtime, index, path, &err);
-    malloc_faults_end();
-    if (malloc_live() != 0) printf("allocation %lld: %s\n", at, err.message);
-    CHECK_INT(malloc_live(), 0);
-    CHECK_INT(files_in_folder(path), 1);
-    if (malloc_calls() <= at) {
-      CHECK_INT(status, SIDBEAM_OK);
-      break;
-    }
-    if (status == SIDBEAM_OK) continue; /* it did without something optional */
-    ++failed;
-    if (status != SIDBEAM_OUT_OF_MEMORY) printf("allocation %lld: %s\n", at, err.message);
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
-    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
-  }
-  CHECK(failed > 30);
-  CHECK_OK(use(runtime, index, path, &err));
+  CHECK(fail_every_allocation(&work) > 30);
+  CHECK_INT(files_in_folder(w.path), 1); /* no litter */
+  CHECK_OK(use(&w, &err));
   CHECK_INT(found, expected);
-  sidbeam_index_release(index);
-  sidbeam_runtime_release(runtime);
+  sidbeam_index_release(w.index);
+  sidbeam_runtime_release(w.runtime);
 }
 
 static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(0); }

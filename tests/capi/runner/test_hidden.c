@@ -3,8 +3,8 @@
 #include <math.h>
 #include <sidbeam/hidden.h>
 
+#include "../failing_allocations.h"
 #include "../fixtures.h"
-#include "../malloc_faults.h"
 
 enum { LEVELS = 3, CODES = 4, WIDTH = 5, BEAMS = 4, SLOTS = 2 };
 
@@ -206,27 +206,22 @@ static void children_alone_are_refused_where_a_step_reads_more(void) {
 }
 
 #ifdef SIDBEAM_MALLOC_FAULTS
-static void a_failure_at_any_call_is_out_of_memory_and_steps_allocate_nothing(void) {
-  const world made = make_world(SIDBEAM_NORMALIZE_VALID, SIDBEAM_HIDDEN_FASTEST);
+static sidbeam_status use(void* context, sidbeam_error* error) {
+  const world* made = context;
   const sidbeam_output_layer_config config = layer_config();
-  int failed = 0;
-  for (long long at = 0;; ++at) {
-    sidbeam_output_layer* layer = NULL;
-    sidbeam_hidden* hidden = NULL;
-    clear_error();
-    malloc_faults_begin(at, 0);
-    sidbeam_status status = sidbeam_output_layer_create(&config, &layer, &err);
-    if (status == SIDBEAM_OK) status = create(made.session, layer, SIDBEAM_HIDDEN_FASTEST, &hidden, &err);
-    sidbeam_hidden_destroy(hidden);
-    sidbeam_output_layer_destroy(layer);
-    malloc_faults_end();
-    CHECK_INT(malloc_live(), 0);
-    if (malloc_calls() <= at) break;
-    if (status == SIDBEAM_OK) continue; /* the exception by which the session's device is found has memory besides */
-    ++failed;
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
-  }
-  CHECK(failed > 10);
+  sidbeam_output_layer* layer = NULL;
+  sidbeam_hidden* hidden = NULL;
+  sidbeam_status status = sidbeam_output_layer_create(&config, &layer, error);
+  if (status == SIDBEAM_OK) status = create(made->session, layer, SIDBEAM_HIDDEN_FASTEST, &hidden, error);
+  sidbeam_hidden_destroy(hidden);
+  sidbeam_output_layer_destroy(layer);
+  return status;
+}
+
+static void a_failure_at_any_call_is_out_of_memory_and_steps_allocate_nothing(void) {
+  world made = make_world(SIDBEAM_NORMALIZE_VALID, SIDBEAM_HIDDEN_FASTEST);
+  const allocating_work work = {use, &made, 0, 0};
+  CHECK(fail_every_allocation(&work) > 10);
   const sidbeam_rows rows = state_rows();
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
   args.hidden = &rows;

@@ -1,7 +1,7 @@
 /* Memory of the runner's library: a failure at any allocation is OUT_OF_MEMORY and leaks nothing, and after the first
  * request a runner allocates nothing. Not built with sanitizers (malloc_faults.h).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "malloc_faults.h"
+#include "failing_allocations.h"
 #include "tiny_model.h"
 
 enum { BEAMS = 4, LEVELS = 3 };
@@ -39,19 +39,25 @@ static sidbeam_status request_once(sidbeam_runner* runner, sidbeam_error* error)
   return sidbeam_runner_run(runner, &request, error);
 }
 
+typedef struct world {
+  sidbeam_runtime* runtime;
+  sidbeam_constraint* constraint;
+  const char* folder;
+} world;
+
 /* Opens the model, makes a runner, asks once; undoes all. */
-static sidbeam_status use(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const char* folder,
-                          sidbeam_error* error) {
+static sidbeam_status use(void* context, sidbeam_error* error) {
+  const world* w = context;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
   sidbeam_model* model = NULL;
   sidbeam_runner* runner = NULL;
   vocabulary.levels = LEVELS;
   vocabulary.offsets = offsets;
-  sidbeam_status status = sidbeam_model_open(folder, &weights, &model, error);
+  sidbeam_status status = sidbeam_model_open(w->folder, &weights, &model, error);
   if (status == SIDBEAM_OK) {
-    const sidbeam_runner_config config = settings(model, constraint, &vocabulary);
-    status = sidbeam_runner_create(runtime, &config, &runner, error);
+    const sidbeam_runner_config config = settings(model, w->constraint, &vocabulary);
+    status = sidbeam_runner_create(w->runtime, &config, &runner, error);
   }
   if (status == SIDBEAM_OK) status = request_once(runner, error);
   sidbeam_runner_destroy(runner);
@@ -60,33 +66,13 @@ static sidbeam_status use(sidbeam_runtime* runtime, sidbeam_constraint* constrai
 }
 
 static void fail_at_every_call(int forever) {
-  sidbeam_runtime* runtime = make_runtime();
-  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
-  const char* folder = write_tiny_model("tiny", NULL);
-  int failed = 0;
-  CHECK_OK(use(runtime, constraint, folder, &err));
-  for (long long at = 0;; ++at) {
-    clear_error();
-    malloc_faults_begin(at, forever);
-    const sidbeam_status status = use(runtime, constraint, folder, &err);
-    malloc_faults_end();
-    if (malloc_live() != 0) printf("allocation %lld: %s\n", at, err.message);
-    CHECK_INT(malloc_live(), 0);
-    if (malloc_calls() <= at) {
-      CHECK_INT(status, SIDBEAM_OK);
-      break;
-    }
-    if (status == SIDBEAM_OK) continue; /* it did without something optional */
-    ++failed;
-    if (status != SIDBEAM_OUT_OF_MEMORY) printf("allocation %lld: %s\n", at, err.message);
-    CHECK_INT(status, SIDBEAM_OUT_OF_MEMORY);
-    CHECK_INT(err.code, SIDBEAM_OUT_OF_MEMORY);
-  }
-  CHECK(failed > 10);
-  CHECK_OK(use(runtime, constraint, folder, &err));
+  world w = {make_runtime(), make_constraint(&small, SIDBEAM_KIND_TRIE), write_tiny_model("tiny", NULL)};
+  const allocating_work work = {use, &w, forever, 0};
+  CHECK(fail_every_allocation(&work) > 10);
+  CHECK_OK(use(&w, &err));
   CHECK_INT(found, BEAMS);
-  sidbeam_constraint_release(constraint);
-  sidbeam_runtime_release(runtime);
+  sidbeam_constraint_release(w.constraint);
+  sidbeam_runtime_release(w.runtime);
 }
 
 static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(0); }
