@@ -127,6 +127,7 @@ static void a_round_gains_every_level_that_was_drafted_and_one_more(void) {
   CHECK_INT(stats.drafted_levels, 2);
   CHECK_INT(stats.accepted_levels, 2);
   CHECK_INT(stats.nodes, 7);
+  CHECK(stats.memory_bytes > 0);
 }
 
 /* The draft's beams are the target's: what the host feeds its model by. */

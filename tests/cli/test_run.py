@@ -13,7 +13,7 @@ import support
 from support import CATALOGUE, Case
 
 TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
-VOCABULARY_OF_50 = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
+FIFTY_TOKENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
 OFFSETS = ["--offsets", "16,24,32"]
 
 
@@ -178,7 +178,7 @@ class Speculation(Run):
 
     def test_drafts_that_do_not_fit(self):
         ask = [*OFFSETS, "--tokens", "1,2,3", "--draft"]
-        self.fails_run("config.draft has a vocabulary of 50 tokens, expected 64, as config.model", *ask, VOCABULARY_OF_50)
+        self.fails_run("config.draft has a vocabulary of 50 tokens, expected 64, as config.model", *ask, FIFTY_TOKENS)
         self.fails_run("No such file", *ask, self.path("none"))
         self.change(max_position_embeddings=4)
         self.fails_run("--tokens: 3 positions, and 2 follow, but the draft has 4", *ask, self.draft)

@@ -105,7 +105,7 @@ void CpuForward::prefill(const Prompt* prompts, int32_t count) {
   if (encodes()) encode(prompts, count);
   parts_count_ = rows_ = 0;
   for (int32_t i = 0; i < count; ++i) add_prompt(prompts[i], i);
-  embed_parts(prompts, nullptr, !encodes(), true);
+  embed_parts(prompts, {}, !encodes(), true);
   run_decoder(nullptr);
 }
 
@@ -132,7 +132,7 @@ void CpuForward::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
     }
   }
   if (encodes()) list_ancestors(nodes);
-  embed_parts(prompts, &nodes, !encodes(), true);
+  embed_parts(prompts, nodes, !encodes(), true);
   run_decoder(&nodes);
 }
 
@@ -188,7 +188,7 @@ int32_t CpuForward::add_beams(const DecodeRows& beams, int32_t from) {
   return to;
 }
 
-void CpuForward::embed_parts(const Prompt* prompts, const DecodeRows* beams, bool history, bool begin) {
+void CpuForward::embed_parts(const Prompt* prompts, const DecodeRows& beams, bool history, bool begin) {
   int64_t group = 1;
   for (int64_t i = 0; i < parts_count_ && history; ++i)
     if (parts_[i].depth == 0) group = std::max<int64_t>(group, prompts[parts_[i].request].group);
@@ -202,7 +202,7 @@ void CpuForward::embed_parts(const Prompt* prompts, const DecodeRows* beams, boo
   for (int64_t i = 0; i < parts_count_; ++i) {
     const Part& part = parts_[i];
     if (part.depth > 0) {
-      write(beams->tokens + part.first_beam, part.rows, 1);
+      write(beams.tokens + part.first_beam, part.rows, 1);
       continue;
     }
     const Prompt& prompt = prompts[part.request];
@@ -216,7 +216,7 @@ void CpuForward::encode(const Prompt* prompts, int32_t count) {
   parts_count_ = rows_ = 0;
   for (int32_t i = 0; i < count; ++i) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
   if (rows_ > 0) {
-    embed_parts(prompts, nullptr, true, false);
+    embed_parts(prompts, {}, true, false);
     for (const LayerWeights& layer : model_.weights().encoder.layers) encode_layer(layer);
   }
   const Rows encoded = layers_.normed(x(rows_), model_.weights().encoder.norm);

@@ -47,7 +47,7 @@ class CpuForward final : public TreeForward {
   // A part; returns the beam behind it.
   int32_t add_beams(const DecodeRows& beams, int32_t from);
   // The parts' rows: of prompts the tokens, the begin tokens, or both.
-  void embed_parts(const Prompt* prompts, const DecodeRows* beams, bool history, bool begin);
+  void embed_parts(const Prompt* prompts, const DecodeRows& beams, bool history, bool begin);
   void encode(const Prompt* prompts, int32_t count);
   void encode_layer(const LayerWeights& layer);
   void run_decoder(const DecodeRows* beams);

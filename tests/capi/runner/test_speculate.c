@@ -50,6 +50,24 @@ static void a_draft_changes_no_bit(void) {
   sidbeam_model_release(shallow);
 }
 
+static void temperature_and_soft_cap_are_the_runners(void) {
+  sidbeam_runner_config config = settings();
+  outcome got[3][2]; /* as they are, a temperature, a soft-cap; alone, with a draft */
+  for (int i = 0; i < 3; ++i) {
+    config.inverse_temperature = i == 1 ? 0.5f : 0.0f;
+    config.soft_cap = i == 2 ? 0.5f : 0.0f;
+    for (int drafts = 0; drafts < 2; ++drafts) {
+      config.draft = drafts ? model : NULL;
+      make_runner(&config);
+      got[i][drafts] = run_once();
+      sidbeam_runner_destroy(runner);
+      runner = NULL;
+    }
+    check_same(&got[i][1], &got[i][0]);
+    if (i > 0) CHECK(got[i][0].scores[0] != got[0][0].scores[0]);
+  }
+}
+
 /* The runner holds its draft, and counts what the results say. */
 static void rounds_are_counted(void) {
   sidbeam_runner_config config = settings();
@@ -152,6 +170,7 @@ static void keys_and_values_of_the_host_are_refused(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(a_draft_changes_no_bit),
+      TEST(temperature_and_soft_cap_are_the_runners),
       TEST(rounds_are_counted),
       TEST(no_way_of_running_changes_a_bit),
       TEST(drafts_that_make_no_sense_are_refused),
