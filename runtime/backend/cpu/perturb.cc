@@ -14,7 +14,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Normalises a row's children over themselves. With noise by integer weights: with sums of floats, whose order is
-// another on a device, beams of near scores changed places. Without noise as the search under VALID, whose bits are
+// another on a device, the last bits of scores differed there. Without noise as the search under VALID, whose bits are
 // promised.
 RowOutcome normalize_over(const Group& group, const RowChildren& children, RowScore& row) {
   RowWorkspace& workspace = group.lane.workspace;

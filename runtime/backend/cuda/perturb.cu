@@ -30,8 +30,8 @@ struct Less {
 };
 
 // The normaliser of children over themselves; x(i) is as in sum_values(). With noise it is made of integer weights, so
-// that it has the bits that the CPU gives it: with sums of floats, whose order is another here, beams of near scores
-// changed places. Without noise it is that of the search under VALID, whose bits are promised.
+// that it has the bits that the CPU gives it: with sums of floats, whose order is another here, the last bits of scores
+// differed. Without noise it is that of the search under VALID, whose bits are promised.
 template <int kThreads, class X>
 __device__ __forceinline__ RowOutcome normalize_over(const X& x, PerturbBlock<kThreads>& shared, RowScore& score) {
   RowShared<kThreads>& row = shared.row;

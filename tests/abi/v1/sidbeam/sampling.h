@@ -25,7 +25,11 @@
  * Stochastic beams (Kool et al., "Stochastic beams and where to find them") are a search for the M largest
  * G(a) = log-prob(a) + Gumbel noise, which draws M SIDs without replacement by P(a)/x(a). The noise depends on seed,
  * request and the codes alone, not on rows or order. Scores are log-probabilities over the valid codes, as with
- * NORMALIZE_VALID; the session's normalization is that of P, for log_mass (with VALID itself log_mass is 0).
+ * NORMALIZE_VALID. Their normalizer, unless lse is that of VALID, is the sum of the weights w above, whose log is
+ * within 1e-6 of that of the sum of exp; a code more than 29.8 below the largest valid x adds nothing to it, but stays
+ * a candidate. So beams, scores and thresholds have the same bits on any device. The session's normalization is that
+ * of P, for log_mass (with VALID itself log_mass is 0), which alone may differ between devices, by the rounding of a
+ * normalizer of FULL or LEVEL that is not given.
  * With kappa = thresholds[b], the perturbed score of the best SID that was left out, a SID is in the result with
  * probability q(a) = 1 - exp(-exp(score - kappa)), and sum over the result of exp(score + log_mass) f(a) / q(a) is an
  * unbiased estimate of sum P(a) f(a) over the catalogue. Divided by the same sum with f = 1 it is only consistent.
@@ -62,7 +66,7 @@ typedef struct sidbeam_sampling {
   /* [count] top-p, above 0 and at most 1, which is none; NULL: none. Not in mode STOCHASTIC. */
   const float* top_ps;
   /* [count] what the noise is multiplied by, finite and at least 0; NULL: 1. 0 is the search under NORMALIZE_VALID, bit
-   * for bit; kappa and q mean something only with 1. Only in mode STOCHASTIC. */
+   * for bit, with its normalizer; kappa and q mean something only with 1. Only in mode STOCHASTIC. */
   const float* noise_scales;
 } sidbeam_sampling;
 #define SIDBEAM_SAMPLING_INIT \
