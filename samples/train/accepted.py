@@ -70,9 +70,9 @@ def grow(trie: Trie, decoder: Decoder, histories: Tensor, width: int, begin: Bea
 
 
 def held(target: Beams, draft: Beams) -> Tensor:
-    """[queries] whether all beams of the target are among the draft's."""
-    found = (target.nodes[:, :, None] == draft.nodes[:, None, :]).any(-1)
-    return (found | (target.nodes < 0)).all(-1)
+    """[queries] whether all beams of the target are among the draft's. Where the target has fewer than K, every prefix
+    is a beam, and so the draft has fewer than N: -1 then matches -1."""
+    return (target.nodes[:, :, None] == draft.nodes[:, None, :]).any(-1).all(-1)
 
 
 @dataclass
