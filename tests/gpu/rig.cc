@@ -76,6 +76,7 @@ Rig::Rig(const differential::Case& c, bool listed, int mode)
   for (size_t which = 0; lists_ && which < 2; ++which) {
     offsets_there_[which] = device_memory((rows + 1) * sizeof(int64_t), stream);
     children_there_[which] = device_memory(size * sizeof(int32_t), stream);
+    expect_cuda(cudaMemsetAsync(children_there_[which].get(), 0xFF, size * sizeof(int32_t), stream), "clear");
   }
   capture();
 }
@@ -120,9 +121,13 @@ std::vector<std::vector<int32_t>> Rig::children_there(size_t which) const {
   device_.fetch(offsets.data(), offsets_there_[which].get(), offsets.size() * sizeof(int64_t));
   const auto size = static_cast<size_t>(world_.c.slots * world_.c.beams * columns_),
              room = which == 0 ? size : size / 8;
-  std::vector<int32_t> columns(std::min(room, static_cast<size_t>(offsets.back())));
-  if (!columns.empty()) device_.fetch(columns.data(), children_there_[which].get(), columns.size() * sizeof(int32_t));
-  columns.resize(static_cast<size_t>(offsets.back()), -1);
+  std::vector<int32_t> columns(size);
+  device_.fetch(columns.data(), children_there_[which].get(), size * sizeof(int32_t));
+  differential::expect(std::all_of(columns.begin() + static_cast<std::ptrdiff_t>(room), columns.end(),
+                                   [](int32_t column) { return column == -1; }),
+                       "children are written where there is no room");
+  std::fill(columns.begin() + static_cast<std::ptrdiff_t>(std::min(room, static_cast<size_t>(offsets.back()))),
+            columns.end(), -1);
   std::vector<std::vector<int32_t>> out(beams);
   for (size_t b = 0; b < beams; ++b) out[b].assign(columns.begin() + offsets[b], columns.begin() + offsets[b + 1]);
   return out;

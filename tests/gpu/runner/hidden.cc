@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sidbeam/hidden.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
