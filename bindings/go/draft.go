@@ -48,8 +48,8 @@ const (
 // String is the verification's name.
 func (v DraftVerification) String() string { return name(int32(v), "trie", "hash", "none") }
 
-// DraftWeights is the weights of a draft head of L levels: float32, or the bits of F16 or BF16. Arrays are dense, rows in
-// PyTorch's order. I: 2 Hidden with DraftInputBoth (the columns of h_l first), else Hidden; G: 3 Hidden with
+// DraftWeights is the weights of a draft head of L levels: float32, or the bits of F16 or BF16. Arrays are dense, rows
+// in PyTorch's order. I: 2 Hidden with DraftInputBoth (the columns of h_l first), else Hidden; G: 3 Hidden with
 // DraftTransitionGRU, else Hidden; E: Embedding, or Hidden where that is 0.
 type DraftWeights[T float32 | uint16] struct {
 	DType      DType // F32 of float32; else F16 or BF16
@@ -129,8 +129,8 @@ func WriteDraftHead[T float32 | uint16](path string, weights DraftWeights[T]) er
 	return f.done()
 }
 
-// DraftHead is the weights of NEZHA's draft head, which writes SIDs from the hidden states of one prefill: immutable, to
-// be shared by any number of decoders and goroutines. Decoders hold what they need of it.
+// DraftHead is the weights of NEZHA's draft head, which writes SIDs from the hidden states of one prefill: immutable,
+// to be shared by any number of decoders and goroutines. Decoders hold what they need of it.
 type DraftHead struct {
 	handle *handle
 	info   DraftInfo

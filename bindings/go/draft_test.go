@@ -53,9 +53,9 @@ func halves(w sidbeam.DraftWeights[float32]) sidbeam.DraftWeights[uint16] {
 		}
 		return out
 	}
-	return sidbeam.DraftWeights[uint16]{DType: sidbeam.BF16, Hidden: w.Hidden, Embedding: w.Embedding, Codebook: w.Codebook,
-		Transition: w.Transition, Codes: w.Codes, HeadWeights: lists(w.HeadWeights), HeadBiases: lists(w.HeadBiases),
-		Embeddings: lists(w.Embeddings), InputWeights: lists(w.InputWeights), InputBiases: lists(w.InputBiases),
+	return sidbeam.DraftWeights[uint16]{DType: sidbeam.BF16, Hidden: w.Hidden, Embedding: w.Embedding,
+		Codebook: w.Codebook, Transition: w.Transition, Codes: w.Codes,
+		HeadWeights: lists(w.HeadWeights), HeadBiases: lists(w.HeadBiases), Embeddings: lists(w.Embeddings), InputWeights: lists(w.InputWeights), InputBiases: lists(w.InputBiases),
 		RecurrentWeights: lists(w.RecurrentWeights), RecurrentBiases: lists(w.RecurrentBiases)}
 }
 
@@ -130,7 +130,8 @@ func widened(values []float32) []float64 {
 }
 
 // draftReference is beam search among valid prefixes by the head's equations, of one request.
-func draftReference(t testing.TB, w *sidbeam.DraftWeights[float32], index *sidbeam.Index, hidden []float32) []draftBeam {
+func draftReference(t testing.TB, w *sidbeam.DraftWeights[float32], index *sidbeam.Index,
+	hidden []float32) []draftBeam {
 	live := []draftBeam{{state: widened(hidden[:draftHidden])}}
 	for level := 0; level < draftLevels; level++ {
 		var found []draftBeam
@@ -210,7 +211,8 @@ func TestDraftConstraintsWidthsAndBadRows(t *testing.T) {
 	drafts, err := decoder.Run(sidbeam.DraftArgs{Hidden: rows, Constraints: []sidbeam.Constrainer{nil, two},
 		Widths: []int32{1, 0}})
 	must(t, err)
-	if !reflect.DeepEqual(drafts.Live, []int32{1, 2}) || drafts.Ordinals[4]+drafts.Ordinals[5] != 1 || drafts.Ordinals[6] != -1 {
+	if !reflect.DeepEqual(drafts.Live, []int32{1, 2}) || drafts.Ordinals[4]+drafts.Ordinals[5] != 1 ||
+		drafts.Ordinals[6] != -1 {
 		t.Errorf("got live %v, ordinals %v", drafts.Live, drafts.Ordinals)
 	}
 	hidden[0] = float32(math.NaN())
@@ -298,5 +300,6 @@ func TestWeightsThatAreNoHeadAreRefused(t *testing.T) {
 	refused("weights.head_weights is NULL, or NULL at level 0", func(w *weights) { w.HeadWeights = nil })
 	refused("DType is bf16, expected F32 of float32", func(w *weights) { w.DType = sidbeam.BF16 })
 	refused("codes is missing, expected 1 elements", func(w *weights) { *w = weights{Hidden: 4} })
-	fails(t, sidbeam.WriteDraftHead(path, sidbeam.DraftWeights[uint16]{}), sidbeam.InvalidArgument, "DType is f32, expected")
+	err := sidbeam.WriteDraftHead(path, sidbeam.DraftWeights[uint16]{})
+	fails(t, err, sidbeam.InvalidArgument, "DType is f32, expected")
 }

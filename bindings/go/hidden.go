@@ -78,7 +78,8 @@ type HiddenStepConfig struct {
 // alone (NormalizeValid, or StepArgs.LSE), only their rows of weights are read.
 //
 // It has the memory of the session's steps and is used by the goroutine that uses the session, except Close, which
-// leaves the session as it is. It keeps the memory of a session that is closed before it, which it then refuses to step.
+// leaves the session as it is. It keeps the memory of a session that is closed before it, which it then refuses to
+// step.
 type HiddenStep struct {
 	handle  *handle
 	session *Session

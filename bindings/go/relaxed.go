@@ -39,10 +39,10 @@ type RelaxedBeams struct {
 	GoesOn   bool // all beams are drafts, so that the next level may be verified
 }
 
-// Verify accepts drafts, or draws others in their place, so that beams follow the target. It fills extensions, which has
-// an element for each of K beams, then -1. target and draft are [n]; drafts are K with replacement, else those of the
-// drawn whose beams were kept. Errors: InvalidArgument (a log-probability that is NaN or +Inf, a draft out of range,
-// drawn twice without replacement, or without probability), OutOfMemory.
+// Verify accepts drafts, or draws others in their place, so that beams follow the target. It fills extensions, which
+// has an element for each of K beams, then -1. target and draft are [n]; drafts are K with replacement, else those of
+// the drawn whose beams were kept. Errors: InvalidArgument (a log-probability that is NaN or +Inf, a draft out of
+// range, drawn twice without replacement, or without probability), OutOfMemory.
 func (r Relaxed) Verify(target, draft []float32, drafts, extensions []int64) (RelaxedBeams, error) {
 	found := make([]int32, native.FLAT_RELAXED_COUNT)
 	f := newFailure()

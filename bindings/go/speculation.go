@@ -25,8 +25,8 @@ type SpeculationConfig struct {
 //	Begin -> [ Tree -> the draft's model -> StepDraft ] while tree.DraftSlots is not empty
 //	      -> the target's model on the nodes -> Verify -> Begin ... until Begin gives 0
 //
-// It and its sessions are used by one goroutine at a time, except Close, which leaves the sessions as they are. It keeps
-// the memory of sessions that are closed before it, and then refuses to go on.
+// It and its sessions are used by one goroutine at a time, except Close, which leaves the sessions as they are. It
+// keeps the memory of sessions that are closed before it, and then refuses to go on.
 type Speculation struct {
 	handle        *handle
 	target, draft *Session
@@ -56,8 +56,8 @@ func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 // Close gives it back, after the running call and the last view. Closing again does nothing.
 func (s *Speculation) Close() error { return s.handle.close() }
 
-// Begin begins a round of slots (nil: all) that are started, passing over those that are done, and gives how many are in
-// it; 0: all are done. The draft's slots take over the target's beams. A round that was not verified is forgotten.
+// Begin begins a round of slots (nil: all) that are started, passing over those that are done, and gives how many are
+// in it; 0: all are done. The draft's slots take over the target's beams. A round that was not verified is forgotten.
 // Errors: InvalidArgument (slots; a draft's slot under another constraint, or of less width than the target has beams),
 // BadState (a slot that is not started, or that others have stepped between rounds); then no slot has changed.
 func (s *Speculation) Begin(slots []int32) (int, error) {
@@ -121,9 +121,9 @@ func (s *Speculation) Tree() (*SpeculationTree, error) {
 	}, nil
 }
 
-// StepDraft steps the draft's slots that the tree names, and adds their beams to it. rows are the draft's logits, [nodes,
-// columns] with Slots 0, of which the rows of DraftNodes are read, or [n, N, columns], a row per entry of DraftNodes.
-// Errors: those of [Session.Step] and Add.
+// StepDraft steps the draft's slots that the tree names, and adds their beams to it. rows are the draft's logits,
+// [nodes, columns] with Slots 0, of which the rows of DraftNodes are read, or [n, N, columns], a row per entry of
+// DraftNodes. Errors: those of [Session.Step] and Add.
 func (s *Speculation) StepDraft(tree *SpeculationTree, rows Rows) error {
 	args := StepArgs{Slots: tree.DraftSlots.data, Rows: rows}
 	if rows.Slots == 0 {
@@ -145,8 +145,8 @@ func (s *Speculation) Add() error {
 	return f.done()
 }
 
-// Mask fills the tree's dense mask: mask[n*columns + p] is 1 where node n attends to place p of its slot (counted from 0
-// in every slot), else 0. columns is at least PlaceStride. Errors: InvalidArgument.
+// Mask fills the tree's dense mask: mask[n*columns + p] is 1 where node n attends to place p of its slot (counted from
+// 0 in every slot), else 0. columns is at least PlaceStride. Errors: InvalidArgument.
 func (s *Speculation) Mask(mask []byte, columns int) error {
 	f := newFailure()
 	native.Flat_speculation_get_mask(s.handle.raw(), mask, int64(columns), f.bytes())

@@ -113,7 +113,8 @@ func (h *host) speculate(t testing.TB, speculation *sidbeam.Speculation) {
 
 func newSpeculation(t testing.TB, target, draft *sidbeam.Session, levels int) *sidbeam.Speculation {
 	t.Helper()
-	speculation, err := sidbeam.NewSpeculation(sidbeam.SpeculationConfig{Target: target, Draft: draft, DraftLevels: levels})
+	speculation, err := sidbeam.NewSpeculation(sidbeam.SpeculationConfig{Target: target, Draft: draft,
+		DraftLevels: levels})
 	must(t, err)
 	t.Cleanup(func() { _ = speculation.Close() })
 	return speculation
@@ -210,8 +211,9 @@ func TestARoundByHandShowsItsTree(t *testing.T) {
 			t.Errorf("%s: expected %v, got %v", list.name, list.expected, list.got)
 		}
 	}
-	if got := contents(tree.Tokens); !reflect.DeepEqual(got, []int64{-1, 0, 2, 3, 1, 2, 3}) || tree.NodeOffsets.At(1) != 7 {
-		t.Errorf("tokens: got %v, of slots at %v", got, contents(tree.NodeOffsets))
+	tokens, offsets := contents(tree.Tokens), contents(tree.NodeOffsets)
+	if !reflect.DeepEqual(tokens, []int64{-1, 0, 2, 3, 1, 2, 3}) || !reflect.DeepEqual(offsets, []int64{0, 7}) {
+		t.Errorf("got tokens %v, of slots at %v", tokens, offsets)
 	}
 	mask := make([]byte, tree.Nodes*tree.PlaceStride)
 	must(t, speculation.Mask(mask, tree.PlaceStride))
@@ -232,7 +234,8 @@ func TestARoundByHandShowsItsTree(t *testing.T) {
 	}
 	begin(t, speculation, 0)
 	stats, err := speculation.Stats()
-	if must(t, err); *stats != (sidbeam.SpeculationStats{Rounds: 1, Levels: 3, DraftedLevels: 2, AcceptedLevels: 2, Nodes: 7}) {
+	expected := sidbeam.SpeculationStats{Rounds: 1, Levels: 3, DraftedLevels: 2, AcceptedLevels: 2, Nodes: 7}
+	if must(t, err); *stats != expected {
 		t.Errorf("got %+v", stats)
 	}
 }
