@@ -54,9 +54,10 @@ func halves(w sidbeam.DraftWeights[float32]) sidbeam.DraftWeights[uint16] {
 		return out
 	}
 	return sidbeam.DraftWeights[uint16]{DType: sidbeam.BF16, Hidden: w.Hidden, Embedding: w.Embedding,
-		Codebook: w.Codebook, Transition: w.Transition, Codes: w.Codes,
-		HeadWeights: lists(w.HeadWeights), HeadBiases: lists(w.HeadBiases), Embeddings: lists(w.Embeddings), InputWeights: lists(w.InputWeights), InputBiases: lists(w.InputBiases),
-		RecurrentWeights: lists(w.RecurrentWeights), RecurrentBiases: lists(w.RecurrentBiases)}
+		Codebook: w.Codebook, Transition: w.Transition, Codes: w.Codes, HeadWeights: lists(w.HeadWeights),
+		HeadBiases: lists(w.HeadBiases), Embeddings: lists(w.Embeddings), InputWeights: lists(w.InputWeights),
+		InputBiases: lists(w.InputBiases), RecurrentWeights: lists(w.RecurrentWeights),
+		RecurrentBiases: lists(w.RecurrentBiases)}
 }
 
 func draftIndex(t testing.TB, codebook string, kinds sidbeam.Kind) *sidbeam.Index {
