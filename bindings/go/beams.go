@@ -9,14 +9,14 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// View is one of a session's arrays, read in place. It keeps the session's memory, even after Close. Its contents
-// change with start, step and stop: read it between them, on the same goroutine.
+// View is one of the arrays of a session or a speculation, read in place. It keeps their memory, even after Close. Its
+// contents change with their calls (start, step, stop; begin, add, verify): read it between them, on one goroutine.
 type View[T int32 | int64 | float32] struct {
 	data  []T // memory of C
 	owner *viewOwner
 }
 
-// viewOwner holds a session's memory until nothing refers to it.
+// viewOwner holds the memory of a session or a speculation until nothing refers to it.
 type viewOwner struct{ box uintptr }
 
 // Len is the number of elements.
@@ -99,7 +99,7 @@ func (s *Session) DeviceBeams() (*DeviceBeams, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := s.newViewOwner()
+	owner, err := newViewOwner(s.handle)
 	if err != nil {
 		return nil, err
 	}
@@ -120,44 +120,45 @@ func (s *Session) where() (numbers places, err error) {
 	return numbers, f.done()
 }
 
-func (s *Session) newViewOwner() (*viewOwner, error) {
+// newViewOwner holds the memory of a session or a speculation; the caller keeps the handle alive.
+func newViewOwner(h *handle) (*viewOwner, error) {
 	f := newFailure()
-	native.Flat_view_retain(s.handle.raw(), f.bytes())
+	native.Flat_view_retain(h.raw(), f.bytes())
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	owner := &viewOwner{s.handle.raw()}
+	owner := &viewOwner{h.raw()}
 	runtime.SetFinalizer(owner, func(o *viewOwner) { native.Flat_view_release(o.box) })
-	runtime.KeepAlive(s)
+	runtime.KeepAlive(h)
 	return owner, nil
 }
 
 func (s *Session) views(numbers *places) (*Beams, error) {
-	owner, err := s.newViewOwner()
+	owner, err := newViewOwner(s.handle)
 	if err != nil {
 		return nil, err
 	}
 	slots := int(numbers[native.FLAT_BEAMS_SLOTS])
 	beams := slots * int(numbers[native.FLAT_BEAMS_BEAMS])
 	return &Beams{
-		Parents: view[int32](owner, numbers, native.FLAT_BEAMS_PARENTS, beams),
-		Codes:   view[int32](owner, numbers, native.FLAT_BEAMS_CODES, beams),
-		Scores:  view[float32](owner, numbers, native.FLAT_BEAMS_SCORES, beams),
-		States:  view[int64](owner, numbers, native.FLAT_BEAMS_STATES, beams),
-		Live:    view[int32](owner, numbers, native.FLAT_BEAMS_LIVE, slots),
-		Active:  view[int32](owner, numbers, native.FLAT_BEAMS_ACTIVE, slots),
-		Level:   view[int32](owner, numbers, native.FLAT_BEAMS_LEVEL, slots),
-		Errors:  view[int32](owner, numbers, native.FLAT_BEAMS_ERRORS, slots),
+		Parents: view[int32](owner, numbers[:], native.FLAT_BEAMS_PARENTS, beams),
+		Codes:   view[int32](owner, numbers[:], native.FLAT_BEAMS_CODES, beams),
+		Scores:  view[float32](owner, numbers[:], native.FLAT_BEAMS_SCORES, beams),
+		States:  view[int64](owner, numbers[:], native.FLAT_BEAMS_STATES, beams),
+		Live:    view[int32](owner, numbers[:], native.FLAT_BEAMS_LIVE, slots),
+		Active:  view[int32](owner, numbers[:], native.FLAT_BEAMS_ACTIVE, slots),
+		Level:   view[int32](owner, numbers[:], native.FLAT_BEAMS_LEVEL, slots),
+		Errors:  view[int32](owner, numbers[:], native.FLAT_BEAMS_ERRORS, slots),
 
-		LogMasses:     view[float32](owner, numbers, native.FLAT_BEAMS_LOG_MASSES, beams),
-		Perturbed:     view[float32](owner, numbers, native.FLAT_BEAMS_PERTURBED, beams),
-		LogInclusions: view[float32](owner, numbers, native.FLAT_BEAMS_LOG_INCLUSIONS, beams),
-		Thresholds:    view[float32](owner, numbers, native.FLAT_BEAMS_THRESHOLDS, slots),
+		LogMasses:     view[float32](owner, numbers[:], native.FLAT_BEAMS_LOG_MASSES, beams),
+		Perturbed:     view[float32](owner, numbers[:], native.FLAT_BEAMS_PERTURBED, beams),
+		LogInclusions: view[float32](owner, numbers[:], native.FLAT_BEAMS_LOG_INCLUSIONS, beams),
+		Thresholds:    view[float32](owner, numbers[:], native.FLAT_BEAMS_THRESHOLDS, slots),
 	}, nil
 }
 
 // view turns an address that C has written into a pointer, which is not Go memory. An address of 0 is no array.
-func view[T int32 | int64 | float32](owner *viewOwner, numbers *places, place, count int) View[T] {
+func view[T int32 | int64 | float32](owner *viewOwner, numbers []int64, place, count int) View[T] {
 	if numbers[place] == 0 {
 		return View[T]{}
 	}

@@ -81,6 +81,19 @@ func TestConstants(t *testing.T) {
 		{"LOG_ERROR", int(LogErrors) - 1, native.SIDBEAM_LOG_ERROR},
 		{"LOG_WARNING", int(LogWarnings) - 1, native.SIDBEAM_LOG_WARNING},
 		{"LOG_INFO", int(LogInfo) - 1, native.SIDBEAM_LOG_INFO},
+		{"HIDDEN_FASTEST", int(HiddenFastest), native.SIDBEAM_HIDDEN_FASTEST},
+		{"HIDDEN_CHILDREN", int(HiddenChildren), native.SIDBEAM_HIDDEN_CHILDREN},
+		{"HIDDEN_PRODUCT", int(HiddenProduct), native.SIDBEAM_HIDDEN_PRODUCT},
+		{"DRAFT_INPUT_BOTH", int(DraftInputBoth), native.SIDBEAM_DRAFT_INPUT_BOTH},
+		{"DRAFT_INPUT_HIDDEN", int(DraftInputHidden), native.SIDBEAM_DRAFT_INPUT_HIDDEN},
+		{"DRAFT_INPUT_STATE", int(DraftInputState), native.SIDBEAM_DRAFT_INPUT_STATE},
+		{"DRAFT_TRANSITION_RNN", int(DraftTransitionRNN), native.SIDBEAM_DRAFT_TRANSITION_RNN},
+		{"DRAFT_TRANSITION_GRU", int(DraftTransitionGRU), native.SIDBEAM_DRAFT_TRANSITION_GRU},
+		{"DRAFT_TRANSITION_ADD", int(DraftTransitionAdd), native.SIDBEAM_DRAFT_TRANSITION_ADD},
+		{"DRAFT_TRANSITION_NONE", int(DraftTransitionNone), native.SIDBEAM_DRAFT_TRANSITION_NONE},
+		{"DRAFT_VERIFY_TRIE", int(DraftVerifyTrie), native.SIDBEAM_DRAFT_VERIFY_TRIE},
+		{"DRAFT_VERIFY_HASH", int(DraftVerifyHash), native.SIDBEAM_DRAFT_VERIFY_HASH},
+		{"DRAFT_VERIFY_NONE", int(DraftVerifyNone), native.SIDBEAM_DRAFT_VERIFY_NONE},
 		{"BEAMS_COUNT", len(places{}), native.FLAT_BEAMS_COUNT},
 	} {
 		if pair.here != pair.got {
@@ -94,6 +107,8 @@ func TestNames(t *testing.T) {
 		{Corrupt.Name(), "corrupt"}, {Code(99).Name(), "unknown status"}, {StrategySortedTopK.String(), "sorted_topk"},
 		{Strategy(9).String(), "9"}, {BF16.String(), "bf16"}, {WeightsInt8.String(), "int8"}, {IDString.String(), "string"},
 		{PhaseSync.String(), "sync"},
+		{HiddenProduct.String(), "product"}, {DraftInputState.String(), "state"}, {DraftTransitionAdd.String(), "add"},
+		{DraftVerifyNone.String(), "none"},
 		{NormalizeValid.String(), "valid"}, {ModeStochastic.String(), "stochastic"}, {Version(), "0.1.0"},
 		{(&Error{Code: Corrupt, Message: "why"}).Error(), "sidbeam: corrupt: why"}, {Corrupt.Error(), "sidbeam: corrupt"},
 	} {

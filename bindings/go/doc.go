@@ -31,11 +31,12 @@
 //
 // # Life and threads
 //
-// Runtime, Index, Constraint, ConstraintSet and Model are immutable: share them among goroutines, and a Runner. A
-// Builder or Session serves one goroutine at a time; a second one gets BadState, never a crash. Close may be called
-// again, and while calls run: the memory goes with the last of them, and the last view of a session's arrays. Objects
-// that are not closed go with the garbage collector, which does not see how large they are. Every object holds what
-// it was made from. Any use after Close fails with BadState.
+// Runtime, Index, Constraint, ConstraintSet, Model, DraftHead and OutputLayer are immutable: share them among
+// goroutines, and a Runner. A Builder, Session, DraftDecoder, HiddenStep or Speculation serves one goroutine at a time;
+// a second one gets BadState, never a crash. Close may be called again, and while calls run: the memory goes with the
+// last of them, and the last view of the arrays of a session or a speculation. Objects that are not closed go with the
+// garbage collector, which does not see how large they are. Every object holds what it was made from. Any use after
+// Close fails with BadState.
 //
 // Nothing here calls back into Go, and C keeps no Go pointer: what a runner has to say waits for a goroutine.
 package sidbeam

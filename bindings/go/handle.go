@@ -72,6 +72,14 @@ func cString(buffer []byte) string {
 // reinterpret gives the same elements, of a type of the same size, or at least the same address.
 func reinterpret[To, From any](slice []From) []To { return *(*[]To)(unsafe.Pointer(&slice)) }
 
+// elementBytes gives the bytes of a slice's elements, in place.
+func elementBytes[T float32 | uint16](slice []T) []byte {
+	if len(slice) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&slice[0])), len(slice)*int(unsafe.Sizeof(slice[0])))
+}
+
 // Element is an element type of arrays on a device.
 type Element interface {
 	~int32 | ~uint32 | ~int64 | ~float32 | ~uint16
