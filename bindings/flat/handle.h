@@ -37,7 +37,7 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a constraint set and a model */
+  int32_t device_type; /* of a session, a constraint set and a model */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;

@@ -39,8 +39,7 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   const int64_t size = config->dtype == SIDBEAM_DTYPE_F32 ? 4 : 2, width = fl_product(config->width, size);
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
-  if (config->weights == NULL || config->device_type != SIDBEAM_DEVICE_CPU || config->columns < 1 || stride < width)
-    return 1;
+  if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
   if ((copy && own->weights == NULL) || (config->bias != NULL && own->bias == NULL)) {
@@ -58,8 +57,8 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   return 1;
 }
 
-/* weights [columns, width], as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with it, is
- * alive, or copied; bias [columns] or none, copied. */
+/* weights [columns, width] on the CPU, as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with
+ * it, is alive, or copied; bias [columns] or none, copied. */
 static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t elements, int32_t dtype,
                                                     int32_t device_type, int32_t device_id, int64_t columns,
                                                     int64_t width, int64_t row_stride, flat_in_f32 bias, float soft_cap,
@@ -72,9 +71,11 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
                err) ||
       !FLAT_NEED(err, bias, columns) || !fl_load_runner(err))
     return NULL;
+  if (device_type != SIDBEAM_DEVICE_CPU) { /* a step on a device takes a stream */
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "weights are on a device, expected the CPU: there the step is for C alone");
+    return NULL;
+  }
   config.dtype = dtype;
-  config.device_type = device_type;
-  config.device_id = device_id;
   config.weights = weights.data;
   config.columns = columns;
   config.width = width;

@@ -30,7 +30,10 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   if (err->code == 0) (void)!sidbeam_session_create((sidbeam_runtime*)object, &config, &session, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
   fl_drop_user(runtime);
-  return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
+  if (session == NULL) return NULL;
+  flat_handle* handle = fl_box(FLAT_SESSION, session);
+  handle->device_type = device_type;
+  return handle;
 }
 
 /* The number of slots that a list names: S if slots is none. */
@@ -142,7 +145,7 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
 }
 
 /* slots [count], or none for all S, with count 0 or S; offsets [count * M + 1]. Writes as many columns as fit; returns
- * how many there are. */
+ * how many there are. Of sessions on the CPU: elsewhere their number is in the device's memory. */
 static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t lse_given,
                                             flat_out_i64 offsets, flat_out_i32 columns, sidbeam_error* err) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -153,10 +156,13 @@ static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 sl
   object = fl_enter(session, FLAT_SESSION, err);
   if (object == NULL) return 0;
   (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  if (session->device_type != SIDBEAM_DEVICE_CPU)
+    fl_fail(err, SIDBEAM_UNSUPPORTED,
+            "session is on a device, expected one on the CPU: there children are for C alone");
   all = fl_product(fl_slots_named(&beams, slots, count), beams.beams);
-  if (FLAT_GIVEN(err, offsets, all + 1) &&
+  if (err->code == 0 && FLAT_GIVEN(err, offsets, all + 1) &&
       sidbeam_session_children((sidbeam_session*)object, slots.data, count, lse_given, columns.count, offsets.data,
-                               columns.data, err) == SIDBEAM_OK)
+                               columns.data, NULL, err) == SIDBEAM_OK)
     found = offsets.data[all];
   fl_leave(session);
   return found;

@@ -364,7 +364,7 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a constraint set and a model */
+  int32_t device_type; /* of a session, a constraint set and a model */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
@@ -1485,7 +1485,10 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   if (err->code == 0) (void)!sidbeam_session_create((sidbeam_runtime*)object, &config, &session, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
   fl_drop_user(runtime);
-  return session == NULL ? NULL : fl_box(FLAT_SESSION, session);
+  if (session == NULL) return NULL;
+  flat_handle* handle = fl_box(FLAT_SESSION, session);
+  handle->device_type = device_type;
+  return handle;
 }
 
 /* The number of slots that a list names: S if slots is none. */
@@ -1597,7 +1600,7 @@ static inline void flat_session_step(flat_handle* session, flat_in_i32 slots, fl
 }
 
 /* slots [count], or none for all S, with count 0 or S; offsets [count * M + 1]. Writes as many columns as fit; returns
- * how many there are. */
+ * how many there are. Of sessions on the CPU: elsewhere their number is in the device's memory. */
 static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 slots, int64_t count, int32_t lse_given,
                                             flat_out_i64 offsets, flat_out_i32 columns, sidbeam_error* err) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -1608,10 +1611,13 @@ static inline int64_t flat_session_children(flat_handle* session, flat_in_i32 sl
   object = fl_enter(session, FLAT_SESSION, err);
   if (object == NULL) return 0;
   (void)!sidbeam_session_get_beams((sidbeam_session*)object, &beams, err);
+  if (session->device_type != SIDBEAM_DEVICE_CPU)
+    fl_fail(err, SIDBEAM_UNSUPPORTED,
+            "session is on a device, expected one on the CPU: there children are for C alone");
   all = fl_product(fl_slots_named(&beams, slots, count), beams.beams);
-  if (FLAT_GIVEN(err, offsets, all + 1) &&
+  if (err->code == 0 && FLAT_GIVEN(err, offsets, all + 1) &&
       sidbeam_session_children((sidbeam_session*)object, slots.data, count, lse_given, columns.count, offsets.data,
-                               columns.data, err) == SIDBEAM_OK)
+                               columns.data, NULL, err) == SIDBEAM_OK)
     found = offsets.data[all];
   fl_leave(session);
   return found;
@@ -2957,8 +2963,7 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   const int64_t size = config->dtype == SIDBEAM_DTYPE_F32 ? 4 : 2, width = fl_product(config->width, size);
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
-  if (config->weights == NULL || config->device_type != SIDBEAM_DEVICE_CPU || config->columns < 1 || stride < width)
-    return 1;
+  if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
   if ((copy && own->weights == NULL) || (config->bias != NULL && own->bias == NULL)) {
@@ -2976,8 +2981,8 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   return 1;
 }
 
-/* weights [columns, width], as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with it, is
- * alive, or copied; bias [columns] or none, copied. */
+/* weights [columns, width] on the CPU, as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with
+ * it, is alive, or copied; bias [columns] or none, copied. */
 static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t elements, int32_t dtype,
                                                     int32_t device_type, int32_t device_id, int64_t columns,
                                                     int64_t width, int64_t row_stride, flat_in_f32 bias, float soft_cap,
@@ -2990,9 +2995,11 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
                err) ||
       !FLAT_NEED(err, bias, columns) || !fl_load_runner(err))
     return NULL;
+  if (device_type != SIDBEAM_DEVICE_CPU) { /* a step on a device takes a stream */
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "weights are on a device, expected the CPU: there the step is for C alone");
+    return NULL;
+  }
   config.dtype = dtype;
-  config.device_type = device_type;
-  config.device_id = device_id;
   config.weights = weights.data;
   config.columns = columns;
   config.width = width;
