@@ -8,8 +8,8 @@
 //   product+step  the runner's packed products with all V columns, then sidbeam_session_step; of one request, times B
 //   rows          reading the distinct child rows once, eight vectors at a time, into sums: their traffic
 //   flops         the products of beam and child at the pace of the packed products
-//   states        reading the hidden state of each product, column by column as the products do; no floor, but what they
-//                 wait for
+//   states        reading the hidden state of each product, column by column as the products do: no floor, but what
+//                 they wait for
 // The target is hidden <= 1.5 * max(rows, flops). --quick: small sizes, one run. --json appends one measurement per
 // line. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
