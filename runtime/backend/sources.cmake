@@ -7,6 +7,7 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/kernels.cc
   backend/cpu/perturb.cc
   backend/cpu/plan.cc
+  backend/cpu/probes.cc
   backend/cpu/row_scan.cc
   backend/cpu/scan.cc
   backend/cpu/selection.cc

@@ -8,6 +8,8 @@
 //   product+step  the runner's packed products with all V columns, then sidbeam_session_step; of one request, times B
 //   rows          reading the distinct child rows once, eight vectors at a time, into sums: their traffic
 //   flops         the products of beam and child at the pace of the packed products
+//   states        reading the hidden state of each product, column by column as the products do: no floor, but what
+//                 they wait for
 // The target is hidden <= 1.5 * max(rows, flops). --quick: small sizes, one run. --json appends one measurement per
 // line. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -145,17 +147,20 @@ class Bench {
     args.slots = &slot, args.count = 1, args.rows = &rows;
     check(sidbeam_session_step(session_.get(), &args, &error), error);
   }
-  float read_rows() const {
+  float read_rows() const { return sum_of(distinct_, weights_); }
+  float read_states() const { return sum_of(states_, hidden_); }
+
+ private:
+  // All numbers of the listed rows, eight vectors at a time.
+  float sum_of(const std::vector<int32_t>& listed, const std::vector<float>& numbers) const {
     float sums[64] = {};
-    for (const int32_t column : distinct_) {
-      const float* row = weights_.data() + column * shape_.width;
+    for (const int32_t number : listed) {
+      const float* row = numbers.data() + number * shape_.width;
       for (int64_t i = 0; i + 64 <= shape_.width; i += 64)
         for (int64_t j = 0; j < 64; ++j) sums[j] += row[i + j];
     }
     return sums[0] + sums[63];
   }
-
- private:
   void list_children() {
     std::vector<int64_t> offsets(static_cast<size_t>(rows() + 1));
     std::vector<int32_t> columns(static_cast<size_t>(rows() * 1024));
@@ -165,6 +170,12 @@ class Bench {
           error);
     pairs_ = offsets.back();
     columns.resize(static_cast<size_t>(pairs_));
+    std::vector<std::pair<int32_t, int32_t>> products;
+    for (int64_t row = 0; row < rows(); ++row)
+      for (int64_t p = offsets[static_cast<size_t>(row)]; p < offsets[static_cast<size_t>(row + 1)]; ++p)
+        products.emplace_back(columns[static_cast<size_t>(p)], static_cast<int32_t>(row));
+    std::sort(products.begin(), products.end());
+    for (const auto& product : products) states_.push_back(product.second);
     std::sort(columns.begin(), columns.end());
     columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
     distinct_ = columns;
@@ -177,7 +188,8 @@ class Bench {
   std::unique_ptr<sidbeam_output_layer, handles::Releaser<sidbeam_output_layer_destroy>> layer_;
   std::unique_ptr<sidbeam_hidden, handles::Releaser<sidbeam_hidden_destroy>> step_;
   Matrix packed_;
-  std::vector<int32_t> distinct_;
+  std::vector<int32_t> distinct_;  // children of any beam, rising
+  std::vector<int32_t> states_;    // the beam of each product, column by column
   int64_t pairs_ = 0;
 };
 
@@ -189,7 +201,8 @@ void time(const Work& work, double& least) {
 }
 
 struct Times {
-  double hidden = std::numeric_limits<double>::infinity(), product = hidden, step = hidden, rows = hidden;
+  double hidden = std::numeric_limits<double>::infinity(), product = hidden, step = hidden, rows = hidden,
+         states = hidden;
   int64_t bytes = 0;  // of weights that the hidden step read
 };
 
@@ -205,6 +218,7 @@ Times measure(Bench& bench, int runs) {
     if (run % 4 == 0) time([&] { bench.product(); }, times.product);
     time([&] { bench.step(); }, times.step);
     time([&] { sink = sink + bench.read_rows(); }, times.rows);
+    time([&] { sink = sink + bench.read_states(); }, times.states);
   }
   return times;
 }
@@ -217,8 +231,11 @@ void report(const Shape& shape, const Bench& bench, const Times& times, Measurem
   const double read = static_cast<double>(times.bytes) / static_cast<double>(bench.distinct() * bench.row_bytes());
   const Case where = {
       {"V", shape.columns}, {"D", shape.width}, {"B", int64_t{shape.slots}}, {"M", int64_t{shape.beams}}};
-  const std::pair<const char*, double> figures[] = {
-      {"hidden", times.hidden}, {"product+step", whole}, {"rows", times.rows}, {"flops", flops}};
+  const std::pair<const char*, double> figures[] = {{"hidden", times.hidden},
+                                                    {"product+step", whole},
+                                                    {"rows", times.rows},
+                                                    {"flops", flops},
+                                                    {"states", times.states}};
   for (const auto& [name, value] : figures) all.push_back({"hidden", where, name, "us", exactly(value), ""});
   const std::pair<const char*, double> ratios[] = {{"hidden / floor", times.hidden / floor},
                                                    {"product+step / hidden", whole / times.hidden},

@@ -24,6 +24,7 @@
 #include "backend/cpu/log_sum_exp-inl.h"
 #include "backend/cpu/nodes-inl.h"
 #include "backend/cpu/noise-inl.h"
+#include "backend/cpu/probes-inl.h"
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
 #include "backend/cpu/select-inl.h"
@@ -46,7 +47,7 @@ inline constexpr Kernels kKernels = {kName,        sum_exp,   log_sum_exp, load,
                                      weigh,        choose,    above,       find_at_least, random_bits,      perturb,
                                      largest,      append,    append_list, append_slices, likely_threshold, find_edges,
                                      follow_chain, near_best, keep_best,   rank,          write_chosen,     find_rows,
-                                     follow_rows};
+                                     follow_rows,  may_exist};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

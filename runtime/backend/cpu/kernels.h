@@ -139,6 +139,8 @@ struct ChainOut {
   int64_t* next = nullptr;
 };
 
+inline constexpr int32_t kMostProbed = 128;  // keys looked up together
+
 // Candidates in memory and their ranking: the m-th best is the one at index order[m].
 struct Chosen {
   const float* scores = nullptr;
@@ -233,6 +235,9 @@ struct Kernels {
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
   // Fills in the missing states of winners after a level above the tail, using the rows of their parents' nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
+  // Writes the numbers of those of n <= kMostProbed keys that may be in the hash set, rising, and returns how many they
+  // are. The others are not in it.
+  int32_t (*may_exist)(const HashView& hash, const uint64_t* keys, int32_t n, int32_t* left);
 };
 
 inline PartialSum sum_of(const Kernels& kernels, const Elements& elements, int64_t n, float* maxima = nullptr) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "backend/cpu/distinct_codes.h"
+#include "backend/cpu/probes.h"
 #include "backend/cpu/truncate.h"
 #include "backend/partial_sum.h"
 #include "support/half.h"
@@ -262,42 +263,48 @@ RowOutcome take_range(const RowScan& scan) {
   return append_list(scan, list.codes, list.with_end);
 }
 
-bool is_valid_code(const RowScan& scan, uint32_t code) {
+// Keeps the codes, or the end, that continue the row's prefix to one that exists, in order; returns their number.
+int32_t keep_existing(const RowScan& scan, uint32_t* tokens, int32_t n) {
   const IndexView& index = *scan.plan.index;
-  if (scan.plan.strategy == SIDBEAM_STRATEGY_SORTED_TOPK) {
-    const OrdinalRange found = column_range(index, scan.plan.level, {scan.task.node, scan.task.range_end}, code);
-    return found.lo < found.hi;
-  }
-  int32_t* codes = scan.workspace.codes.data();
-  std::copy(scan.task.prefix, scan.task.prefix + scan.plan.level, codes);
-  codes[scan.plan.level] = static_cast<int32_t>(code);
-  return hash_find(index, codes) >= 0;
+  if (scan.plan.strategy == SIDBEAM_STRATEGY_HASH_FINAL)
+    return keep_in_hash_set(scan.kernels, index, scan.task.prefix, tokens, n);
+  const OrdinalRange range{scan.task.node, scan.task.range_end};
+  const auto missing = [&](uint32_t code) {
+    const OrdinalRange found = column_range(index, scan.plan.level, range, code);
+    return found.lo >= found.hi;
+  };
+  return static_cast<int32_t>(std::remove_if(tokens, tokens + n, missing) - tokens);
 }
 
-// The best top_k codes by x, looked up one by one. They are put back in the order of codes, on which the selection
-// relies.
-RowOutcome list_probed(const RowScan& scan, Listing& list) {
-  const uint32_t codes = scan.level.codes;
-  const Slice slice = level_slice(scan);
-  const bool with_end = scan.has_end_column();
-  const float end = with_end ? end_value(scan) : -kInfinity;
-  if (!(scan.kernels.largest(slice_x(scan, slice), codes) < kInfinity && end < kInfinity)) return RowOutcome::kBad;
-  Selection& best = scan.workspace.best;
-  const RowScore plain{0.0F, {}, false, 0};
-  best.reset(static_cast<int32_t>(std::min<int64_t>(scan.plan.top_k, int64_t{codes} + 1)));
-  best.append_slice(plain, slice);
-  best.push(score_of_one(plain, end), codes);
-  const int32_t count = best.finish();
+// Those of the workspace's first n codes that exist.
+Listing list_existing(const RowScan& scan, int32_t n) {
   uint32_t* tokens = scan.workspace.tokens.data();
-  std::copy(best.places(), best.places() + count, tokens);
-  std::sort(tokens, tokens + count);
-  list.with_end = count > 0 && tokens[count - 1] == codes && is_valid_code(scan, codes);
-  int32_t n = 0;
-  for (int32_t i = 0; i < count; ++i)
-    if (tokens[i] < codes && is_valid_code(scan, tokens[i])) tokens[n++] = tokens[i];
-  list.codes = {tokens, 4, n, n};
+  return listing_of(scan, tokens, static_cast<uint32_t>(keep_existing(scan, tokens, n)));
+}
+
+// The best top_k codes by x, in the order of codes, on which the selection relies; none if the outcome is not kReady.
+RowOutcome find_best(const RowScan& scan, const Slice& slice, Chosen& best) {
+  const uint32_t codes = scan.level.codes;
+  const float end = scan.has_end_column() ? end_value(scan) : -kInfinity;
+  if (!(scan.kernels.largest(slice_x(scan, slice), codes) < kInfinity && end < kInfinity)) return RowOutcome::kBad;
+  const RowScore plain{0.0F, {}, false, 0};
+  Selection& selection = scan.workspace.best;
+  selection.reset(static_cast<int32_t>(std::min<int64_t>(scan.plan.top_k, int64_t{codes} + 1)));
+  selection.append_slice(plain, slice);
+  selection.push(score_of_one(plain, end), codes);
+  best = selection.keep();
   ++scan.counters.probed_rows;
   return RowOutcome::kReady;
+}
+
+// Those of the best top_k codes that exist.
+RowOutcome list_probed(const RowScan& scan, Listing& list) {
+  Chosen best;
+  const RowOutcome outcome = find_best(scan, level_slice(scan), best);
+  if (outcome != RowOutcome::kReady) return outcome;
+  std::copy_n(best.places, best.count, scan.workspace.tokens.data());
+  list = list_existing(scan, best.count);
+  return outcome;
 }
 
 // The position of a code, or of the end, in the order in which truncation prefers equal ones.
@@ -318,22 +325,34 @@ Listing list_kept(const RowScan& scan) {
   uint32_t* tokens = scan.workspace.tokens.data();
   const auto most =
       static_cast<uint32_t>(scan.kernels.find_at_least(x, codes, least_finite(scan.task.boundary), tokens));
-  uint32_t n = 0;
+  int32_t n = 0;
   const auto take = [&](float value, uint32_t code) {
-    if (value == -kInfinity || !scan.task.boundary.keeps(value, position_of(scan, code))) return;
-    if (is_valid_code(scan, code)) tokens[n++] = code;
+    if (value > -kInfinity && scan.task.boundary.keeps(value, position_of(scan, code))) tokens[n++] = code;
   };
   for (uint32_t i = 0; i < most; ++i) take(x[tokens[i]], tokens[i]);
   if (scan.has_end_column()) take(end_value(scan), codes);
   ++scan.counters.probed_rows;
-  return listing_of(scan, tokens, n);
+  return list_existing(scan, n);
 }
 
+// Of the best codes only those are looked up whose scores pass the threshold: a lookup is a miss of all caches.
 RowOutcome take_probed(const RowScan& scan) {
-  Listing list;
-  RowOutcome outcome = normalize(scan, nullptr);
-  if (outcome == RowOutcome::kReady) outcome = list_probed(scan, list);
-  return outcome == RowOutcome::kReady ? append_list(scan, list.codes, list.with_end) : outcome;
+  Slice slice = level_slice(scan);
+  Chosen best;
+  RowOutcome outcome = normalize(scan, &slice);
+  if (outcome == RowOutcome::kReady) outcome = find_best(scan, slice, best);
+  if (outcome != RowOutcome::kReady) return outcome;
+  uint32_t* tokens = scan.workspace.tokens.data();
+  int32_t n = best.count;
+  std::copy_n(best.places, n, tokens);
+  if (scan.plan.normalizer != Normalizer::kChildren) {
+    RowScore row = scan.task.row;
+    row.place_base = 0;
+    const Room room{scan.workspace.x.data(), tokens, n};
+    n = scan.kernels.append(row, scan.selection.threshold(), best.scores, best.places, 0, n, room).kept;
+  }
+  const Listing list = list_existing(scan, n);
+  return append_list(scan, list.codes, list.with_end);
 }
 
 RowOutcome take_all(const RowScan& scan) {
@@ -395,7 +414,6 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       maxima(allocator, rows_with_maxima(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
-      codes(allocator, limits.levels),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
       draw(limits.draws ? DrawWorkspace(allocator, limits.codes) : DrawWorkspace()),

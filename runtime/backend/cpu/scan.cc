@@ -160,6 +160,7 @@ void scan_rows(const Group& group) {
   std::fill_n(group.found().only_next.data() + group.first, n, kDeadState);
   if (group.plan.sums_ahead()) sum_group(group);
   if (group.plan.path == Path::kNodes) {
+    fetch_children(*group.plan.index, group.plan.level, group.slot.states + group.first, n);
     uint32_t only[kMostTogether];
     std::fill_n(only, n, kNotOne);
     group.plan.kernels->find_rows(group.level(), group.slot.states + group.first, n, only,

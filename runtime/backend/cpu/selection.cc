@@ -143,10 +143,15 @@ void Selection::order_by_ranks() {
   for (uint32_t i = 0; i < count; ++i) order[ranks[i]] = i;
 }
 
-Chosen Selection::choose() {
+Chosen Selection::keep() {
   flush();
   shrink();
-  Chosen chosen{scores_.data(), places_.data(), order_.data(), count_};
+  return {scores_.data(), places_.data(), nullptr, count_};
+}
+
+Chosen Selection::choose() {
+  Chosen chosen = keep();
+  chosen.order = order_.data();
   if (count_ > kMostRanked) {
     sort_by_digits(chosen);
   } else {

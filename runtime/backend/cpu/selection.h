@@ -67,7 +67,9 @@ class Selection {
   void take(int32_t n) { count_ += n; }
   // Appends candidates of beams that come after all beams held.
   void append(const Selection& later);
-  // Returns the best, by falling score, then by rising place. Valid until the next reset.
+  // Returns the best, in the order of their places and without a ranking. Valid until the next reset, as choose()'s.
+  Chosen keep();
+  // Returns the best, by falling score, then by rising place.
   Chosen choose();
   // The same, into scores() and places(); returns their number.
   int32_t finish();
