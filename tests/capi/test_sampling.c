@@ -1,5 +1,7 @@
 /* What sampling refuses, and that a refusal leaves the session as it was. What it draws is tested in tests/sampling and
  * tests/differential. SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "fixtures.h"
 
 static sidbeam_constraint* constraint;
@@ -151,6 +153,32 @@ static void arrays_of_the_other_mode_are_refused(void) {
   end_pair(&p);
 }
 
+/* Scores may well be finite there: stochastic beams are normalised over the children alone. */
+static void a_mass_beyond_f32_leaves_no_beams(void) {
+  static const float values[2] = {3e38f, -3e38f};
+  static const int32_t errors[2] = {SIDBEAM_SLOT_BAD_ROW, 0};
+  for (int32_t mode = SIDBEAM_MODE_SAMPLE; mode <= SIDBEAM_MODE_STOCHASTIC; ++mode) {
+    for (int i = 0; i < 2; ++i) {
+      const float x = values[i], row[4] = {x, x, x, x}, lse[2] = {-x, -x};
+      const sidbeam_rows rows = same_row(row, 2, 1, 4);
+      const sidbeam_sampling sampling = keyed();
+      sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+      sidbeam_session* session = session_of(mode, SIDBEAM_STRATEGY_TRIE);
+      CHECK_OK(start(session, &sampling));
+      args.rows = &rows;
+      args.lse = lse;
+      CHECK_OK(sidbeam_session_step(session, &args, &err));
+      const sidbeam_beams beams = beams_of(session);
+      for (int slot = 0; slot < 2; ++slot) {
+        CHECK_INT(beams.errors[slot], errors[i]);
+        if (mode == SIDBEAM_MODE_STOCHASTIC) CHECK_INT(beams.live[slot], 0);
+        for (int m = 0; m < 4; ++m) CHECK(isinf(beams.log_masses[slot * 4 + m]) && beams.log_masses[slot * 4 + m] < 0);
+      }
+      sidbeam_session_destroy(session);
+    }
+  }
+}
+
 static void numbers_of_draws_are_in_range_and_as_many_as_rows(void) {
   static const int64_t wrong[] = {-1, INT64_C(1) << 52, INT64_MIN}, strides[] = {3, -1, 1, INT64_C(1) << 53};
   pair p = make_pair(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
@@ -274,6 +302,7 @@ int main(void) {
       TEST(a_start_says_how_to_sample_in_the_modes_that_do),
       TEST(seeds_and_requests_are_needed),
       TEST(arrays_of_the_other_mode_are_refused),
+      TEST(a_mass_beyond_f32_leaves_no_beams),
       TEST(numbers_of_draws_are_in_range_and_as_many_as_rows),
       TEST(truncation_and_noise_are_in_range),
       TEST(sorted_topk_samples_no_more_codes_than_it_looks_up),

@@ -43,13 +43,14 @@ RowOutcome list_and_normalize(const Group& group, int32_t i, RowTask& task, int3
   count = listed.count;
   PerturbedRow& row = group.slot.stochastic.rows[group.first + i];
   row.score = task.row;
-  row.log_mass = 0.0F;
+  row.log_mass = group.slot.log_masses[group.first + i];
   const bool over_valid = group.job.normalization == SIDBEAM_NORMALIZE_VALID;
   if (over_valid && group.job.lse != nullptr)
     return is_bad_value(task.row, listed.largest) ? RowOutcome::kBad : RowOutcome::kReady;
   const RowOutcome normalized = normalize_over(group, listed, row.score);
-  if (normalized == RowOutcome::kReady && !over_valid) row.log_mass = log_mass_of(task.row, row.score.normalizer);
-  return normalized;
+  if (normalized != RowOutcome::kReady || over_valid) return normalized;
+  row.log_mass += log_mass_of(task.row, row.score.normalizer);
+  return outcome_of_mass(row.log_mass);
 }
 
 void perturb_row(const Group& group, int32_t i) {
@@ -91,7 +92,7 @@ StochasticBeam beam_after(const Group& group, const StochasticBeam& parent, int3
   const float exponential = exponential_noise(slot.sampling.seed, parent.hash, code, slot.level);
   StochasticBeam beam;
   beam.score = row.score.score + log_prob;
-  beam.log_mass = parent.log_mass + row.log_mass;
+  beam.log_mass = row.log_mass;
   beam.arrival = arrival_of(child_noise(exponential, log_prob), parent.arrival, row.earliest);
   beam.hash = hash_after(parent.hash, code);
   beam.state = state_after(group.job, slot, parent.state, code);

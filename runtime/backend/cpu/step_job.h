@@ -16,7 +16,8 @@ namespace sidbeam::cpu {
 // What a step of stochastic beams keeps of a row until it knows the winners: of a child, the rest follows from its x.
 struct PerturbedRow {
   RowScore score;
-  float log_mass = 0.0F, earliest = 0.0F;
+  float log_mass = 0.0F;  // of the beams behind it
+  float earliest = 0.0F;
 };
 
 // What stochastic beams have besides; arrays are [M].

@@ -59,7 +59,8 @@ struct SampledSlot {
 
 // What winners of stochastic beams need of their parent's row, beside its note.
 struct PerturbedRow {
-  float log_mass = 0.0F, earliest = 0.0F;
+  float log_mass = 0.0F;  // of the beams behind it
+  float earliest = 0.0F;
 };
 
 // What a session of the modes that sample has besides, on the device.

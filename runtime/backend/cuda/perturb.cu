@@ -46,7 +46,7 @@ __device__ __forceinline__ RowOutcome normalize_over(const X& x, PerturbBlock<kT
 }
 
 // Normalises the children of the row over themselves, after the row as P wants it. Leaves the former in row.beam.score,
-// and what lies between in shared.log_mass.
+// and adds what lies between to shared.log_mass.
 template <int kThreads>
 __device__ __forceinline__ RowOutcome normalize_children(int32_t normalization, int64_t room,
                                                          PerturbBlock<kThreads>& shared) {
@@ -56,10 +56,7 @@ __device__ __forceinline__ RowOutcome normalize_children(int32_t normalization, 
   RowOutcome outcome = normalize<kThreads>(over_valid ? SIDBEAM_NORMALIZE_NONE : normalization, 0, room, row, score);
   if (outcome != RowOutcome::kReady) return outcome;
   __syncthreads();  // all threads have read the score as it was
-  if (thread_id() == 0) {
-    row.beam.score = score;
-    shared.log_mass = 0.0F;
-  }
+  if (thread_id() == 0) row.beam.score = score;
   __syncthreads();
   const auto x = [&](uint32_t i) { return term_of(SumOver::kChildren, row.beam, row.children, i); };
   if (over_valid && row.lse != nullptr) {
@@ -73,11 +70,11 @@ __device__ __forceinline__ RowOutcome normalize_children(int32_t normalization, 
   if (outcome != RowOutcome::kReady) return outcome;
   __syncthreads();
   if (thread_id() == 0) {
-    if (!over_valid) shared.log_mass = log_mass_of(row.beam.score, score.normalizer);
+    if (!over_valid) shared.log_mass += log_mass_of(row.beam.score, score.normalizer);
     row.beam.score = score;
   }
   __syncthreads();
-  return outcome;
+  return outcome_of_mass(shared.log_mass);
 }
 
 // The time of the first child.
@@ -125,6 +122,7 @@ __device__ void perturb_beam(const SessionView& session, const SamplingView& sam
     shared.row.m = m;
     shared.row.feed = feed_of_beam(session, step, entry, m, shared.row);
     shared.noise = noise_of_beam(session, sampling, entry, m);
+    shared.log_mass = sampling.log_masses[beams_at(session, entry.slot) + m];
   }
   __syncthreads();
   Note note;

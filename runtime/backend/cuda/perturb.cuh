@@ -106,7 +106,7 @@ struct ByNoise {
     const float log_prob = log_prob_of(beam.score, beam.x(winner.code, entry.index->level[entry.level].codes));
     const NodeNoise noise = noise_of_beam(session, sampling, entry, winner.parent);
     next.score += log_prob;
-    next.log_mass += sampling.rows[at(winner.parent)].log_mass;
+    next.log_mass = sampling.rows[at(winner.parent)].log_mass;
     next.arrival = noise.arrival_of_child(winner.code, log_prob);
     next.hash = hash_after(next.hash, winner.code);
   }
