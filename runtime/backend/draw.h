@@ -63,7 +63,7 @@ SIDBEAM_HD inline float log_mass_of(const RowScore& row, const LogSum& valid) {
   return log_mass + 0.0F;
 }
 
-// What a log mass shows that a beam would have: with a given log-sum-exp it may exceed the range of f32, as a score may.
+// What the log mass of a beam would show: with a given log-sum-exp it may exceed the range of f32, as a score may.
 SIDBEAM_HD inline RowOutcome outcome_of_mass(float log_mass) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (log_mass == kInfinity) return RowOutcome::kBad;
