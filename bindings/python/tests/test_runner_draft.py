@@ -62,12 +62,13 @@ def test_a_draft_changes_rounds_alone(index: sidbeam.Index, shallow: sidbeam.Mod
 
 
 def test_rounds_are_counted(index: sidbeam.Index, shallow: sidbeam.Model) -> None:
-    with make(index, draft=shallow) as runner:
+    with make(index, draft=shallow, draft_beams=BEAMS + 3) as runner:
         shallow.close()  # the runner holds it
         results = [runner.run(HISTORY), runner.run([20, 30, 39])]
         stats = runner.stats()
     for name in ("rounds", "drafted_levels", "accepted_levels"):
         assert getattr(stats, name) == sum(getattr(result, name) for result in results), name
+    assert 0 < stats.accepted_levels < stats.drafted_levels
     assert stats.round_levels == 2 * LEVELS and stats.round_levels - stats.rounds == stats.accepted_levels
     assert stats.nodes > stats.rounds and stats.draft_us >= sum(result.draft_us for result in results)
 
