@@ -22,6 +22,10 @@ enum {
   FLAT_RESULT_QUEUED_US,
   FLAT_RESULT_RUN_US,
   FLAT_RESULT_BATCH,
+  FLAT_RESULT_ROUNDS, /* this and the rest: 0 without a draft */
+  FLAT_RESULT_DRAFTED_LEVELS,
+  FLAT_RESULT_ACCEPTED_LEVELS,
+  FLAT_RESULT_DRAFT_US,
   FLAT_RESULT_COUNT
 };
 
@@ -137,6 +141,10 @@ static inline void fl_put_result(const fl_request* request, int64_t* out) {
   out[FLAT_RESULT_QUEUED_US] = request->result.queued_us;
   out[FLAT_RESULT_RUN_US] = request->result.run_us;
   out[FLAT_RESULT_BATCH] = request->result.batch;
+  out[FLAT_RESULT_ROUNDS] = request->result.rounds;
+  out[FLAT_RESULT_DRAFTED_LEVELS] = request->result.drafted_levels;
+  out[FLAT_RESULT_ACCEPTED_LEVELS] = request->result.accepted_levels;
+  out[FLAT_RESULT_DRAFT_US] = request->result.draft_us;
 }
 
 static inline void fl_put_adjusting(const fl_adjusting* adjusting, int64_t* out) {

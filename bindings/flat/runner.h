@@ -36,6 +36,8 @@ enum {
   FLAT_RUNNER_BATCH_ROWS,
   FLAT_RUNNER_WAIT_US,
   FLAT_RUNNER_ADJUST, /* 1: every level is an event, FLAT_EVENT_ADJUST, that must be answered; on the CPU */
+  FLAT_RUNNER_SPECULATE,
+  FLAT_RUNNER_DRAFT_BEAMS,
   FLAT_RUNNER_COUNT
 };
 
@@ -56,10 +58,12 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.batch_requests = fl_narrow(numbers[FLAT_RUNNER_BATCH_REQUESTS]);
   config.batch_rows = numbers[FLAT_RUNNER_BATCH_ROWS];
   config.wait_us = numbers[FLAT_RUNNER_WAIT_US];
+  config.speculate = fl_narrow(numbers[FLAT_RUNNER_SPECULATE]);
+  config.draft_beams = fl_narrow(numbers[FLAT_RUNNER_DRAFT_BEAMS]);
   return config;
 }
 
-/* Makes the runner of a config whose model and constraint have been entered. */
+/* Makes the runner of a config whose models and constraint have been entered. */
 static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runner_config* config, int32_t adjusts,
                                           sidbeam_error* err) {
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
@@ -82,11 +86,12 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   return NULL;
 }
 
-/* numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
-static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* constraint,
-                                              flat_in_i64 numbers, float inverse_temperature, float soft_cap,
-                                              flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
-                                              int64_t end_column, flat_in_i32 begin_tokens, sidbeam_error* err) {
+/* draft may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
+static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* draft,
+                                              flat_handle* constraint, flat_in_i64 numbers, float inverse_temperature,
+                                              float soft_cap, flat_in_i64 offsets, flat_in_i32 maps,
+                                              flat_in_i64 map_codes, int64_t end_column, flat_in_i32 begin_tokens,
+                                              sidbeam_error* err) {
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   sidbeam_runner_config config;
@@ -103,12 +108,14 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.model = (sidbeam_model*)fl_share(model, FLAT_MODEL, err);
+  if (draft != NULL) config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
   config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0 && numbers.data[FLAT_RUNNER_ADJUST] != 0 && model->device_type != SIDBEAM_DEVICE_CPU)
     fl_fail(err, SIDBEAM_UNSUPPORTED, "adjust is given, expected none for a model on CUDA: the logits are there");
   if (err->code == 0)
     handle = fl_make_runner((sidbeam_runtime*)object, &config, numbers.data[FLAT_RUNNER_ADJUST] != 0, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
+  if (config.draft != NULL) fl_drop_user(draft);
   if (config.model != NULL) fl_drop_user(model);
   fl_drop_user(runtime);
   return handle;
@@ -260,6 +267,12 @@ enum {
   FLAT_RUNNER_STATS_BUSY_US,
   FLAT_RUNNER_STATS_UP_US,
   FLAT_RUNNER_STATS_MEMORY_BYTES,
+  FLAT_RUNNER_STATS_ROUNDS,
+  FLAT_RUNNER_STATS_ROUND_LEVELS,
+  FLAT_RUNNER_STATS_DRAFTED_LEVELS,
+  FLAT_RUNNER_STATS_ACCEPTED_LEVELS,
+  FLAT_RUNNER_STATS_NODES,
+  FLAT_RUNNER_STATS_DRAFT_US,
   FLAT_RUNNER_STATS_QUEUED_US,
   FLAT_RUNNER_STATS_RUN_US = FLAT_RUNNER_STATS_QUEUED_US + 4,
   FLAT_RUNNER_STATS_TOTAL_US = FLAT_RUNNER_STATS_RUN_US + 4,
@@ -290,6 +303,12 @@ static inline void flat_runner_get_stats(flat_handle* runner, flat_out_i64 out, 
     out.data[FLAT_RUNNER_STATS_BUSY_US] = stats.busy_us;
     out.data[FLAT_RUNNER_STATS_UP_US] = stats.up_us;
     out.data[FLAT_RUNNER_STATS_MEMORY_BYTES] = stats.memory_bytes;
+    out.data[FLAT_RUNNER_STATS_ROUNDS] = stats.rounds;
+    out.data[FLAT_RUNNER_STATS_ROUND_LEVELS] = stats.round_levels;
+    out.data[FLAT_RUNNER_STATS_DRAFTED_LEVELS] = stats.drafted_levels;
+    out.data[FLAT_RUNNER_STATS_ACCEPTED_LEVELS] = stats.accepted_levels;
+    out.data[FLAT_RUNNER_STATS_NODES] = stats.nodes;
+    out.data[FLAT_RUNNER_STATS_DRAFT_US] = stats.draft_us;
     for (i = 0; i < 4; i++) {
       out.data[FLAT_RUNNER_STATS_QUEUED_US + i] = stats.queued_us[i];
       out.data[FLAT_RUNNER_STATS_RUN_US + i] = stats.run_us[i];

@@ -33,6 +33,8 @@ func TestConstants(t *testing.T) {
 		{"WEIGHTS_F16", int(WeightsF16), native.SIDBEAM_WEIGHTS_F16},
 		{"WEIGHTS_BF16", int(WeightsBF16), native.SIDBEAM_WEIGHTS_BF16},
 		{"WEIGHTS_INT8", int(WeightsInt8), native.SIDBEAM_WEIGHTS_INT8},
+		{"SPECULATE_STRICT", int(SpeculateStrict), native.SIDBEAM_SPECULATE_STRICT},
+		{"SPECULATE_RELAXED", int(SpeculateRelaxed), native.SIDBEAM_SPECULATE_RELAXED},
 		{"MAX_LEVELS", MaxLevels, native.SIDBEAM_MAX_LEVELS},
 		{"MAX_CODES", MaxCodes, native.SIDBEAM_MAX_CODES},
 		{"MAX_BEAMS", MaxBeams, native.SIDBEAM_MAX_BEAMS},
@@ -108,7 +110,7 @@ func TestNames(t *testing.T) {
 		{Strategy(9).String(), "9"}, {BF16.String(), "bf16"}, {WeightsInt8.String(), "int8"}, {IDString.String(), "string"},
 		{PhaseSync.String(), "sync"},
 		{HiddenProduct.String(), "product"}, {DraftInputState.String(), "state"}, {DraftTransitionAdd.String(), "add"},
-		{DraftVerifyNone.String(), "none"},
+		{DraftVerifyNone.String(), "none"}, {SpeculateRelaxed.String(), "relaxed"},
 		{NormalizeValid.String(), "valid"}, {ModeStochastic.String(), "stochastic"}, {Version(), "0.1.0"},
 		{(&Error{Code: Corrupt, Message: "why"}).Error(), "sidbeam: corrupt: why"}, {Corrupt.Error(), "sidbeam: corrupt"},
 	} {

@@ -37,7 +37,24 @@ type RunnerConfig struct {
 	// own, one per lane at a time. The lane waits. An error ends the request, whose caller gets it. It must not call Run
 	// or Drain of the runner, which would wait for it. On the CPU.
 	Adjust func(*Level) error
+	// A smaller model of the same tokens that writes levels ahead, so that Model is run less often, for the same results
+	// to the bit; both on the CPU, without Adjust. nil: none.
+	Draft      *Model
+	DraftBeams int       // of the draft's search, Beams .. MaxBeams; 0: Beams
+	Speculate  Speculate // Unsupported unless SpeculateStrict
 }
+
+// Speculate says how a runner's draft is verified.
+type Speculate int32
+
+// Forms of speculation.
+const (
+	SpeculateStrict  Speculate = iota // results are the model's own, whatever the draft
+	SpeculateRelaxed                  // by draws, which runners refuse; see Relaxed
+)
+
+// String is the form's name, as the command's --speculate has it.
+func (s Speculate) String() string { return name(int32(s), "strict", "relaxed") }
 
 // Runner runs requests of a model under a constraint: history tokens in, items out. Any number of goroutines may use
 // it. All memory of the lanes is taken at creation. Callbacks of the library do not enter Go: they wait in a queue
@@ -54,6 +71,10 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	if config.Model == nil || config.Constraint == nil {
 		return nil, invalid("Model or Constraint is nil, expected both")
 	}
+	draft, err := config.draft()
+	if err != nil {
+		return nil, err
+	}
 	held, err := config.Constraint.constraint()
 	if err != nil {
 		return nil, err
@@ -67,12 +88,13 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
-		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), held.handle.raw(), numbers,
-			config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, f.bytes())
+		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), draft, held.handle.raw(),
+			numbers, config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, f.bytes())
 	}); err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(config.Model)
+	runtime.KeepAlive(config.Draft)
 	runtime.KeepAlive(held)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -85,6 +107,17 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	}
 	r.desk = newDesk(newHandle(events), config.Adjust, info.Codes)
 	return r, nil
+}
+
+// draft is 0 where there is none, which C could not tell from a Model that nobody opened.
+func (c *RunnerConfig) draft() (uintptr, error) {
+	if c.Draft == nil {
+		return 0, nil
+	}
+	if c.Draft.handle == nil {
+		return 0, invalid("Draft is a Model that was not opened, expected one of OpenModel, or nil")
+	}
+	return c.Draft.handle.raw(), nil
 }
 
 func (c *RunnerConfig) numbers() []int64 {
@@ -101,6 +134,8 @@ func (c *RunnerConfig) numbers() []int64 {
 	numbers[native.FLAT_RUNNER_BATCH_ROWS] = c.BatchRows
 	numbers[native.FLAT_RUNNER_WAIT_US] = c.Wait.Microseconds()
 	numbers[native.FLAT_RUNNER_ADJUST] = int64(flag(c.Adjust != nil))
+	numbers[native.FLAT_RUNNER_SPECULATE] = int64(c.Speculate)
+	numbers[native.FLAT_RUNNER_DRAFT_BEAMS] = int64(c.DraftBeams)
 	return numbers
 }
 
@@ -124,6 +159,10 @@ type Result struct {
 	Request     int64     // its number
 	Queued, Ran time.Duration
 	Batch       int // requests that ran with it, itself included
+	// Of a runner with a draft, otherwise 0: passes of the model, which without one are Levels; levels written ahead; of
+	// these, the ones that were right, passes saved; of Ran, the draft's.
+	Rounds, DraftedLevels, AcceptedLevels int
+	Drafting                              time.Duration
 }
 
 // SID is the i-th SID: a part of SIDs.
@@ -148,6 +187,11 @@ func takeResult(numbers []int64) (*Result, error) {
 		Queued:   time.Duration(numbers[native.FLAT_RESULT_QUEUED_US]) * time.Microsecond,
 		Ran:      time.Duration(numbers[native.FLAT_RESULT_RUN_US]) * time.Microsecond,
 		Batch:    int(numbers[native.FLAT_RESULT_BATCH]),
+
+		Rounds:         int(numbers[native.FLAT_RESULT_ROUNDS]),
+		DraftedLevels:  int(numbers[native.FLAT_RESULT_DRAFTED_LEVELS]),
+		AcceptedLevels: int(numbers[native.FLAT_RESULT_ACCEPTED_LEVELS]),
+		Drafting:       time.Duration(numbers[native.FLAT_RESULT_DRAFT_US]) * time.Microsecond,
 	}
 	f := newFailure()
 	native.Flat_result_take(numbers[native.FLAT_RESULT_NUMBER], result.SIDs, result.Scores, result.Ordinals, f.bytes())

@@ -24,7 +24,12 @@ type RunnerStats struct {
 	BatchRows       int64
 	Busy            time.Duration // of all lanes together
 	Up              time.Duration // since creation: lanes are used to Busy / (Up * Lanes)
-	MemoryBytes     int64         // that the runner holds, without the model
+	MemoryBytes     int64         // that the runner holds, without the models
+	// With a draft: the sums of the results' own; the levels that rounds gained, and the rows of logits that they asked
+	// of the model. Passes of the model saved: RoundLevels - Rounds.
+	Rounds, DraftedLevels, AcceptedLevels int64
+	RoundLevels, Nodes                    int64
+	Drafting                              time.Duration
 	// Percentiles of finished requests, to 4 %: waiting, running, and both.
 	QueuedTime, RunTime, TotalTime Percentiles
 }
@@ -46,23 +51,29 @@ func (r *Runner) Stats() (RunnerStats, error) {
 		return Percentiles{microseconds(place), microseconds(place + 1), microseconds(place + 2), microseconds(place + 3)}
 	}
 	return RunnerStats{
-		Lanes:         int(n[native.FLAT_RUNNER_STATS_LANES]),
-		Queued:        int(n[native.FLAT_RUNNER_STATS_QUEUED]),
-		Running:       int(n[native.FLAT_RUNNER_STATS_RUNNING]),
-		Submitted:     n[native.FLAT_RUNNER_STATS_SUBMITTED],
-		Finished:      n[native.FLAT_RUNNER_STATS_FINISHED],
-		Failed:        n[native.FLAT_RUNNER_STATS_FAILED],
-		Cancelled:     n[native.FLAT_RUNNER_STATS_CANCELLED],
-		Expired:       n[native.FLAT_RUNNER_STATS_EXPIRED],
-		Refused:       n[native.FLAT_RUNNER_STATS_REFUSED],
-		Batches:       n[native.FLAT_RUNNER_STATS_BATCHES],
-		BatchRequests: n[native.FLAT_RUNNER_STATS_BATCH_REQUESTS],
-		BatchRows:     n[native.FLAT_RUNNER_STATS_BATCH_ROWS],
-		Busy:          microseconds(native.FLAT_RUNNER_STATS_BUSY_US),
-		Up:            microseconds(native.FLAT_RUNNER_STATS_UP_US),
-		MemoryBytes:   n[native.FLAT_RUNNER_STATS_MEMORY_BYTES],
-		QueuedTime:    percentiles(native.FLAT_RUNNER_STATS_QUEUED_US),
-		RunTime:       percentiles(native.FLAT_RUNNER_STATS_RUN_US),
-		TotalTime:     percentiles(native.FLAT_RUNNER_STATS_TOTAL_US),
+		Lanes:          int(n[native.FLAT_RUNNER_STATS_LANES]),
+		Queued:         int(n[native.FLAT_RUNNER_STATS_QUEUED]),
+		Running:        int(n[native.FLAT_RUNNER_STATS_RUNNING]),
+		Submitted:      n[native.FLAT_RUNNER_STATS_SUBMITTED],
+		Finished:       n[native.FLAT_RUNNER_STATS_FINISHED],
+		Failed:         n[native.FLAT_RUNNER_STATS_FAILED],
+		Cancelled:      n[native.FLAT_RUNNER_STATS_CANCELLED],
+		Expired:        n[native.FLAT_RUNNER_STATS_EXPIRED],
+		Refused:        n[native.FLAT_RUNNER_STATS_REFUSED],
+		Batches:        n[native.FLAT_RUNNER_STATS_BATCHES],
+		BatchRequests:  n[native.FLAT_RUNNER_STATS_BATCH_REQUESTS],
+		BatchRows:      n[native.FLAT_RUNNER_STATS_BATCH_ROWS],
+		Busy:           microseconds(native.FLAT_RUNNER_STATS_BUSY_US),
+		Up:             microseconds(native.FLAT_RUNNER_STATS_UP_US),
+		MemoryBytes:    n[native.FLAT_RUNNER_STATS_MEMORY_BYTES],
+		Rounds:         n[native.FLAT_RUNNER_STATS_ROUNDS],
+		DraftedLevels:  n[native.FLAT_RUNNER_STATS_DRAFTED_LEVELS],
+		AcceptedLevels: n[native.FLAT_RUNNER_STATS_ACCEPTED_LEVELS],
+		RoundLevels:    n[native.FLAT_RUNNER_STATS_ROUND_LEVELS],
+		Nodes:          n[native.FLAT_RUNNER_STATS_NODES],
+		Drafting:       microseconds(native.FLAT_RUNNER_STATS_DRAFT_US),
+		QueuedTime:     percentiles(native.FLAT_RUNNER_STATS_QUEUED_US),
+		RunTime:        percentiles(native.FLAT_RUNNER_STATS_RUN_US),
+		TotalTime:      percentiles(native.FLAT_RUNNER_STATS_TOTAL_US),
 	}, nil
 }

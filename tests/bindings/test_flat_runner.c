@@ -16,6 +16,11 @@ typedef struct runs {
   flat_handle *model, *runner, *events;
 } runs;
 
+static flat_handle* create(const runs* s, flat_handle* draft, int64_t* numbers) {
+  return flat_runner_create(s->r.runtime, s->model, draft, s->r.constraint, (flat_in_i64){numbers, FLAT_RUNNER_COUNT},
+                            0, 0, IN_I64(0, 16, 32), no_i32, no_i64, -1, no_i32, &err);
+}
+
 static flat_handle* make_runner(const runs* s, int32_t lanes, int32_t lane_threads, int32_t adjust, int32_t queue) {
   int64_t numbers[FLAT_RUNNER_COUNT] = {0};
   numbers[FLAT_RUNNER_BEAMS] = BEAMS;
@@ -23,8 +28,7 @@ static flat_handle* make_runner(const runs* s, int32_t lanes, int32_t lane_threa
   numbers[FLAT_RUNNER_LANE_THREADS] = lane_threads;
   numbers[FLAT_RUNNER_ADJUST] = adjust;
   numbers[FLAT_RUNNER_QUEUE_REQUESTS] = queue;
-  return flat_runner_create(s->r.runtime, s->model, s->r.constraint, (flat_in_i64){numbers, FLAT_RUNNER_COUNT}, 0, 0,
-                            IN_I64(0, 16, 32), no_i32, no_i64, -1, no_i32, &err);
+  return create(s, NULL, numbers);
 }
 
 static runs make_runs(int32_t lanes, int32_t lane_threads, int32_t adjust) {
@@ -115,7 +119,7 @@ static void bad_requests_are_refused(void) {
   REFUSED(flat_runner_run(s.runner, 1, HISTORY, 2, 0, 0, NULL, 0, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
           "tokens has 3 elements, expected a multiple of group, 2");
   REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, (flat_out_i64){numbers, 2}, &err),
-          SIDBEAM_INVALID_ARGUMENT, "out has 2 elements, expected at least 9");
+          SIDBEAM_INVALID_ARGUMENT, "out has 2 elements, expected at least 13");
   flat_runner_submit(s.runner, 1, no_i32, 0, 0, 0, NULL, 0, &err);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
   flat_runner_submit(s.runner, 1, HISTORY, 0, 0, 0, NULL, -5, &err);
@@ -127,7 +131,44 @@ static void bad_requests_are_refused(void) {
   REFUSED(submit(&s, 1, &err), SIDBEAM_BAD_STATE, "runner is closed");
   REFUSED(flat_runner_cancel(s.runner, 1, &err), SIDBEAM_BAD_STATE, "runner is closed");
   REFUSED(flat_runner_get_stats(s.runner, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
-          "out has 9 elements, expected at least 27");
+          "out has 13 elements, expected at least 33");
+  free_runs(&s);
+}
+
+/* A model that is its own draft is always right: all levels in a round. The runner holds its draft. */
+static void drafts_change_rounds_alone(void) {
+  runs s = make_runs(1, 0, 0);
+  flat_handle* draft;
+  int64_t numbers[FLAT_RUNNER_COUNT] = {0}, stats[FLAT_RUNNER_STATS_COUNT] = {0};
+  const found plain = run(&s);
+  for (int i = FLAT_RESULT_ROUNDS; i < FLAT_RESULT_COUNT; ++i) CHECK_INT(plain.numbers[i], 0);
+  numbers[FLAT_RUNNER_BEAMS] = BEAMS;
+  numbers[FLAT_RUNNER_DRAFT_BEAMS] = BEAMS + 2;
+  flat_free(s.runner);
+  OKAY(draft = flat_model_open(TINY_MODEL, SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err));
+  OKAY(s.runner = create(&s, draft, numbers));
+  flat_close(draft);
+  const found got = run(&s);
+  CHECK_I32(got.sids, plain.sids, 3 * BEAMS);
+  CHECK_F32(got.scores, plain.scores, BEAMS);
+  CHECK_INT(got.numbers[FLAT_RESULT_ROUNDS], 1);
+  CHECK_INT(got.numbers[FLAT_RESULT_DRAFTED_LEVELS], 2);
+  CHECK_INT(got.numbers[FLAT_RESULT_ACCEPTED_LEVELS], 2);
+  CHECK(got.numbers[FLAT_RESULT_DRAFT_US] <= got.numbers[FLAT_RESULT_RUN_US]);
+  OKAY(flat_runner_get_stats(s.runner, OUT_I64(stats), &err));
+  CHECK_INT(stats[FLAT_RUNNER_STATS_ROUNDS], 1);
+  CHECK_INT(stats[FLAT_RUNNER_STATS_ROUND_LEVELS], 3);
+  CHECK_INT(stats[FLAT_RUNNER_STATS_DRAFTED_LEVELS], 2);
+  CHECK_INT(stats[FLAT_RUNNER_STATS_ACCEPTED_LEVELS], 2);
+  CHECK(stats[FLAT_RUNNER_STATS_NODES] > BEAMS && stats[FLAT_RUNNER_STATS_DRAFT_US] >= 0);
+  REFUSED(create(&s, draft, numbers), SIDBEAM_BAD_STATE, "model is closed");
+  flat_free(draft);
+  REFUSED(create(&s, s.r.constraint, numbers), SIDBEAM_INVALID_ARGUMENT,
+          "model is constraint, expected a handle of it");
+  numbers[FLAT_RUNNER_SPECULATE] = SIDBEAM_SPECULATE_RELAXED;
+  REFUSED(create(&s, s.model, numbers), SIDBEAM_UNSUPPORTED,
+          "config.speculate is SIDBEAM_SPECULATE_RELAXED, 1, expected SIDBEAM_SPECULATE_STRICT, 0: runners have no "
+          "relaxed rounds; sidbeam_relaxed_draw() and sidbeam_relaxed_verify() are for hosts that run the models");
   free_runs(&s);
 }
 
@@ -231,9 +272,13 @@ static void results_that_nobody_takes_are_given_back(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(info_says_what_a_model_is),         TEST(run_and_submit_give_the_same),
-      TEST(bad_requests_are_refused),          TEST(levels_are_adjusted),
-      TEST(a_runner_may_be_closed_under_load), TEST(results_that_nobody_takes_are_given_back),
+      TEST(info_says_what_a_model_is),
+      TEST(run_and_submit_give_the_same),
+      TEST(bad_requests_are_refused),
+      TEST(drafts_change_rounds_alone),
+      TEST(levels_are_adjusted),
+      TEST(a_runner_may_be_closed_under_load),
+      TEST(results_that_nobody_takes_are_given_back),
   };
   return RUN_TESTS(tests);
 }

@@ -687,6 +687,10 @@ extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8(void);
@@ -733,8 +737,10 @@ extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8(void)
 extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_type_301 arg4, float arg5, float arg6, swig_type_302 arg7, swig_type_303 arg8, swig_type_304 arg9, swig_type_305 arg10, swig_type_306 arg11, swig_type_307 arg12);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, swig_type_301 arg5, float arg6, float arg7, swig_type_302 arg8, swig_type_303 arg9, swig_type_304 arg10, swig_type_305 arg11, swig_type_306 arg12, swig_type_307 arg13);
 extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_308 arg2);
 extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9, swig_type_313 arg10);
 extern swig_type_314 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_317 arg8, swig_type_318 arg9);
@@ -755,6 +761,12 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8(voi
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
@@ -3620,6 +3632,38 @@ func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 
 var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
+func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
+
+func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
+
+func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
+
+func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
+
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8())
@@ -4029,6 +4073,22 @@ func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 
 var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
+func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
+
+func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
+
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
@@ -4037,7 +4097,7 @@ func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 
 var FLAT_RUNNER_COUNT int = _swig_getFLAT_RUNNER_COUNT()
 
-func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 []int64, arg5 float32, arg6 float32, arg7 []int64, arg8 []int32, arg9 []int64, arg10 int64, arg11 []int32, arg12 []byte) (_swig_ret uintptr) {
+func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 []int64, arg6 float32, arg7 float32, arg8 []int64, arg9 []int32, arg10 []int64, arg11 int64, arg12 []int32, arg13 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4051,12 +4111,10 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 []int64, 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.float(_swig_i_5), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_8)), C.swig_type_305(_swig_i_9), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_11))))
+	_swig_i_12 := arg13
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_4)), C.float(_swig_i_5), C.float(_swig_i_6), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_9)), C.swig_type_305(_swig_i_10), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_12))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg4
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg7
+		Swig_escape_val = arg5
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
@@ -4065,10 +4123,13 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 []int64, 
 		Swig_escape_val = arg9
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg11
+		Swig_escape_val = arg10
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
 	}
 	return swig_r
 }
@@ -4269,6 +4330,54 @@ func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 }
 
 var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES()
+
+func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
+
+func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS()
+
+func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS()
+
+func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS()
+
+func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
+
+func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int

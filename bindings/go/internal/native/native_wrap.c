@@ -2098,6 +2098,10 @@ enum {
   FLAT_RESULT_QUEUED_US,
   FLAT_RESULT_RUN_US,
   FLAT_RESULT_BATCH,
+  FLAT_RESULT_ROUNDS, /* this and the rest: 0 without a draft */
+  FLAT_RESULT_DRAFTED_LEVELS,
+  FLAT_RESULT_ACCEPTED_LEVELS,
+  FLAT_RESULT_DRAFT_US,
   FLAT_RESULT_COUNT
 };
 
@@ -2213,6 +2217,10 @@ static inline void fl_put_result(const fl_request* request, int64_t* out) {
   out[FLAT_RESULT_QUEUED_US] = request->result.queued_us;
   out[FLAT_RESULT_RUN_US] = request->result.run_us;
   out[FLAT_RESULT_BATCH] = request->result.batch;
+  out[FLAT_RESULT_ROUNDS] = request->result.rounds;
+  out[FLAT_RESULT_DRAFTED_LEVELS] = request->result.drafted_levels;
+  out[FLAT_RESULT_ACCEPTED_LEVELS] = request->result.accepted_levels;
+  out[FLAT_RESULT_DRAFT_US] = request->result.draft_us;
 }
 
 static inline void fl_put_adjusting(const fl_adjusting* adjusting, int64_t* out) {
@@ -2447,6 +2455,8 @@ enum {
   FLAT_RUNNER_BATCH_ROWS,
   FLAT_RUNNER_WAIT_US,
   FLAT_RUNNER_ADJUST, /* 1: every level is an event, FLAT_EVENT_ADJUST, that must be answered; on the CPU */
+  FLAT_RUNNER_SPECULATE,
+  FLAT_RUNNER_DRAFT_BEAMS,
   FLAT_RUNNER_COUNT
 };
 
@@ -2467,10 +2477,12 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.batch_requests = fl_narrow(numbers[FLAT_RUNNER_BATCH_REQUESTS]);
   config.batch_rows = numbers[FLAT_RUNNER_BATCH_ROWS];
   config.wait_us = numbers[FLAT_RUNNER_WAIT_US];
+  config.speculate = fl_narrow(numbers[FLAT_RUNNER_SPECULATE]);
+  config.draft_beams = fl_narrow(numbers[FLAT_RUNNER_DRAFT_BEAMS]);
   return config;
 }
 
-/* Makes the runner of a config whose model and constraint have been entered. */
+/* Makes the runner of a config whose models and constraint have been entered. */
 static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runner_config* config, int32_t adjusts,
                                           sidbeam_error* err) {
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
@@ -2493,11 +2505,12 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   return NULL;
 }
 
-/* numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
-static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* constraint,
-                                              flat_in_i64 numbers, float inverse_temperature, float soft_cap,
-                                              flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
-                                              int64_t end_column, flat_in_i32 begin_tokens, sidbeam_error* err) {
+/* draft may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
+static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* draft,
+                                              flat_handle* constraint, flat_in_i64 numbers, float inverse_temperature,
+                                              float soft_cap, flat_in_i64 offsets, flat_in_i32 maps,
+                                              flat_in_i64 map_codes, int64_t end_column, flat_in_i32 begin_tokens,
+                                              sidbeam_error* err) {
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   sidbeam_runner_config config;
@@ -2514,12 +2527,14 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.model = (sidbeam_model*)fl_share(model, FLAT_MODEL, err);
+  if (draft != NULL) config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
   config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0 && numbers.data[FLAT_RUNNER_ADJUST] != 0 && model->device_type != SIDBEAM_DEVICE_CPU)
     fl_fail(err, SIDBEAM_UNSUPPORTED, "adjust is given, expected none for a model on CUDA: the logits are there");
   if (err->code == 0)
     handle = fl_make_runner((sidbeam_runtime*)object, &config, numbers.data[FLAT_RUNNER_ADJUST] != 0, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
+  if (config.draft != NULL) fl_drop_user(draft);
   if (config.model != NULL) fl_drop_user(model);
   fl_drop_user(runtime);
   return handle;
@@ -2671,6 +2686,12 @@ enum {
   FLAT_RUNNER_STATS_BUSY_US,
   FLAT_RUNNER_STATS_UP_US,
   FLAT_RUNNER_STATS_MEMORY_BYTES,
+  FLAT_RUNNER_STATS_ROUNDS,
+  FLAT_RUNNER_STATS_ROUND_LEVELS,
+  FLAT_RUNNER_STATS_DRAFTED_LEVELS,
+  FLAT_RUNNER_STATS_ACCEPTED_LEVELS,
+  FLAT_RUNNER_STATS_NODES,
+  FLAT_RUNNER_STATS_DRAFT_US,
   FLAT_RUNNER_STATS_QUEUED_US,
   FLAT_RUNNER_STATS_RUN_US = FLAT_RUNNER_STATS_QUEUED_US + 4,
   FLAT_RUNNER_STATS_TOTAL_US = FLAT_RUNNER_STATS_RUN_US + 4,
@@ -2701,6 +2722,12 @@ static inline void flat_runner_get_stats(flat_handle* runner, flat_out_i64 out, 
     out.data[FLAT_RUNNER_STATS_BUSY_US] = stats.busy_us;
     out.data[FLAT_RUNNER_STATS_UP_US] = stats.up_us;
     out.data[FLAT_RUNNER_STATS_MEMORY_BYTES] = stats.memory_bytes;
+    out.data[FLAT_RUNNER_STATS_ROUNDS] = stats.rounds;
+    out.data[FLAT_RUNNER_STATS_ROUND_LEVELS] = stats.round_levels;
+    out.data[FLAT_RUNNER_STATS_DRAFTED_LEVELS] = stats.drafted_levels;
+    out.data[FLAT_RUNNER_STATS_ACCEPTED_LEVELS] = stats.accepted_levels;
+    out.data[FLAT_RUNNER_STATS_NODES] = stats.nodes;
+    out.data[FLAT_RUNNER_STATS_DRAFT_US] = stats.draft_us;
     for (i = 0; i < 4; i++) {
       out.data[FLAT_RUNNER_STATS_QUEUED_US + i] = stats.queued_us[i];
       out.data[FLAT_RUNNER_STATS_RUN_US + i] = stats.run_us[i];
@@ -7643,6 +7670,54 @@ intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
 }
 
 
+intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_ROUNDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_DRAFTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_ACCEPTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RESULT_DRAFT_US;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
@@ -8264,6 +8339,30 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
 }
 
 
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_SPECULATE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_DRAFT_BEAMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
@@ -8276,19 +8375,20 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, float _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, _goslice_ _swig_go_4, float _swig_go_5, float _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
-  flat_in_i64 arg4 ;
-  float arg5 ;
+  flat_handle *arg4 = (flat_handle *) 0 ;
+  flat_in_i64 arg5 ;
   float arg6 ;
-  flat_in_i64 arg7 ;
-  flat_in_i32 arg8 ;
-  flat_in_i64 arg9 ;
-  int64_t arg10 ;
-  flat_in_i32 arg11 ;
-  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  float arg7 ;
+  flat_in_i64 arg8 ;
+  flat_in_i32 arg9 ;
+  flat_in_i64 arg10 ;
+  int64_t arg11 ;
+  flat_in_i32 arg12 ;
+  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -8302,15 +8402,14 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
     arg3 = _swig_go_2; 
   }
   {
-    (&arg4)->data = _swig_go_3.array;
-    (&arg4)->count = _swig_go_3.len;
+    arg4 = _swig_go_3; 
   }
-  arg5 = (float)_swig_go_4; 
-  arg6 = (float)_swig_go_5; 
   {
-    (&arg7)->data = _swig_go_6.array;
-    (&arg7)->count = _swig_go_6.len;
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
   }
+  arg6 = (float)_swig_go_5; 
+  arg7 = (float)_swig_go_6; 
   {
     (&arg8)->data = _swig_go_7.array;
     (&arg8)->count = _swig_go_7.len;
@@ -8319,16 +8418,20 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
     (&arg9)->data = _swig_go_8.array;
     (&arg9)->count = _swig_go_8.len;
   }
-  arg10 = (int64_t)_swig_go_9; 
   {
-    (&arg11)->data = _swig_go_10.array;
-    (&arg11)->count = _swig_go_10.len;
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  arg11 = (int64_t)_swig_go_10; 
+  {
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
   }
   {
-    arg12 = (sidbeam_error*)_swig_go_11.array; 
+    arg13 = (sidbeam_error*)_swig_go_12.array; 
   }
   
-  result = (flat_handle *)flat_runner_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  result = (flat_handle *)flat_runner_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
   {
     _swig_go_result = result; 
   }
@@ -8648,6 +8751,78 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
   
   
   result = FLAT_RUNNER_STATS_MEMORY_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_ROUNDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_ROUND_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_DRAFTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_ACCEPTED_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_NODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_STATS_DRAFT_US;
   
   _swig_go_result = (intgo)result; 
   return _swig_go_result;

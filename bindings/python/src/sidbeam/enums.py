@@ -119,6 +119,13 @@ class Weights(enum.IntEnum):
     INT8 = _native.SIDBEAM_WEIGHTS_INT8
 
 
+class Speculate(enum.IntEnum):
+    """How a runner's draft is verified: results stay the model's own, or by draws, which runners refuse."""
+
+    STRICT = _native.SIDBEAM_SPECULATE_STRICT
+    RELAXED = _native.SIDBEAM_SPECULATE_RELAXED
+
+
 class LogLevel(enum.IntEnum):
     """Levels of the library's log."""
 

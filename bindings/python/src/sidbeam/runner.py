@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _native
 from .arrays import host, host_view
-from .enums import Normalization, Strategy, member
+from .enums import Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
@@ -38,6 +38,10 @@ class Result:
     queued_us: int  #: microseconds that it waited
     run_us: int  #: and ran
     batch: int  #: requests that ran with it, itself included
+    rounds: int  #: passes of the model; this and the rest: 0 without a draft, where it passes L times
+    drafted_levels: int  #: that the draft wrote ahead
+    accepted_levels: int  #: of these: passes saved
+    draft_us: int  #: of ``run_us``, of the draft
     constraint: ConstraintLike = dataclasses.field(repr=False)  #: that it ran under
 
     @property
@@ -94,7 +98,13 @@ class RunnerStats:
     batch_rows: int
     busy_us: int  #: of all lanes together
     up_us: int  #: since creation: lanes are used to ``busy_us / (up_us * lanes)``
-    memory_bytes: int  #: that the runner holds, without the model
+    memory_bytes: int  #: that the runner holds, without the models
+    rounds: int  #: this and the next five: 0 without a draft; the sums of the results' own
+    round_levels: int  #: that rounds gained: ``round_levels - rounds`` passes of the model were saved
+    drafted_levels: int
+    accepted_levels: int
+    nodes: int  #: rows of logits that rounds asked of the model
+    draft_us: int
     queued_us: tuple[int, ...]
     run_us: tuple[int, ...]
     total_us: tuple[int, ...]
@@ -129,10 +139,9 @@ def _result(numbers: np.ndarray, constraint: ConstraintLike) -> Result:
     sids, scores = np.empty((live, levels), np.int32), np.empty(live, np.float32)
     ordinals = np.empty(live, np.int64)
     _native.flat_result_take(int(numbers[_native.FLAT_RESULT_NUMBER]), sids, scores, ordinals)
-    rest = (_native.FLAT_RESULT_REQUEST, _native.FLAT_RESULT_QUEUED_US, _native.FLAT_RESULT_RUN_US)
-    return Result(
-        sids, scores, ordinals, *(int(numbers[i]) for i in (*rest, _native.FLAT_RESULT_BATCH)), constraint=constraint
-    )
+    names = [field.name for field in dataclasses.fields(Result)][3:-1]
+    rest = {name: int(numbers[getattr(_native, f"FLAT_RESULT_{name.upper()}")]) for name in names}
+    return Result(sids, scores, ordinals, **rest, constraint=constraint)
 
 
 class _Desk:
@@ -246,6 +255,10 @@ class Runner(Handle):
       several lanes follow each other), to change its logits in place: interpolation, bias. On the CPU. An exception
       ends the request, whose caller gets it. It must not call :meth:`run`, :meth:`drain` or :meth:`close`.
 
+    - ``draft``: a smaller model of the same tokens that writes levels ahead, so that ``model`` is run less often, for
+      the same results to the bit; both on the CPU, without ``adjust``. ``draft_beams``: of its search, ``beams`` or
+      more; 0: as many. ``speculate``: "strict"; "relaxed" is :class:`Unsupported`.
+
     All memory of the lanes is taken here. At the end of the interpreter runners are closed. After a fork the child
     needs a runner of its own. Raises :class:`InvalidArgument`, :class:`MissingSection`, :class:`Unsupported`,
     :class:`NoDevice`, :class:`OutOfMemory`.
@@ -274,10 +287,15 @@ class Runner(Handle):
         batch_rows: int = 0,
         wait_us: int = 0,
         adjust: Optional[Adjust] = None,
+        draft: Optional[Model] = None,
+        draft_beams: int = 0,
+        speculate: Union[Speculate, str] = Speculate.STRICT,
         runtime: Optional[Runtime] = None,
     ) -> None:
         if not isinstance(model, Model):
             raise InvalidArgument(f"model is {type(model).__name__}, expected a Model")
+        if draft is not None and not isinstance(draft, Model):
+            raise InvalidArgument(f"draft is {type(draft).__name__}, expected a Model")
         held = constraint_of(constraint)
         codes = held.info.codes
         self.model, self.beams = model, beams
@@ -297,11 +315,14 @@ class Runner(Handle):
             ("BATCH_ROWS", batch_rows),
             ("WAIT_US", wait_us),
             ("ADJUST", adjust is not None),
+            ("SPECULATE", member(Speculate, speculate)),
+            ("DRAFT_BEAMS", draft_beams),
         ):
             numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = value
         self._handle = _native.flat_runner_create(
             self._runtime._handle,
             model._handle,
+            None if draft is None else draft._handle,
             held._handle,
             numbers,
             inverse_temperature,

@@ -16,17 +16,24 @@ import java.util.stream.LongStream;
  * @param queued time that it waited
  * @param ran time that it ran
  * @param batch requests that ran with it, itself included
+ * @param rounds passes of the model; this and the next three: 0 without a draft, where it passes L times
+ * @param draftedLevels that the draft wrote ahead
+ * @param acceptedLevels of these, the ones that were right: passes saved
+ * @param drafting of ran, the draft's
  * @param catalogue that it ran under
  */
 public record Result(int levels, int[] sids, float[] scores, long[] ordinals, long request, Duration queued,
-    Duration ran, int batch, Catalogue catalogue) {
+    Duration ran, int batch, int rounds, int draftedLevels, int acceptedLevels, Duration drafting,
+    Catalogue catalogue) {
   /** Takes the result out of native memory, or throws the request's failure. */
   static Result take(long[] n, Catalogue catalogue) {
     int live = (int) n[Native.FLAT_RESULT_LIVE];
     int levels = (int) n[Native.FLAT_RESULT_LEVELS];
     Result result = new Result(levels, new int[live * levels], new float[live], new long[live],
         n[Native.FLAT_RESULT_REQUEST], ofMicros(n[Native.FLAT_RESULT_QUEUED_US]),
-        ofMicros(n[Native.FLAT_RESULT_RUN_US]), (int) n[Native.FLAT_RESULT_BATCH], catalogue);
+        ofMicros(n[Native.FLAT_RESULT_RUN_US]), (int) n[Native.FLAT_RESULT_BATCH],
+        (int) n[Native.FLAT_RESULT_ROUNDS], (int) n[Native.FLAT_RESULT_DRAFTED_LEVELS],
+        (int) n[Native.FLAT_RESULT_ACCEPTED_LEVELS], ofMicros(n[Native.FLAT_RESULT_DRAFT_US]), catalogue);
     Native.flat_result_take(n[Native.FLAT_RESULT_NUMBER], result.sids, result.scores, result.ordinals);
     return result;
   }

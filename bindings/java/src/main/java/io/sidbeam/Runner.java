@@ -42,8 +42,9 @@ public final class Runner extends NativeObject {
     Constraint constraint = Constraint.of(config.catalogue);
     Vocabulary v = config.vocabulary;
     try {
-      return Native.flat_runner_create(runtime.handle, config.model.handle, constraint.handle, config.numbers,
-          config.inverseTemperature, config.softCap, v.offsets, v.maps, v.mapCodes, v.endColumn, config.beginTokens);
+      return Native.flat_runner_create(runtime.handle, config.model.handle,
+          config.draft == null ? 0 : config.draft.handle, constraint.handle, config.numbers, config.inverseTemperature,
+          config.softCap, v.offsets, v.maps, v.mapCodes, v.endColumn, config.beginTokens);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraint);

@@ -15,6 +15,7 @@ public final class RunnerConfig {
   float inverseTemperature;
   float softCap;
   Consumer<Level> adjust;
+  Model draft;
 
   /**
    * One beam, strategy trie, log-softmax over all tokens, one lane with a thread of its own, requests one by one.
@@ -196,5 +197,37 @@ public final class RunnerConfig {
   public RunnerConfig adjust(Consumer<Level> adjust) {
     this.adjust = adjust;
     return number(Native.FLAT_RUNNER_ADJUST, adjust == null ? 0 : 1);
+  }
+
+  /**
+   * A smaller model of the same tokens that writes levels ahead, so that the model is run less often, for the same
+   * results to the bit. Both on the CPU, without adjust.
+   *
+   * @param draft null (the default): none; the runner holds it
+   * @return this
+   */
+  public RunnerConfig draft(Model draft) {
+    this.draft = draft;
+    return this;
+  }
+
+  /**
+   * Beams of the draft's search.
+   *
+   * @param draftBeams at least those of the runner, at most 4096; 0 (the default): as many
+   * @return this
+   */
+  public RunnerConfig draftBeams(int draftBeams) {
+    return number(Native.FLAT_RUNNER_DRAFT_BEAMS, draftBeams);
+  }
+
+  /**
+   * How the draft's levels are verified. Runners with RELAXED are refused with {@link Status#UNSUPPORTED}.
+   *
+   * @param speculate default {@link Speculate#STRICT}
+   * @return this
+   */
+  public RunnerConfig speculate(Speculate speculate) {
+    return number(Native.FLAT_RUNNER_SPECULATE, Buffers.given(speculate, "speculate").code);
   }
 }
