@@ -206,7 +206,7 @@ class Side {
   Hidden hidden_;  // before what it steps
 };
 
-// The same beams, but for neighbours that are near each other, after which nothing more is compared.
+// The same beams, except where neighbours are near each other, after which nothing more is compared.
 bool near(const Snapshot& there, const Snapshot& here, const std::string& what) {
   expect(there.live == here.live && there.error == here.error && there.level == here.level, what, ": live ", there.live,
          ", expected ", here.live);
